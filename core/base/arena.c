@@ -17,7 +17,7 @@ static size_t raw_bytes(size_t size) {
 }
 
 static S2ArenaBlock *block_in(unsigned char *raw, size_t size) {
-  // Data begin at an aligned address behind the block's own header.
+  // Data begin at an aligned address after the block's own header.
   S2ArenaBlock *block = (S2ArenaBlock *)(void *)raw;
   uintptr_t start = (uintptr_t)(raw + sizeof(S2ArenaBlock));
   uintptr_t aligned = (start + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
@@ -43,14 +43,14 @@ void s2_arena_free(S2Arena *arena) {
 }
 
 void s2_arena_reset(S2Arena *arena) {
-  // Several blocks become one of their size: the next round needs no second one.
+  // Merges several blocks into one of their total size, so that the next round needs no second one.
   if (arena->block != NULL && arena->block->older != NULL) {
     size_t total = 0;
     for (const S2ArenaBlock *block = arena->block; block != NULL; block = block->older) {
       total += block->size;
     }
     free_until(arena, NULL);
-    unsigned char *raw = s2_memory_try(raw_bytes(total)); // else it grows again
+    unsigned char *raw = s2_memory_try(raw_bytes(total)); // on failure it grows again later
     arena->block = raw == NULL ? NULL : block_in(raw, total);
   }
   if (arena->block != NULL) {
@@ -60,14 +60,15 @@ void s2_arena_reset(S2Arena *arena) {
 }
 
 void s2_arena_grow(S2Arena *arena, size_t bytes) {
-  // Twice the last block (or as large), at least a quarter of all, at least what is asked for.
+  // Twice the last block (if large, the same size), at least a quarter of all, and at least the
+  // requested size.
   size_t size = arena->block == NULL           ? FIRST_BLOCK
                 : arena->block->size < DOUBLED ? 2 * arena->block->size
                                                : arena->block->size;
   size = size < arena->used / 4 ? arena->used / 4 : size;
   size = size < bytes ? bytes : size;
   unsigned char *raw = s2_memory_try(raw_bytes(size));
-  if (raw == NULL) { // what is wanted now may be there still
+  if (raw == NULL) { // there may be enough memory for the requested size
     size = bytes;
     raw = s2_memory_take(raw_bytes(size));
   }
@@ -93,8 +94,8 @@ S2ArenaMark s2_arena_mark(const S2Arena *arena) {
 }
 
 void s2_arena_rewind(S2Arena *arena, S2ArenaMark mark) {
-  // Newer blocks stay for the next reset to merge, else a loop of mark, take, rewind at the edge of
-  // a block would call the heap every time: keep them by leaving only their contents unused.
+  // Newer blocks are kept for the next reset to merge. Otherwise a loop of mark, take and rewind at
+  // the end of a block would use the heap every time. Only their contents become unused.
   if (arena->block == mark.block) {
     if (arena->block != NULL) {
       arena->block->at = mark.at;

@@ -1,5 +1,5 @@
-// Arena: memory of one step, taken in order and given back all at once. After the first steps the
-// arena has its final size and a step touches the heap no more.
+// Arena: memory of one step, taken in order and released all at once. After the first steps the
+// arena has its final size, and a step does not use the heap any more.
 #ifndef S2_ARENA_H
 #define S2_ARENA_H
 
@@ -9,9 +9,9 @@
 enum { S2_ARENA_ALIGNMENT = 64 }; // a cache line, and enough for any vector register
 
 typedef struct S2ArenaBlock S2ArenaBlock;
-struct S2ArenaBlock { // arena.c's
+struct S2ArenaBlock { // private to arena.c
   S2ArenaBlock *older;
-  size_t size; // bytes behind `data`
+  size_t size; // bytes of `data`
   size_t at;   // bytes taken
   unsigned char *data;
 };
@@ -22,8 +22,8 @@ typedef struct S2Arena {
   size_t peak;         // largest `used` ever
 } S2Arena;
 
-// A position to return to: everything taken after it is given back by s2_arena_rewind. Only valid
-// while no reset has happened since.
+// A position to return to: s2_arena_rewind releases everything taken after it. It is only valid
+// until the next reset.
 typedef struct S2ArenaMark {
   S2ArenaBlock *block;
   size_t at;
@@ -33,12 +33,13 @@ typedef struct S2ArenaMark {
 void s2_arena_init(S2Arena *arena);
 void s2_arena_free(S2Arena *arena);
 
-// Gives everything back. When the arena had grown, its blocks are merged into one that fits.
+// Releases everything. If the arena has grown, its blocks are merged into one that fits.
 void s2_arena_reset(S2Arena *arena);
 
-void s2_arena_grow(S2Arena *arena, size_t bytes); // arena.c's: a block with room for them
+// private to arena.c: adds a block with room for them
+void s2_arena_grow(S2Arena *arena, size_t bytes);
 
-// Aligned, uninitialised. Running out of memory ends what runs (memory.h).
+// Aligned, uninitialised. If memory runs out, it ends the running call (memory.h).
 static inline void *s2_arena_take(S2Arena *arena, size_t bytes) {
   size_t rounded = (bytes + S2_ARENA_ALIGNMENT - 1) & ~(size_t)(S2_ARENA_ALIGNMENT - 1);
   if (arena->block == NULL || arena->block->size - arena->block->at < rounded) {
@@ -58,7 +59,7 @@ static inline void *s2_arena_take_zeroed(S2Arena *arena, size_t bytes) {
   return memset(s2_arena_take(arena, bytes), 0, bytes);
 }
 
-// A copy of `count` numbers; `from` may be NULL where there are none.
+// A copy of `count` numbers; `from` may be NULL if there are none.
 double *s2_arena_copy(S2Arena *arena, const double *from, int count);
 
 S2ArenaMark s2_arena_mark(const S2Arena *arena);

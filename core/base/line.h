@@ -1,5 +1,5 @@
-// Growable arrays of plain values with room at both ends: putting in or taking out at a place moves
-// the shorter side. What is taken from the front, or from the end, moves nothing.
+// Growable arrays of plain values with free space at both ends. Inserting or removing an item moves
+// the shorter side. Removing an item at the front or at the end moves nothing.
 #ifndef S2_LINE_H
 #define S2_LINE_H
 
@@ -8,14 +8,14 @@
 #include <stddef.h>
 #include <string.h>
 
-// `at` is the first item; `before` items of room lie in front of it, of `capacity` in all.
+// `at` is the first item. The array has `capacity` items; `before` free ones precede `at`.
 #define S2_LINE(Type)                                                                              \
   struct {                                                                                         \
     Type *at;                                                                                      \
     int count, capacity, before;                                                                   \
   }
 
-typedef struct S2LinePlace { // of any type: what the functions below change
+typedef struct S2LinePlace { // refers to a line of any type; the functions below change it
   int *count, *capacity, *before;
   size_t item;
 } S2LinePlace;
@@ -23,9 +23,10 @@ typedef struct S2LinePlace { // of any type: what the functions below change
 #define s2_line_place(line)                                                                        \
   ((S2LinePlace){&(line).count, &(line).capacity, &(line).before, sizeof *(line).at})
 
-// Room for `wanted` items in all; those there keep their place.
+// Makes the capacity at least `wanted` items. The items keep their order.
 void *s2_line_reserved(void *at, S2LinePlace line, int wanted);
-// Room for an item (contents undefined) before item `index`, or at the end; and it gone again.
+// Opens a place for an item (contents undefined) before item `index`, or at the end. s2_line_closed
+// removes such an item.
 void *s2_line_opened(void *at, S2LinePlace line, int index);
 void *s2_line_closed(void *at, S2LinePlace line, int index);
 void s2_line_freed(void *at, S2LinePlace line);

@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// What was taken under a guard that gives it back: a table with open addressing, at most half full.
+// Memory taken under a guard that frees it on failure: a hash table with open addressing, at most
+// half full.
 typedef struct Held {
   void **at;
-  size_t count, room; // count: with the places of those that are gone; room: a power of two
+  size_t count, room; // count: includes the places of removed entries; room: a power of two
 } Held;
 
 typedef struct Guard {
@@ -18,15 +19,15 @@ typedef struct Guard {
   struct Guard *outer;
 } Guard;
 
-static _Thread_local uint64_t taken; // a statistic only: nothing depends on it
+static _Thread_local uint64_t taken; // only a statistic
 static _Thread_local Guard *guard;   // the innermost
-static _Thread_local bool masked;    // it must not be jumped to
+static _Thread_local bool masked;    // no guard may jump out of the running code
 static _Thread_local uint64_t failing_at;
 static _Thread_local bool failing_on, failed;
 
-static char gone; // its address marks places that were used
+static char gone; // its address marks places of removed entries
 
-// ---- What is held -----------------------------------------------------------------------------
+// ---- Held memory ------------------------------------------------------------------------------
 
 static void **memory_place_of(const Held *held, const void *memory) {
   size_t mask = held->room - 1, at = (size_t)((uintptr_t)memory >> 4) * (size_t)0x9e3779b97f4a7c15u;
@@ -37,7 +38,7 @@ static void **memory_place_of(const Held *held, const void *memory) {
 }
 
 static bool memory_hold(Held *held, void *memory) {
-  // At least half of the table stays free; what was given back is not taken over.
+  // At least half of the table stays free. Places of removed entries are not copied.
   if (2 * (held->count + 1) > held->room) {
     Held larger = {.room = held->room == 0 ? 64 : 2 * held->room};
     larger.at = calloc(larger.room, sizeof(void *));
@@ -58,7 +59,7 @@ static bool memory_hold(Held *held, void *memory) {
   return true;
 }
 
-// Which guard has it, if any, has it no more.
+// Removes the memory from the guard that holds it, if any.
 static Guard *let_go(const void *memory) {
   for (Guard *at = guard; at != NULL && memory != NULL; at = at->outer) {
     void **place = at->held.room == 0 ? NULL : memory_place_of(&at->held, memory);
@@ -83,7 +84,7 @@ static bool memory_fails(void) {
   return true;
 }
 
-// The innermost guard that builds something; NULL: none does.
+// The innermost guard of the building kind, or NULL.
 static Guard *memory_builder(void) {
   Guard *at = guard;
   while (at != NULL && !at->building) {
@@ -102,7 +103,8 @@ static void *memory_keep(void *memory) {
 }
 
 void *s2_memory_try(size_t bytes) {
-  return memory_fails() ? NULL : memory_keep(malloc(bytes > 0 ? bytes : 1)); // nothing is not NULL
+  // a size of 0 must not give NULL
+  return memory_fails() ? NULL : memory_keep(malloc(bytes > 0 ? bytes : 1));
 }
 
 void *s2_memory_try_grow(void *memory, size_t bytes) {
@@ -115,7 +117,8 @@ void *s2_memory_try_grow(void *memory, size_t bytes) {
   Guard *holder = let_go(memory);
   void *grown = realloc(memory, bytes);
   if (holder != NULL) {
-    (void)memory_hold(&holder->held, grown != NULL ? grown : memory); // else it would leak, no more
+    // without a place in the table it could leak, nothing worse
+    (void)memory_hold(&holder->held, grown != NULL ? grown : memory);
   }
   return grown;
 }
@@ -156,7 +159,7 @@ S2Status s2_memory_exhausted(size_t bytes) {
 }
 
 S2Status s2_memory_room(size_t count, size_t item, const char *what) {
-  enum { SMALL = 1 << 20 }; // bytes, that are there or nothing is
+  enum { SMALL = 1 << 20 }; // bytes; smaller sizes are not tested
   if (count <= SMALL / item) {
     return s2_ok();
   }
@@ -169,13 +172,14 @@ S2Status s2_memory_room(size_t count, size_t item, const char *what) {
 
 // ---- Guards -----------------------------------------------------------------------------------
 
-// What an inner guard held is the outer one's, if there is one.
+// Hands the memory of an inner guard over to the outer one, if there is one.
 static void pass_on(Held *held) {
   Guard *outer = memory_builder();
   for (size_t i = 0; i < held->room && outer != NULL; i++) {
     if (held->at[i] != NULL && held->at[i] != &gone) {
       (void)memory_hold(&outer->held,
-                        held->at[i]); // else it would leak should the outer one fail, too
+                        // without a place in the table it could leak if the outer guard fails, too
+                        held->at[i]);
     }
   }
   free(held->at);

@@ -1,4 +1,4 @@
-// The one door to the heap, so that tests can count what passes it, and let it fail.
+// All heap allocation goes through these functions, so that tests can count it and make it fail.
 #ifndef S2_MEMORY_H
 #define S2_MEMORY_H
 
@@ -7,42 +7,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Never return NULL. On exhaustion they end what runs under the innermost guard (below); without
-// one they print one line and abort, as nothing sensible can follow.
+// These never return NULL. If memory runs out, they end the call that runs under the innermost
+// guard (below). Without a guard they print one line and abort.
 void *s2_memory_take(size_t bytes);
 void *s2_memory_take_zeroed(size_t bytes);
-void *s2_memory_grow(void *memory, size_t bytes); // when it fails, `memory` is as it was
+void *s2_memory_grow(void *memory, size_t bytes); // `memory` is unchanged on failure
 void s2_memory_free(void *memory);
 
-// NULL on exhaustion (`memory` is as it was), guard or not: for those who know what to do.
+// These return NULL if memory runs out (`memory` is unchanged), with or without a guard. They are
+// for callers that handle the failure.
 void *s2_memory_try(size_t bytes);
 void *s2_memory_try_grow(void *memory, size_t bytes);
 
-// Is there room for an array of `count` times `item` bytes? Else S2_MEMORY, with what it is for:
-// "an array of 9 GB". To ask before something large that a script or a file wants.
+// Checks that an array of `count` times `item` bytes can be allocated. Otherwise S2_MEMORY, and the
+// message contains `what`: "an array of 9 GB". Call this before you allocate a large size that a
+// script or a file requests.
 S2Status s2_memory_room(size_t count, size_t item, const char *what);
 
 S2Status s2_memory_exhausted(size_t bytes); // S2_MEMORY, "out of memory (... more wanted)"
 
-// Runs `run` so that exhaustion within it comes back as S2_MEMORY, from wherever it happens: the
-// rest of `run` and of what it called is left out, as by longjmp. For work that either has all it
-// changes in one place that can then be thrown away or put right, or changes nothing:
-//   s2_memory_building  what was taken within and not given back is given back: for what makes
-//                       something new, which nobody has got yet
-//   s2_memory_guarded   nothing is: for what fills arrays of somebody who lives on. They are sound:
-//                       those of array.h and line.h change only when the memory is there.
-// Foreign code that must not be left like that (a callback) runs masked: there exhaustion is none
-// of the guard's.
+// Calls `run`. If memory runs out anywhere within it, the call ends there, as by longjmp, and
+// returns S2_MEMORY. Guarded code must keep all its changes in one place that can be discarded or
+// repaired, or change nothing:
+//   s2_memory_building  frees the memory that `run` has taken and not freed; for code that makes
+//                       a new object, to which no one else has a pointer yet
+//   s2_memory_guarded   frees nothing; for code that fills arrays of a longer-lived object. Arrays
+//                       of array.h and line.h stay valid: they change only once they have memory
+// A callback must not be left by a jump. It runs masked, so that no guard catches an exhaustion
+// within it.
 typedef S2Status S2MemoryRun(void *user);
 S2Status s2_memory_building(S2MemoryRun *run, void *user);
 S2Status s2_memory_guarded(S2MemoryRun *run, void *user);
-bool s2_memory_mask(bool masked); // returns what it was, to be set again
+bool s2_memory_mask(bool masked); // returns the previous value, to be restored
 
 // Calls of take, try and grow in this thread since it started.
 uint64_t s2_memory_count(void);
 
-// For tests: the nth of them from now on fails in this thread (1: the next), and all after it when
-// `all`. 0: none does any more. Returns whether one has failed since the last call of this.
+// For tests: makes the nth of these calls from now on fail in this thread (1: the next one), and
+// with `all` every later one, too. 0: no call fails any more. Returns whether a call has failed
+// since the last call of this function.
 bool s2_memory_fail(uint64_t nth, bool all);
 
 #endif

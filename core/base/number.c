@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// printf writes the decimal point of the locale, which a host program may have set. It stands
-// before the exponent, so that the search ends there.
+// printf writes the decimal point of the locale, which a host program may have set. The point
+// precedes the exponent, so the search ends there.
 static void point_decimal(char *text) {
   for (char *at = text; *at != '\0' && *at != 'e'; at++) {
     if ((*at < '0' || *at > '9') && *at != '-') {
@@ -38,7 +38,7 @@ void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
   }
   snprintf(text, S2_NUMBER_SIZE, "%.*f", decimals, value);
   point_decimal(text);
-  // Zeros at the end, and the point if nothing is behind it.
+  // Remove trailing zeros, and the point if no digits follow it.
   if (strchr(text, '.') != NULL) {
     char *end = text + strlen(text);
     while (end[-1] == '0') {
@@ -56,18 +56,17 @@ void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
 
 // ---- Digits -----------------------------------------------------------------------------------
 
-// Numbers as text that reads back the same: of up to 15 digits where that does, as for 0.1, else of
-// 17 as printf("%.17g") gives them. Tables over time are millions of them, and printf takes ten
-// times as long. A number m 2^e is multiplied by the power of ten that
-// leaves 17 digits before the point, of which 128 bits are known. Where these cannot tell which way
-// to round, printf is asked.
+// Numbers as text that reads back the same: 15 digits if they suffice, as for 0.1, otherwise 17 as
+// printf("%.17g") prints. Tables over time hold millions of numbers, and printf takes ten times as
+// long. A number m 2^e is multiplied by the power of ten that leaves 17 digits before the point;
+// 128 bits of that power are known. If these bits do not decide the rounding, printf does.
 
 enum {
   DIGITS = 17,
   APART = 28,   // powers of ten of the far ones
   LOWEST = -12, // of them, times APART
-  BIAS = 1024,  // keeps what is shifted positive
-  DOUBT = 32,   // 2^-64, more than what is known of a number is off by
+  BIAS = 1024,  // keeps shifted values positive
+  DOUBT = 32,   // 2^-64; exceeds the error of a scaled number
 };
 #define TEN_16 UINT64_C(10000000000000000)
 
@@ -128,7 +127,7 @@ static uint64_t number_upper(Product product) {
   return (uint64_t)(product >> 64);
 }
 
-// 10^power, the last two bits in doubt.
+// 10^power; the last two bits are uncertain.
 static Power power_of_ten(int power) {
   int far = (power + APART * -LOWEST) / APART, near = power - APART * (far + LOWEST);
   const Power *a = &near_powers[near], *b = &far_powers[far];
@@ -151,8 +150,8 @@ typedef struct Scaled {
   uint64_t whole, fraction;
 } Scaled;
 
-// mantissa 2^exponent 10^power, which is below 2^61 and not below 2^49; the highest bit of the
-// mantissa is set.
+// mantissa 2^exponent 10^power. The result is between 2^49 and 2^61; the highest bit of the
+// mantissa must be set.
 static Scaled number_scale(uint64_t mantissa, int exponent, int power) {
   Power ten = power_of_ten(power);
   Product high = (Product)mantissa * ten.high + number_upper((Product)mantissa * ten.low);
@@ -161,7 +160,8 @@ static Scaled number_scale(uint64_t mantissa, int exponent, int power) {
                   number_upper(high) << (64 - shift) | (uint64_t)high >> shift};
 }
 
-// The digits of a finite positive number and the power of ten of the first. False: not to be told.
+// The digits of a finite positive number, and the power of ten of the first one. False: 128 bits do
+// not decide the rounding.
 static bool find_digits(double value, uint64_t *digits, int *power) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -172,7 +172,7 @@ static bool find_digits(double value, uint64_t *digits, int *power) {
   int zeros = __builtin_clzll(mantissa);
   mantissa <<= zeros;
   exponent -= 1075 + zeros;
-  // log10(2) is 78913 / 2^18 as far as matters here. The first digit may be one place higher.
+  // log10(2) is 78913 / 2^18 to the digits needed here. The first digit may be one place higher.
   *power = (((exponent + 63) * 78913 + (BIAS << 18)) >> 18) - BIAS;
   Scaled number = number_scale(mantissa, exponent, DIGITS - 1 - *power);
   if (number.whole >= 10 * TEN_16) {
@@ -189,7 +189,7 @@ static bool find_digits(double value, uint64_t *digits, int *power) {
   return past_half > 2 * DOUBT;
 }
 
-// Two by two, which do not wait for each other.
+// Digits in pairs, which do not depend on each other.
 static void write_four(char *text, uint32_t number) {
   static const char pairs[] =
       "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -209,7 +209,7 @@ static void write_digits(char text[DIGITS], uint64_t digits) {
   write_four(text + 13, last % 10000);
 }
 
-// As %g writes them: without trailing zeros, with an exponent when the point is far away.
+// Writes as %g does: without trailing zeros, and with an exponent if the point is far away.
 static size_t write_plain(char *text, const char *digits, int count, int first) {
   char *at = text;
   if (first < 0) {
@@ -247,8 +247,8 @@ static size_t write_scientific(char *text, const char *digits, int count, int fi
   return (size_t)(at - text);
 }
 
-// 15 digits and these powers of ten are doubles, so their quotient is rounded once, as it is when
-// the text is read.
+// A number of 15 digits and these powers of ten are exact doubles. So their quotient is rounded
+// once, as when the text is read.
 static void prefer_few_digits(double value, uint64_t *digits, int *first) {
   static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -264,7 +264,7 @@ static void prefer_few_digits(double value, uint64_t *digits, int *first) {
   if (power < -LARGEST || power > 0) {
     return;
   }
-  // Both are doubles without error, so this is what reading gives.
+  // Both are exact doubles, so reading the text gives this value.
   double read = (double)shortest / tens[-power];
   if (read == value) {
     bool carried = few * CUT == 10 * TEN_16;
@@ -285,7 +285,7 @@ size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   if (!isfinite(value) || !find_digits(fabs(value), &number, &first)) {
     return s2_number_printed(text, value);
   }
-  // 15 digits if they do, without zeros at the end.
+  // Use 15 digits if they suffice, without trailing zeros.
   prefer_few_digits(fabs(value), &number, &first);
   write_digits(digits, number);
   while (digits[count - 1] == '0') {
@@ -294,7 +294,7 @@ size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   if (value < 0) {
     *at++ = '-';
   }
-  // As %g: an exponent where the point is far away.
+  // Use an exponent if the point is far away, as %g does.
   at += (first < -4 || first >= DIGITS ? write_scientific : write_plain)(at, digits, count, first);
   *at = '\0';
   return (size_t)(at - text);
@@ -307,8 +307,7 @@ void s2_number_put(FILE *file, double value) {
 }
 
 double s2_number_read(const char *text, char **end) {
-  locale_t plain =
-      newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); // nothing is allocated for this one
+  locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); // the C locale needs no allocation
   locale_t before = plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
   double value = strtod(text, end);
   if (plain != (locale_t)0) {

@@ -1,5 +1,4 @@
-// SHA-256 (FIPS 180-4): tells whether two files are the same, also where somebody wants them to
-// seem so.
+// SHA-256 (FIPS 180-4). It identifies a file by its contents, also against deliberate forgery.
 #ifndef S2_SHA256_H
 #define S2_SHA256_H
 
@@ -8,7 +7,7 @@
 
 enum { S2_SHA256_SIZE = 65 }; // bytes of the hash as text: 64 hexadecimal digits and a 0
 
-// All zeros: nothing yet.
+// Initialise with zeros.
 typedef struct S2Sha256 {
   uint32_t state[8]; // xored with its start
   unsigned char block[64];

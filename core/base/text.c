@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { REPLACEMENT = 0xfffd }; // U+FFFD: stands for bytes that are no text
+enum { REPLACEMENT = 0xfffd }; // U+FFFD: replaces bytes that are not valid text
 
 // ---- UTF-8 ------------------------------------------------------------------------------------
 
@@ -23,7 +23,7 @@ uint32_t s2_utf8_next(const char **at) {
     }
     code = code << 6 | (bytes[i] & 0x3fu);
   }
-  // Longer than it has to be, beyond Unicode, or half of a UTF-16 pair.
+  // An overlong encoding, a code point beyond Unicode, or half of a surrogate pair.
   if (length == 0 || code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
     *at += 1;
     return REPLACEMENT;
@@ -51,7 +51,7 @@ int s2_utf8_put(char bytes[S2_UTF8_MOST], uint32_t code) {
 
 // ---- Escapes ----------------------------------------------------------------------------------
 
-// Bytes of the character at `at`; 0: it is none.
+// Bytes of the character at `at`, or 0 if there is no valid one.
 static size_t text_character(const char *at) {
   const char *end = at;
   uint32_t code = s2_utf8_next(&end);
@@ -71,7 +71,7 @@ size_t s2_text_next(S2TextForm form, const char **at, char written[S2_TEXT_PIECE
   unsigned byte = (unsigned char)*from;
   size_t length = text_character(from);
   *at += length > 0 ? length : 1;
-  // What each form writes in another way than as it is.
+  // Escapes of each form.
   if (form == S2_TEXT_JSON && (byte < 0x20 || byte == 0x7f)) {
     return (size_t)snprintf(written, S2_TEXT_PIECE, "\\u%04x", byte);
   }
@@ -119,7 +119,7 @@ void s2_text_print(FILE *file, S2TextForm form, const char *text) {
 
 enum {
   LONGEST = 40,  // longer words are not compared
-  MAX_EDITS = 2, // further away it is another word, not a slip
+  MAX_EDITS = 2, // a word further away is a different word, not a misspelling
 };
 
 static int text_minimum(int a, int b) {
@@ -129,7 +129,7 @@ static int text_minimum(int a, int b) {
 // Optimal string alignment distance.
 static int text_edits(const char *a, size_t n, const char *b, size_t m) {
   int d[LONGEST + 1][LONGEST + 1];
-  // Nothing to begin with: all is inserted, or deleted.
+  // From or to the empty word: insert or delete all letters.
   for (size_t i = 0; i <= n; i++) {
     d[i][0] = (int)i;
   }

@@ -1,5 +1,5 @@
-// Text that may be anything: UTF-8, how text is written for people, JSON and XML; and words near a
-// misspelt one, for messages that suggest the remedy.
+// Functions for any text: UTF-8, escapes for people, JSON and XML; and the name nearest to a
+// misspelt word, which messages suggest.
 #ifndef S2_TEXT_H
 #define S2_TEXT_H
 
@@ -11,29 +11,30 @@
 
 enum { S2_UTF8_MOST = 4 }; // bytes of one code point
 
-// Takes one code point off the front of a text that ends with 0; bytes that are no UTF-8 give
-// U+FFFD, one each.
+// Reads one code point of a text that ends with 0 and advances `at`. Each byte that is not UTF-8
+// gives U+FFFD.
 uint32_t s2_utf8_next(const char **at);
-// Writes one code point, U+FFFD for what is none; returns how many bytes.
+// Writes one code point (U+FFFD if it is invalid); returns the number of bytes.
 int s2_utf8_put(char bytes[S2_UTF8_MOST], uint32_t code);
 
 // ---- Escapes ----------------------------------------------------------------------------------
 
-// Characters are what is UTF-8 and neither a control character (but for blanks) nor one that XML
-// forbids.
+// A character is valid UTF-8 that is neither a control character (except blanks) nor forbidden in
+// XML.
 typedef enum S2TextForm {
-  S2_TEXT_PLAIN, // for a line of a terminal or a message: blanks but ' ', and what is none, as \xNN
-  S2_TEXT_CLEAN, // what is no character becomes U+FFFD
+  S2_TEXT_PLAIN, // for a line of a terminal or a message: blanks other than ' ' and invalid bytes
+                 // become \xNN
+  S2_TEXT_CLEAN, // invalid characters become U+FFFD
   S2_TEXT_XML,   // the same as the contents of an element
   S2_TEXT_JSON,  // the same between the quotes of a string; control characters as \u00NN
 } S2TextForm;
 
-// Takes one character off the front of `at`, as it is written; returns how many bytes, without the
-// final 0.
+// Reads one character, advances `at`, and writes its escaped form; returns the number of bytes,
+// without the final 0.
 enum { S2_TEXT_PIECE = 8 };
 size_t s2_text_next(S2TextForm form, const char **at, char written[S2_TEXT_PIECE]);
 
-// `to` gets whole characters, as many as fit.
+// `to` gets as many whole characters as fit.
 void s2_text_escape(char *to, size_t size, const char *from); // S2_TEXT_PLAIN
 void s2_text_print(FILE *file, S2TextForm form, const char *text);
 

@@ -14,10 +14,10 @@
 
 enum {
   READ_CHUNK = 65536, // bytes at first; doubles as the file turns out longer
-  SHOWN = 40,         // characters of a word that an error quotes
+  SHOWN = 40,         // characters of a word that an error message quotes
 };
 
-static const size_t LARGEST_FILE = (size_t)1 << 30; // bytes; ends the reading of a device or pipe
+static const size_t LARGEST_FILE = (size_t)1 << 30; // bytes; a limit for devices and pipes
 
 static S2Status check_text(S2Tokens *tokens) {
   const char *zero = memchr(tokens->text, 0, tokens->size);
@@ -36,7 +36,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (file == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
-  // To its end, whatever it is: pipes and devices have no size.
+  // Read to the end of the file: pipes and devices have no size.
   size_t capacity = READ_CHUNK, used = 0;
   char *bytes = s2_memory_try(capacity), *grown = bytes;
   while (grown != NULL &&
@@ -46,7 +46,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
     grown = s2_memory_try_grow(bytes, capacity);
     bytes = grown != NULL ? grown : bytes;
   }
-  // The text belongs to `tokens` from here on, also after an error.
+  // `tokens` owns the text from here on, also after an error.
   bool failed = ferror(file) != 0;
   int reason = errno;
   fclose(file);
@@ -54,7 +54,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (grown == NULL) {
     return s2_memory_exhausted(capacity);
   }
-  // What is read is judged: failures of the file, its size, its bytes.
+  // Check for read errors, the size limit and bytes that are not text.
   bytes[used] = 0;
   tokens->size = used;
   if (failed) {
@@ -77,7 +77,7 @@ S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...) {
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  s2_text_escape(clean, sizeof clean, message); // it quotes the file
+  s2_text_escape(clean, sizeof clean, message); // the message quotes the file
   return s2_error(S2_INVALID, "%s:%d: %s", tokens->path, tokens->line, clean);
 }
 
@@ -100,7 +100,7 @@ static bool token_skip_blanks(S2Tokens *tokens) {
   return *tokens->at != '\n' && *tokens->at != 0;
 }
 
-// The same across lines; false at the end of the file.
+// Skips blanks, comments and line ends; false at the end of the file.
 static bool skip_lines(S2Tokens *tokens) {
   while (!token_skip_blanks(tokens)) {
     if (*tokens->at == 0) {

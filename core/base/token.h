@@ -11,10 +11,10 @@ typedef struct S2Tokens {
   const char *path;
   char *text;       // the whole file, ends with 0
   size_t size;      // its bytes
-  const char *at;   // what is not read yet
-  int line;         // where that is, from 1
+  const char *at;   // the unread part
+  int line;         // line of `at`, from 1
   const char *word; // the last word read, not ended by a 0
-  int length;       // 0: there was none
+  int length;       // 0: no word was read
 } S2Tokens;
 
 typedef enum S2Reals {
@@ -23,8 +23,9 @@ typedef enum S2Reals {
   S2_FINITE_REALS, // neither
 } S2Reals;
 
-// Reads the file into memory, to be freed by s2_tokens_close (also after an error). S2_IO, or
-// S2_INVALID for bytes that are no text and for more than 1 GiB (a device, a pipe). `path` is kept.
+// Reads the file into memory. Release it with s2_tokens_close, also after an error. Returns S2_IO,
+// or S2_INVALID if the bytes are not text or exceed 1 GiB (for example from a device or a pipe).
+// `path` must outlive `tokens`.
 S2Status s2_tokens_open(S2Tokens *tokens, const char *path);
 void s2_tokens_close(S2Tokens *tokens);
 
@@ -32,18 +33,19 @@ void s2_tokens_close(S2Tokens *tokens);
 S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// For formats where a line is a keyword and what belongs to it: goes to the next line that says
-// something and checks that it starts with `keyword`; checks that the line says nothing more.
+// For formats with a keyword at the start of each line: s2_tokens_expect moves to the next line
+// that is not empty and checks that it starts with `keyword`. s2_tokens_end_line checks that the
+// line contains no more words.
 S2Status s2_tokens_expect(S2Tokens *tokens, const char *keyword);
 S2Status s2_tokens_end_line(S2Tokens *tokens);
 
-// For formats where lines mean nothing: moves to the next word, on whichever line it is, so that
-// the readers below find it; checks that there is none.
+// For formats in which line breaks have no meaning: s2_tokens_seek moves to the next word on any
+// line, for the readers below; `what` names it in errors. s2_tokens_end_file checks that no word
+// follows.
 S2Status s2_tokens_seek(S2Tokens *tokens, const char *what);
 S2Status s2_tokens_end_file(S2Tokens *tokens);
 
-// The next number of this line; `name` is what errors call it. On an error *value is not to be
-// used.
+// Reads the next number of this line; errors call it `name`. *value is undefined after an error.
 S2Status s2_tokens_integer(S2Tokens *tokens, const char *name, long lo, long hi, int *value);
 S2Status s2_tokens_real(S2Tokens *tokens, const char *name, S2Reals allowed, double *value);
 

@@ -62,11 +62,12 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
 
 // ---- Sine and cosine --------------------------------------------------------------------------
 
-// Together, without branches and without the C library: the same bits on every processor (with
-// fused instructions or without) and for one number or several side by side.
+// Sine and cosine together, without branches and without the C library. The bits are the same on
+// every processor (with or without fused instructions), for one number and for several side by
+// side.
 
-// rad: the reduction below is right up to here. Beyond, numbers lie 6e-11 and more apart, and the C
-// library answers.
+// rad: the reduction below is accurate up to this angle. Beyond it, neighbouring doubles are at
+// least 6e-11 apart, and the C library is used.
 #define S2_SINCOS_MOST 5e5
 
 // Defines `static inline void name(Real x, Real *sine, Real *cosine)` for |x| < S2_SINCOS_MOST,
@@ -113,10 +114,10 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
   }
 // NOLINTEND(bugprone-macro-parentheses)
 
-// Signed shifts into the sign bit are undefined: one number takes unsigned ones.
+// Signed shifts into the sign bit are undefined, so the scalar version uses unsigned integers.
 S2_SINCOS_DEFINE(s2_sincos_near, double, uint64_t)
 
-// Of any x; not a number where x is not finite.
+// For any x; NaN if x is not finite.
 static inline void s2_sincos(double x, double *sine, double *cosine) {
   if (fabs(x) < S2_SINCOS_MOST) {
     s2_sincos_near(x, sine, cosine);

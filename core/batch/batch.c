@@ -6,33 +6,33 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 16 }; // worlds that a thread takes at a time and steps side by side
+enum { CHUNK = 16 }; // worlds that a thread steps side by side
 
 typedef enum BatchLeft { LEFT_NOTHING, LEFT_END, LEFT_RESET } BatchLeft;
 
 typedef struct BatchWorld {
   S2World *world;
-  unsigned char *image; // as it began
+  unsigned char *image; // its beginning
   size_t size;
-  uint64_t changes, revision; // s2_world_changes and s2_world_revision then
-  int controls, observed;     // declared then
+  uint64_t changes, revision; // s2_world_changes and s2_world_revision at the beginning
+  int controls, observed;     // numbers declared at the beginning
   const S2Judge *judge;
   int draws;
   const S2Draw *draw;
   S2BatchPlace place;
-  unsigned own;                    // of the program, in this call
-  BatchLeft left;                  // to the program, by threads
+  unsigned own;                    // functions that the program performs in this call
+  BatchLeft left;                  // work that threads leave to the program
   uint64_t unsolved, mode_changes; // before the steps of this call
   S2Status failure;
 } BatchWorld;
 
 struct S2Batch {
-  S2BatchDef def; // its draws are ours
+  S2BatchDef def; // with a copy of the draws
   S2Workers *workers;
   int count, controls, observed, failures;
   BatchWorld *world;
-  double *last; // [count][controls]: commands that hold
-  // of the call under way
+  double *last; // [count][controls]: the commands in force
+  // of the current call
   const double *mask;
   bool commanded;
   int steps;
@@ -169,7 +169,7 @@ static S2Status batch_restart(S2Batch *batch, int i) {
   return s2_ok();
 }
 
-// Commands that hold begin as none: 0.
+// The initial commands are 0.
 static void batch_forget_commands(S2Batch *batch, int i) {
   for (int c = 0; c < batch->controls; c++) {
     batch->last[(size_t)i * (size_t)batch->controls + (size_t)c] = 0;
@@ -191,13 +191,13 @@ static S2Status batch_see(const S2Batch *batch, int i, double *row) {
   if ((at->own & S2_OWN_OBSERVE) != 0) {
     return batch->def.program.observe(batch->def.program.user, i, row);
   }
-  int size = s2_world_observation_size(at->world); // the script may have declared more
+  int size = s2_world_observation_size(at->world); // the script may have declared more since
   return size == batch->observed
              ? s2_world_observe(at->world, row)
              : s2_error(S2_INVALID, "it observes %d numbers, not %d", size, batch->observed);
 }
 
-// Keeps what went wrong; the row is NAN then.
+// Records the first error; the row becomes NAN.
 static void batch_note(BatchWorld *at, S2Status status) {
   if (at->failure.code == S2_OK) {
     at->failure = status;
@@ -212,7 +212,8 @@ static void batch_see_or_note(S2Batch *batch, int i, double *row) {
   }
 }
 
-// A new episode, and its first observation. What threads leave of it is done later.
+// Begins a new episode and takes its first observation. Work that threads leave to the program is
+// done later.
 static void batch_renew(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   if (threaded && (at->own & (S2_OWN_RESET | S2_OWN_OBSERVE)) != 0) {
@@ -223,7 +224,7 @@ static void batch_renew(S2Batch *batch, int i, bool threaded) {
   S2Status status = batch_restart(batch, i);
   if (status.code != S2_OK) {
     batch_note(at, status);
-    at->place.ended = batch->def.autoreset == S2_RESET_NEXT_STEP; // tried again
+    at->place.ended = batch->def.autoreset == S2_RESET_NEXT_STEP; // the next step tries again
   }
   batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
 }
@@ -244,7 +245,7 @@ static void batch_clip(const S2Batch *batch, int i) {
   }
 }
 
-// Who does what of a world in this call.
+// Asks the program which functions it performs for this world in this call.
 static void batch_open(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   const S2BatchProgram *program = &batch->def.program;
@@ -253,7 +254,7 @@ static void batch_open(S2Batch *batch, int i) {
   at->failure.code = S2_OK;
 }
 
-// What its steps have left so far (`begin`: before those of this call).
+// Records the statistics of the world's steps (`begin`: before those of this call).
 static void batch_tell(S2Batch *batch, int i, bool begin) {
   BatchWorld *at = &batch->world[i];
   S2BatchResult *result = batch->result;
@@ -270,7 +271,7 @@ static void batch_tell(S2Batch *batch, int i, bool begin) {
   }
 }
 
-// Commands, or a reset that was due. True: it is to be stepped.
+// Applies commands, or performs a due reset. True: the world is to be stepped.
 static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   batch->result->rewards[i] = 0;
@@ -282,7 +283,7 @@ static bool batch_begin(S2Batch *batch, int i, bool threaded) {
     batch_renew(batch, i, threaded);
     return false;
   }
-  // Commands, within the ranges of the actuators where what acts is judged
+  // Commands, clipped to the ranges of the actuators if the judge is to see the applied ones
   S2Status status = s2_ok();
   if (batch->def.worth == S2_WORTH_PERIODS && (at->own & S2_OWN_STEP) == 0) {
     batch_clip(batch, i);
@@ -299,13 +300,13 @@ static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   return true;
 }
 
-// What the step that was taken costs, and whether it went too far. True: the episode goes on.
+// Adds the reward of a step and checks the bounds. True: the episode continues.
 static bool batch_weigh(S2Batch *batch, int i, double before, S2Status status) {
   BatchWorld *at = &batch->world[i];
   double cost = 0;
   bool ended = false;
   if (status.code == S2_OK && batch->def.worth == S2_WORTH_PERIODS) {
-    return true; // its end is judged
+    return true; // a period is judged at its end
   }
   if (status.code == S2_OK) {
     status = s2_judge_running(at->judge, at->world, commands_of(batch, i), &cost);
@@ -322,7 +323,7 @@ static bool batch_weigh(S2Batch *batch, int i, double before, S2Status status) {
   return !ended;
 }
 
-// One step of a world that the program steps. True: the episode goes on.
+// One step of a world that the program steps. True: the episode continues.
 static bool batch_advance(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   if (at->failure.code != S2_OK) {
@@ -332,7 +333,7 @@ static bool batch_advance(S2Batch *batch, int i) {
   return batch_weigh(batch, i, before, batch->def.program.step(batch->def.program.user, i));
 }
 
-// What a period was worth, by the judge and the program.
+// The reward of a period, by the judge and the program.
 static void batch_weigh_period(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   const S2BatchProgram *program = &batch->def.program;
@@ -354,7 +355,7 @@ static void batch_weigh_period(S2Batch *batch, int i) {
   batch->result->terminated[i] = terminated ? 1 : 0;
 }
 
-// Has the episode ended, what is seen, and the reset that is due.
+// Checks whether the episode has ended, takes the observation, and performs a due reset.
 static void batch_end(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   S2BatchResult *result = batch->result;
@@ -375,7 +376,7 @@ static void batch_end(S2Batch *batch, int i, bool threaded) {
               !(periods && result->terminated[i] != 0);
   result->truncated[i] = failed || over ? 1 : 0;
   bool ended = failed || over || result->terminated[i] != 0;
-  // The end has a cost of its own.
+  // The final state has a terminal cost.
   double cost = 0;
   if (ended && !failed) {
     S2Status status = s2_judge_terminal(at->judge, at->world, commands_of(batch, i), &cost);
@@ -396,7 +397,7 @@ static void batch_end(S2Batch *batch, int i, bool threaded) {
   }
 }
 
-// A world of the program's own.
+// Steps a world that the program steps.
 static void batch_step_world(void *user, int worker, int i) {
   S2Batch *batch = user;
   (void)worker;
@@ -407,7 +408,7 @@ static void batch_step_world(void *user, int worker, int i) {
   }
 }
 
-// What threads have left of a world that they stepped.
+// Completes the work that threads have left of a world that they stepped.
 static void batch_finish_world(S2Batch *batch, int i) {
   if (batch->world[i].left == LEFT_END) {
     batch_end(batch, i, false);
@@ -416,7 +417,7 @@ static void batch_finish_world(S2Batch *batch, int i) {
   }
 }
 
-// Worlds first .. last - 1 side by side; those of the program are left to it.
+// Steps the worlds first .. last - 1 side by side, except those of the program.
 static void batch_step_chunk(S2Batch *batch, int first, int last) {
   int index[CHUNK], count = 0, begun = 0, all[CHUNK];
   double before[CHUNK];
@@ -424,7 +425,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
   S2Status status[CHUNK];
   for (int i = first; i < last; i++) {
     batch_open(batch, i);
-    // A reset that was due is all there is to that step.
+    // A step with a due reset does nothing else.
     if ((batch->world[i].own & S2_OWN_STEP) != 0 || !batch_begin(batch, i, true)) {
       continue;
     }
@@ -439,7 +440,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
       before[n] = s2_world_time(worlds[n]);
     }
     (void)s2_worlds_step_many(worlds, count, status);
-    // Those whose episode goes on close ranks.
+    // Worlds whose episode continues move up.
     int left = 0;
     for (int n = 0; n < count; n++) {
       if (batch_weigh(batch, index[n], before[n], status[n])) {
@@ -495,7 +496,7 @@ static void batch_run_item(void *user, int worker, int i) {
   }
 }
 
-// Threads, then those of the program, in their order.
+// Runs the threads, then the worlds of the program in their order.
 static void batch_run(S2Batch *batch, S2Work *work) {
   BatchRun run = {batch, work};
   bool stepped = work == batch_step_world;
@@ -540,7 +541,7 @@ S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2Batc
   return s2_ok();
 }
 
-// Each world has a stream of its own, which is the same whatever the mask.
+// Each world has a separate random stream, which does not depend on the mask.
 static void batch_seed(S2Batch *batch, uint64_t seed, const double *mask) {
   S2Rng parent = s2_rng_seeded(seed);
   for (int i = 0; i < batch->count; i++) {
@@ -585,7 +586,7 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
                                  : "lo <= hi expected, got %g and %g",
                     draw->a, draw->b);
   }
-  // Tried in a copy: setting it checks field and domain.
+  // Try the draw in a copy: setting it checks field and domain.
   S2World *copy;
   S2_TRY(s2_world_clone(world, &copy));
   S2Draw middle = *draw;
@@ -627,7 +628,7 @@ S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int coun
   batch->def.draw = draw;
   size_t commands = (size_t)count * (size_t)batch->controls + 1;
   batch->last = s2_memory_take_zeroed(sizeof *batch->last * commands);
-  // Where each began.
+  // Save the beginning of each world.
   batch->world = s2_memory_take_zeroed(sizeof *batch->world * (size_t)count);
   for (int i = 0; i < count; i++) {
     BatchWorld *at = &batch->world[i];
@@ -651,7 +652,7 @@ void s2_batch_free(S2Batch *batch) {
   }
   s2_memory_free(batch->world);
   s2_memory_free(batch->last);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): ours, and const for those who read it
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the batch owns it; it is const for readers
   s2_memory_free((void *)(uintptr_t)batch->def.draw);
   s2_memory_free(batch);
 }

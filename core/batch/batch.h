@@ -1,20 +1,20 @@
-// Many worlds stepped at once, by threads that know no program's language: commands in,
-// observations, rewards and what has ended out.
+// Many worlds stepped together by threads that do not depend on any program's language. Commands go
+// in; observations, rewards and ends of episodes come out.
 //
-// The worlds are made of the same things (s2_batch_same), so that a handle of one is good for all.
-// They remain the caller's, who may look at them and change them between steps. What comes out of a
-// world depends on that world, its commands and its seed: never on threads or its neighbours.
+// The worlds are made of the same things (s2_batch_same), so a handle of one is valid in all. The
+// caller still owns them, and may read and change them between steps. The results of a world depend
+// on that world, its commands and its seed alone, never on threads or on other worlds.
 //
 // An episode ends when a world is beyond a bound of the judge (terminated), after `max_steps` steps
-// of it, or where a step failed (both: truncated). Then, with s2_batch_step:
+// of it, or when a step fails (both: truncated). Then, with s2_batch_step:
 //
-//   S2_RESET_NEXT_STEP  the next step resets the world and does nothing else: its commands are not
-//                       looked at, its reward is 0
-//   S2_RESET_SAME_STEP  it is reset at once; what is observed is the new beginning, and the end
-//                       stands in `final`
-//   S2_RESET_DISABLED   it goes on until somebody resets it
+//   S2_RESET_NEXT_STEP  the next step only resets the world: it ignores the commands, and
+//                       its reward is 0
+//   S2_RESET_SAME_STEP  the world is reset at once; the observation is that of the new episode, and
+//                       the last observation of the old one is in `final`
+//   S2_RESET_DISABLED   the episode continues until the caller resets the world
 //
-// as Gymnasium's vector environments name them.
+// The names are those of Gymnasium's vector environments.
 #ifndef S2_BATCH_H
 #define S2_BATCH_H
 
@@ -26,26 +26,27 @@ typedef enum S2AutoReset { S2_RESET_NEXT_STEP, S2_RESET_SAME_STEP, S2_RESET_DISA
 
 extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "disabled", NULL
 
-// What a call of s2_batch_step is worth.
+// The reward of a call of s2_batch_step.
 //
-//   S2_WORTH_STEPS    each of its steps is judged: minus dt times the cost is summed, and the first
-//                     one that is beyond a bound is the last
-//   S2_WORTH_PERIODS  it is one step of a task: all of its steps are taken, then its end is judged
-//                     (s2_judge_reward). An episode that terminates is not truncated, too
+//   S2_WORTH_STEPS    each of its steps is judged: the reward is the sum of minus dt times
+//                     the cost, and the first step beyond a bound is the last
+//   S2_WORTH_PERIODS  the call is one step of a task: it takes all of its steps, then
+//                     judges the final state (s2_judge_reward). An episode that terminates
+//                     is not also truncated
 typedef enum S2Worth { S2_WORTH_STEPS, S2_WORTH_PERIODS } S2Worth;
 
-// A number that is drawn again whenever a world is reset, after it is as it was in the beginning.
+// A number that is drawn again at each reset, after the world has returned to its beginning.
 typedef struct S2Draw {
   S2Reading of; // of a body or joint, one that can be set; angle and translation of a hinge or
-                // slider by s2_world_set_coordinates
+                // slider use s2_world_set_coordinates
   bool normal;  // else uniform
   double a, b;  // mean and deviation; or lo and hi
 } S2Draw;
 
-// Draws it from `rng` and sets it in the world. S2_INVALID: what cannot be set.
+// Draws the number from `rng` and sets it in the world. S2_INVALID: it cannot be set.
 S2Status s2_draw(const S2Draw *draw, S2World *world, S2Rng *rng);
 
-// What of a world the program does itself.
+// The functions that the program performs for a world.
 enum {
   S2_OWN_STEP = 1,    // act and step
   S2_OWN_RESET = 2,   // reset
@@ -54,16 +55,18 @@ enum {
   S2_OWN_ALL = 15
 };
 
-// What the program does for worlds, on the calling thread, after threads have done their part.
+// Functions of the program for worlds. They run on the calling thread, after the threads have done
+// their part.
 typedef struct S2BatchProgram {
   void *user;
-  // Which of it (S2_OWN_STEP ...)? Asked in each call, by threads: it may look at that world alone.
+  // Which of them (S2_OWN_STEP ...). Threads ask in each call; the function may read that world
+  // only.
   unsigned (*own)(void *user, int world);
   S2Status (*step)(void *user, int world);                  // one step of the world
   S2Status (*act)(void *user, int world, double *commands); // may clip them in place
-  S2Status (*reset)(void *user, int world); // back to its beginning; it may set place and world
+  S2Status (*reset)(void *user, int world); // to the world's beginning; it may set place and world
   S2Status (*observe)(void *user, int world, double *numbers);
-  // After a period: both come as the judge has them, to be replaced.
+  // After a period: reward and terminated have the judge's values, which the program may replace.
   S2Status (*judge)(void *user, int world, const double *commands, double *reward,
                     bool *terminated);
 } S2BatchProgram;
@@ -71,68 +74,71 @@ typedef struct S2BatchProgram {
 typedef struct S2BatchDef {
   S2AutoReset autoreset;
   S2Worth worth;
-  double constant;   // of a period, beside its cost
-  int64_t max_steps; // calls of s2_batch_step that an episode has; 0: any number
+  double constant;   // of a period, added to its cost
+  int64_t max_steps; // calls of s2_batch_step in an episode; 0: no limit
   uint64_t seed;
-  bool unlike; // the worlds need not be made of the same things: what is judged and drawn is
-               // told for each (s2_batch_set_world)
+  bool unlike; // the worlds need not be made of the same things; each has separate judges and draws
+               // (s2_batch_set_world)
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;
   const S2Draw *draw;     // copied
-  S2BatchProgram program; // zero: threads do everything
-  // How many commands and numbers, where the program acts and observes; 0: as the worlds have.
+  S2BatchProgram program; // zeros: threads do everything
+  // Numbers of commands and observations where the program acts and observes; 0: as the worlds
+  // have.
   int controls, observed;
 } S2BatchDef;
 
 typedef struct S2Batch S2Batch;
 
-// Are the two made of the same things? S2_INVALID says what differs.
+// Checks that the two are made of the same things. S2_INVALID: the message names the difference.
 S2Status s2_batch_same(const S2World *a, const S2World *b);
 
-// `count` >= 1 worlds, which begin as they are now, with the first draws. S2_INVALID: a world that
-// differs from the first, a draw that cannot be; nothing is made then.
+// `count` >= 1 worlds. Their present states are the beginnings; the first draws are applied.
+// S2_INVALID, with nothing created: a world that differs from the first, or a draw that is not
+// possible.
 S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int count,
                          S2Workers *workers, S2Batch **batch);
-void s2_batch_free(S2Batch *batch); // NULL: nothing; worlds and workers stay
+void s2_batch_free(S2Batch *batch); // NULL is allowed; worlds and workers stay
 
 int s2_batch_count(const S2Batch *batch);
-int s2_batch_controls(const S2Batch *batch); // numbers a world is commanded with
-int s2_batch_observed(const S2Batch *batch); // numbers a world is observed by
+int s2_batch_controls(const S2Batch *batch); // commands for each world
+int s2_batch_observed(const S2Batch *batch); // observed numbers for each world
 
-// Arrays over the worlds, row by row. Where a world failed its numbers are NAN.
+// Arrays over the worlds, row by row. Numbers of a world that failed are NAN.
 typedef struct S2BatchResult {
   double *observations;           // [count][observed]
   double *rewards;                // [count]: minus the cost
   double *terminated, *truncated; // [count]: 1 or 0
-  double *final; // [count][observed] or NULL: what was observed last where the episode has ended
-  // [count] or NULL: of the steps taken, how many missed their tolerance, and changes of mode
+  double *final; // [count][observed] or NULL: last observations of the episodes that have ended
+  // [count] or NULL: the number of steps that missed their tolerance, and of mode changes
   double *unsolved, *mode_changes;
 } S2BatchResult;
 
-// Resets worlds to their beginning (mask: NULL, or 1 for those) and draws. `seed`: NULL, or what
-// their draws begin from again. Writes observations of all.
+// Resets worlds to their beginning (mask: NULL for all, or 1 for those to reset) and draws. `seed`:
+// NULL, or restarts their random streams. Writes the observations of all.
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask, double *observations);
-// Commands (NULL: those that were, or [count][controls], finite) hold for `steps` steps of each
-// world (>= 1), fewer where its episode ends. S2_INVALID: a command that is not finite; nothing has
-// happened then. With S2_WORTH_PERIODS they are clipped to the ranges of the actuators first, so
-// that what acts is judged, and may be infinite; what is not a number fails its world.
+// The commands ([count][controls], finite; NULL: the previous ones) hold for `steps` >= 1 steps of
+// each world, fewer if its episode ends. S2_INVALID: a command is not finite; nothing is stepped
+// then. With S2_WORTH_PERIODS, commands may be infinite and are first clipped to the ranges of the
+// actuators, so that the judge sees the applied values. A NaN makes its world fail.
 S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2BatchResult *result);
 void s2_batch_observe(S2Batch *batch, double *observations);
-// One world as it began, without draws.
+// Returns one world to its beginning, without draws.
 S2Status s2_batch_rewind(S2Batch *batch, int world);
-// Another one in its place, with judge (NULL: none) and draws of its own, which have to live as
-// long; it begins as it is now. Where it has another number of commands or observations than the
-// others, steps of it fail.
+// Replaces a world by another one with separate judge (NULL: none) and draws, which must live as
+// long as the batch. Its present state is its beginning. If its number of commands or observations
+// differs from that of the others, its steps fail.
 void s2_batch_set_world(S2Batch *batch, int world, S2World *with, const S2Judge *judge, int draws,
                         const S2Draw *draw);
-// Is it made of the same things as when it began (s2_world_revision), so that it can go back?
+// Whether the world is still made of the same things (s2_world_revision), so that it can be reset.
 bool s2_batch_unchanged(const S2Batch *batch, int world);
 
-// Of the last call: how many worlds failed, and which is the first from `from` on (-1: none).
+// For the last call: the number of worlds that failed; the first failed world from `from` on (-1:
+// none).
 int s2_batch_failures(const S2Batch *batch);
 int s2_batch_failed(const S2Batch *batch, int from, S2Status *why);
 
-// Beside its worlds, all that decides what a batch does.
+// All that decides the future of a world in a batch, beside the world itself.
 typedef struct S2BatchPlace {
   S2Rng rng;
   int64_t steps; // of the episode

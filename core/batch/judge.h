@@ -1,7 +1,7 @@
-// What a motion is worth: costs and bounds of numbers of bodies and joints, declared once and
-// evaluated without the program, for batches, rollouts and planners.
+// The cost of a motion: costs and bounds of numbers of bodies and joints. They are declared once
+// and evaluated without the program, for batches, rollouts and planners.
 //
-// With residuals r_j = field_j - goal_j a term is a norm n of one number p:
+// With residuals r_j = field_j - goal_j, a term is a norm n with a parameter p:
 //
 //   linear      sum r_j
 //   quadratic   sum r_j^2 / 2
@@ -10,12 +10,12 @@
 //   l2          sqrt(sum r_j^2 + p^2) - p       p >= 0, by default 0.1
 //   power       sum |r_j|^p                     p >= 1, by default 2
 //
-// The cost of a motion of steps of length h is
+// The cost of a motion with steps of length h is
 //
 //   sum over steps of h sum_i weight_i n_i(state after the step, controls in it)
 //     + sum_i terminal_i n_i(last state, last controls)
 //
-// so that it hardly depends on h. Norms as in Howell et al. 2022, "Predictive sampling".
+// so it hardly depends on h. The norms are those of Howell et al. 2022, "Predictive sampling".
 #ifndef S2_JUDGE_H
 #define S2_JUDGE_H
 
@@ -34,10 +34,10 @@ typedef enum S2Norm {
 extern const char *const s2_norm_names[]; // in their order, ends with NULL
 double s2_norm_default(S2Norm norm);      // p
 
-// n of `count` residuals; `slope` (or NULL) gets dn/dr_j.
+// The norm n of `count` residuals; `slope` (or NULL) receives dn/dr_j.
 double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope);
 
-// A number that is read of a world: a field of a body, of a joint, or a control.
+// A number read from a world: a field of a body or of a joint, or a control.
 typedef enum S2ReadingKind { S2_READ_BODY, S2_READ_JOINT, S2_READ_CONTROL } S2ReadingKind;
 
 typedef struct S2Reading {
@@ -47,12 +47,13 @@ typedef struct S2Reading {
   int field;       // S2BodyField, S2JointField, or which control
 } S2Reading;
 
-// `controls` may be NULL where no control is read.
+// `controls` may be NULL if no control is read.
 S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const double *controls,
                         double *value);
 
-// Sets one of a body or joint, as s2_body_set and s2_joint_set do; angle and translation of a hinge
-// or slider by s2_world_set_coordinates. S2_INVALID: a control, or what cannot be set.
+// Sets a field of a body or joint, as s2_body_set and s2_joint_set do; angle and translation of a
+// hinge or slider use s2_world_set_coordinates. S2_INVALID: a control, or a field that cannot be
+// set.
 S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value);
 
 enum { S2_TERM_MOST = 16 }; // numbers of a term
@@ -61,13 +62,13 @@ typedef struct S2CostTerm {
   int count;
   S2Reading of[S2_TERM_MOST];
   double goal[S2_TERM_MOST]; // in the units of the fields
-  bool wrap;                 // residuals are angles: taken to -pi .. pi
+  bool wrap;                 // residuals are angles and are wrapped to -pi .. pi
   double weight, terminal;   // finite, may be negative (a reward)
   S2Norm norm;
   double p; // of the norm
 } S2CostTerm;
 
-// Outside of lo .. hi (either may be infinite) a motion has ended.
+// The motion ends outside of lo .. hi (either may be infinite).
 typedef struct S2Bound {
   S2Reading of;
   double lo, hi;
@@ -75,25 +76,25 @@ typedef struct S2Bound {
 
 typedef struct S2Judge S2Judge;
 
-// Copies what it is given. `controls` is how many there will be. S2_INVALID, S2_STALE: a term or
-// bound of `world` (and all worlds with its handles) that cannot be; the message says which.
+// Copies its arguments. `controls` is the number of controls. S2_INVALID, S2_STALE: a term or bound
+// is not possible in `world` (and in worlds with the same handles); the message names it.
 S2Status s2_judge_create(const S2World *world, int controls, int terms, const S2CostTerm *term,
                          int bounds, const S2Bound *bound, S2Judge **judge);
-void s2_judge_free(S2Judge *judge); // NULL: nothing
+void s2_judge_free(S2Judge *judge); // NULL is allowed
 int s2_judge_terms(const S2Judge *judge);
 const S2CostTerm *s2_judge_term(const S2Judge *judge, int index);
 
-// sum_i weight_i n_i, per s; NULL judge: 0.
+// sum_i weight_i n_i, per s. A NULL judge gives 0.
 S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const double *controls,
                           double *cost);
-// constant - weight_1 n_1 - weight_2 n_2 ..., in this order: what a period is worth whose end is
-// looked at alone. NULL judge: the constant.
+// constant - weight_1 n_1 - weight_2 n_2 ..., summed in this order: the reward of a period, of
+// which only the final state is judged. A NULL judge gives the constant.
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward);
 // sum_i terminal_i n_i.
 S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const double *controls,
                            double *cost);
-// Is the world beyond a bound? Not a number is.
+// Whether the world is beyond a bound. NaN counts as beyond.
 S2Status s2_judge_ended(const S2Judge *judge, const S2World *world, const double *controls,
                         bool *ended);
 

@@ -6,19 +6,19 @@
 
 #include <math.h>
 
-enum { LANES = 8 }; // sequences that a thread takes at a time and steps side by side
+enum { LANES = 8 }; // sequences that a thread steps side by side
 
 typedef struct RolloutRun {
   const S2Rollout *rollout;
   int controls, state;
   const unsigned char *image;
   size_t size;
-  S2World **scratch; // LANES a worker
-  S2Status *status;  // a sample
+  S2World **scratch; // LANES for each worker
+  S2Status *status;  // one for each sample
 } RolloutRun;
 
 typedef struct RolloutLanes { // samples of one thread, side by side
-  int first, count;           // of them
+  int first, count;           // of the samples
   S2World **world;
   double sum[LANES];
 } RolloutLanes;
@@ -28,7 +28,7 @@ static const double *rollout_command(const RolloutRun *run, int sample, int knot
   return run->rollout->controls + row * (size_t)run->controls;
 }
 
-// One step of those that are going, and what it costs.
+// One step of the running sequences, and its cost.
 static void rollout_step(const RolloutRun *run, RolloutLanes *lanes, int knot) {
   int index[LANES] = {0}, count = 0;
   S2World *worlds[LANES] = {NULL};
@@ -60,7 +60,7 @@ static void rollout_steps(const RolloutRun *run, RolloutLanes *lanes) {
     run->status[lanes->first + i] = s2_world_image_read(lanes->world[i], run->image, run->size);
     lanes->sum[i] = 0;
   }
-  // A command, the steps it holds for, and what the state is then.
+  // For each knot: apply the command, take the steps that it holds, record the state.
   for (int k = 0; k < rollout->knots; k++) {
     for (int i = 0; i < lanes->count && run->controls > 0; i++) {
       int sample = lanes->first + i;
@@ -88,7 +88,7 @@ static void rollout_steps(const RolloutRun *run, RolloutLanes *lanes) {
   }
 }
 
-// The same once more, noted.
+// Repeats a sample on a tape for its gradient.
 static void rollout_gradient(const RolloutRun *run, S2World *world, int sample) {
   const S2Rollout *rollout = run->rollout;
   size_t first = (size_t)sample * (size_t)rollout->knots * (size_t)run->controls;
@@ -156,7 +156,7 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
                     .state = s2_world_state_size(world),
                     .size = s2_world_image_size(world)};
   S2_TRY(rollout_check(rollout, run.controls));
-  // Worlds of each worker, which its samples begin again from the image.
+  // Worlds for each worker; its samples restart from the image.
   int count = LANES * s2_workers_count(workers), made = 0;
   S2Status status = s2_ok();
   run.scratch = s2_memory_take_zeroed(sizeof(S2World *) *
@@ -174,7 +174,7 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
   if (status.code == S2_OK) {
     s2_workers_run(workers, (rollout->samples + LANES - 1) / LANES, rollout_chunk, &run);
   }
-  // The first that failed is told.
+  // Report the first failure.
   int failures = 0;
   for (int i = 0; i < rollout->samples && status.code == S2_OK; i++) {
     if (run.status[i].code != S2_OK && failures++ == 0 && why != NULL) {

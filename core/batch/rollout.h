@@ -1,7 +1,8 @@
-// One world, many futures: copies of it as it is now, each driven by its own sequence of controls.
+// Rollouts: copies of one world in its present state, each driven by a separate sequence of
+// controls.
 //
-// What comes out of a sequence depends on the world and on it alone, so never on threads. Nothing
-// of the world itself changes.
+// The result of a sequence depends only on the world and the sequence, never on threads. The world
+// itself does not change.
 #ifndef S2_ROLLOUT_H
 #define S2_ROLLOUT_H
 
@@ -9,17 +10,20 @@
 #include "batch/judge.h"
 
 typedef struct S2Rollout {
-  int samples, knots;     // sequences, and controls one after the other in each
-  int hold;               // steps that each of these holds, >= 1
+  int samples, knots;     // sequences; consecutive controls in each
+  int hold;               // steps that each control holds, >= 1
   const double *controls; // [samples][knots][actuators of the world], finite
   const S2Judge *judge;   // of this world
   double *costs;          // [samples]; INFINITY where a step failed
-  double *states;         // NULL, or [samples][knots][s2_world_state_size]: after each of the knots
-  double *gradient; // NULL, or as controls: how the cost changes with them; NAN where it failed
+  // NULL, or [samples][knots][s2_world_state_size]: the state after each knot
+  double *states;
+  // NULL, or shaped as controls: derivative of the cost by them; NAN after a failure
+  double *gradient;
 } S2Rollout;
 
-// S2_INVALID: a control that is not finite, no steps; nothing is computed then. *failed (or NULL)
-// is how many sequences failed, and *why what happened to the first of them, with its number.
+// S2_INVALID: a control is not finite, or there are no steps; nothing is computed then. *failed (or
+// NULL) receives the number of failed sequences, and *why the error of the first one, with its
+// index.
 S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *rollout, int *failed,
                     S2Status *why);
 

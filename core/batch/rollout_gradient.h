@@ -1,4 +1,4 @@
-// How the cost of one sequence of controls changes with them.
+// The derivative of the cost of one sequence of controls by these controls.
 #ifndef S2_ROLLOUT_GRADIENT_H
 #define S2_ROLLOUT_GRADIENT_H
 
@@ -8,11 +8,11 @@ typedef struct S2RolloutSample {
   int knots, hold;
   const double *controls; // [knots][actuators]
   const S2Judge *judge;
-  double *gradient; // as controls; is written
+  double *gradient; // shaped as controls; overwritten
 } S2RolloutSample;
 
-// Steps `world` through the sample on a tape of its own and sweeps that. S2_UNAVAILABLE: something
-// without a derivative; the message names it.
+// Steps `world` through the sample on a private tape and sweeps it. S2_UNAVAILABLE: something has
+// no derivative; the message names it.
 S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample);
 
 #endif

@@ -1,8 +1,8 @@
-// A balanced binary tree of boxes, stored like a heap (children of node k: 2k+1, 2k+2), built by
-// halving the proxies along the longer side again and again. A box that moves grows or shrinks the
-// boxes above it at once, so the tree is always right; it gets slow, not wrong, when proxies
-// mingle, and is built again when a search has to look at clearly more nodes than after the last
-// building. Proxies that came since then are loose: few, and tested one by one.
+// A balanced binary tree of boxes, stored like a heap (children of node k: 2k+1, 2k+2). It is built
+// by repeatedly halving the proxies along the longer side. If a box moves, the boxes above it are
+// updated at once. So the tree is always correct, but it gets slower when proxies mingle. It is
+// rebuilt when a search visits clearly more nodes than after the last building. Proxies added since
+// then are loose: they are few, and tested one by one.
 
 #include "collide/collide.h"
 
@@ -14,31 +14,31 @@
 #include <string.h>
 
 enum {
-  LOOSE_MIN = 32,   // so many loose proxies cost less than building
+  LOOSE_MIN = 32,   // so many loose proxies cost less than a rebuild
   LOOSE_SHARE = 16, // and one in so many of those in the tree
 };
 
-// Building again pays when a search looks at this many times the nodes of a fresh tree.
+// The tree is rebuilt when a search visits this many times the nodes of a fresh tree.
 static const double WORN = 1.5;
 
 enum { ABSENT, INACTIVE, ACTIVE };
 
-// In place of the leaf of a proxy: none, or where in the list of loose ones it is.
+// Instead of a leaf of a proxy: none, or its position in the list of loose ones.
 enum { NO_LEAF = -1 };
 
-static int32_t loose_at(int32_t place) { // and back: it is its own inverse
+static int32_t loose_at(int32_t place) { // it is its own inverse
   return NO_LEAF - 1 - place;
 }
 
 typedef struct Node {
   S2Box box;
-  int32_t proxy; // of a leaf; -1 inside
+  int32_t proxy; // of a leaf; -1 for an inner node
   bool active;   // whether there is an active proxy below
 } Node;
 
 struct S2Broadphase {
   int32_t capacity; // proxies are 0 .. capacity - 1
-  S2Box *boxes;     // as given; of absent proxies: empty
+  S2Box *boxes;     // as given; empty for absent proxies
   uint8_t *states;
   int32_t *leaves; // node of a proxy, loose_at(place in `loose`) or NO_LEAF
   int32_t *loose;  // proxies without a leaf, in any order: pairs and finds are sorted
@@ -46,16 +46,16 @@ struct S2Broadphase {
   Node *nodes;
   int32_t node_count, node_room;
   int32_t leaf_count;
-  int32_t *order; // scratch of building
-  S2Pair *found;  // scratch of the search
+  int32_t *order; // scratch memory of building
+  S2Pair *found;  // scratch memory of the search
   int64_t found_count, found_room;
-  int64_t visits, visits_fresh; // of the last search, of the first one after building; 0: none yet
+  int64_t visits, visits_fresh; // in the last search, in the first one after building; 0: none yet
 };
 
-// Overlaps nothing, and joins with any box as if it were not there.
+// Overlaps nothing, and does not change a box that it is joined with.
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
 
-// No infinite sides, so that nothing overlaps EMPTY; EMPTY when a side is not a number.
+// Replaces infinite sides, so that nothing overlaps EMPTY. Returns EMPTY if a side is not a number.
 static S2Box broadphase_bounded(S2Box box) {
   if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
     return EMPTY;
@@ -113,7 +113,7 @@ static void broadphase_grow(S2Broadphase *b, int32_t least) {
   b->leaves = s2_memory_grow(b->leaves, count * sizeof *b->leaves);
   b->loose = s2_memory_grow(b->loose, count * sizeof *b->loose);
   b->order = s2_memory_grow(b->order, count * sizeof *b->order);
-  // Building wants none then: a step that fails is put back without any memory.
+  // Memory for building is reserved now, because a failed step is undone without allocations.
   b->nodes = s2_memory_grow(b->nodes, 2 * count * sizeof *b->nodes);
   b->node_room = 2 * capacity;
   for (int32_t i = b->capacity; i < capacity; i++) {
@@ -152,14 +152,15 @@ static double broadphase_middle(S2Box box, bool along_y) {
   return isnan(at) ? 0 : at; // from -infinity to infinity
 }
 
-// Puts the `first` smallest along the axis in front (Hoare's selection). Only speed depends on it.
+// Moves the `first` smallest along the axis to the front (Hoare's selection). It affects only
+// speed.
 static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, int32_t first,
                             bool along_y) {
   int32_t lo = 0;
   int32_t hi = count - 1;
   while (lo < hi) {
     int32_t pivot_index = order[lo + (hi - lo) / 2];
-    // Split about the middle one.
+    // Splits about the middle one.
     double pivot = broadphase_middle(boxes[pivot_index], along_y);
     int32_t i = lo;
     int32_t j = hi;
@@ -178,7 +179,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
         order[j--] = kept;
       }
     }
-    // Go on in the part that holds the border.
+    // Continues in the part that contains the border.
     if (first <= j) {
       hi = j;
     } else if (first >= i) {
@@ -189,8 +190,8 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
   }
 }
 
-// Leaves below the left child of a heap-shaped tree with `count` leaves: the deepest row fills from
-// the left.
+// The number of leaves below the left child of a heap-shaped tree with `count` leaves: the deepest
+// row fills from the left.
 static int32_t left_leaves(int32_t count) {
   int32_t full = 1; // leaves of the largest full tree that fits
   while (2 * full <= count) {
@@ -207,7 +208,7 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
     b->leaves[proxy] = node;
     return;
   }
-  // Along the longer side of the box about all middles.
+  // Splits along the longer side of the box of all centres.
   double lo_x = INFINITY, hi_x = -INFINITY, lo_y = INFINITY, hi_y = -INFINITY;
   for (int32_t i = 0; i < count; i++) {
     double x = broadphase_middle(b->boxes[order[i]], false);
@@ -266,7 +267,7 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
   b->boxes[proxy] = EMPTY;
   b->states[proxy] = ABSENT;
   if (b->leaves[proxy] >= 0) {
-    set_leaf(b, b->leaves[proxy], EMPTY, false); // the leaf waits for the proxy to come back
+    set_leaf(b, b->leaves[proxy], EMPTY, false); // the leaf is kept for the proxy's return
     return;
   }
   int32_t place = loose_at(b->leaves[proxy]), last = b->loose[--b->loose_count];
@@ -290,7 +291,7 @@ static bool is_leaf(const S2Broadphase *b, int32_t node) {
   return 2 * node + 1 >= b->node_count;
 }
 
-// Pairs with one proxy below p and one below q. As deep as the tree twice over at most.
+// Pairs with one proxy below p and one below q. The recursion is at most twice as deep as the tree.
 static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
   const Node *np = &b->nodes[p];
   const Node *nq = &b->nodes[q];
@@ -302,7 +303,7 @@ static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
   bool leaf_q = is_leaf(b, q);
   if (leaf_p && leaf_q) {
     broadphase_add_pair(b, np->proxy, nq->proxy);
-  } else if (leaf_q || (!leaf_p && p < q)) { // the lower number is the higher, hence larger, node
+  } else if (leaf_q || (!leaf_p && p < q)) { // the lower number is the higher, so larger, node
     pairs_across(b, 2 * p + 1, q);
     pairs_across(b, 2 * p + 2, q);
   } else {
@@ -338,7 +339,7 @@ static bool makes_pair(const S2Broadphase *b, int32_t p, int32_t q) {
          s2_box_overlap(b->boxes[p], b->boxes[q]);
 }
 
-// Stable, by counting, on one of the two numbers. `starts` holds capacity + 1 numbers.
+// Stable counting sort by one of the two numbers. `starts` holds capacity + 1 numbers.
 static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool by_a,
                        int64_t *starts, int32_t capacity) {
   memset(starts, 0, ((size_t)capacity + 1) * sizeof *starts);
@@ -355,7 +356,7 @@ static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool 
 }
 
 int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
-  // A tree that has got slow, or has many beside it, is built again.
+  // A tree that has become slow, or has many loose proxies, is rebuilt.
   bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
   if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_SHARE) {
     broadphase_build(b);
@@ -368,7 +369,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
   if (b->visits_fresh == 0) {
     b->visits_fresh = b->visits;
   }
-  // Loose ones against the tree, and against each other.
+  // Loose proxies against the tree, and against each other.
   for (int32_t i = 0; i < b->loose_count; i++) {
     if (b->node_count > 0) {
       pairs_of_loose(b, 0, b->loose[i]);
@@ -480,8 +481,8 @@ void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2Pro
 
 // ---- Image ------------------------------------------------------------------------------------
 
-// count (as int64), boxes, states of the proxies up to the last one present: the tree is built
-// from them.
+// count (as int64), then boxes and states of the proxies up to the last one present. The tree is
+// built from them.
 
 static int64_t present_count(const S2Broadphase *b) {
   int64_t count = b->capacity;

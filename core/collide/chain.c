@@ -4,20 +4,22 @@
 
 #include <math.h>
 
-// Rounding of the sine of an angle between unit vectors, with room for poses far from the origin.
+// Rounding of the sine of an angle between unit vectors, with a margin for poses far from the
+// origin.
 static const double ANGLE_ROUNDING = 1e-12;
 
-// A joint bent by less is straight, rad: an edge resting across it rests on its own two ends.
+// A joint bent by less is straight, rad: an edge across it rests on its own two ends.
 static const double STRAIGHT = 1e-9;
 
-// An edge resting on two joints of a hill tilts a little, and then its direction leaves the cone of
-// the joint it lifts from by that tilt; without that contact it would rock for ever. So much of the
-// bend (and at most so much, rad) is granted. Zero at straight joints, where it would be a ghost.
+// An edge resting on two joints of a hill tilts slightly. Then its direction leaves the cone of the
+// joint that it lifts from by that tilt, and without that contact it would rock for ever. This
+// fraction of the bend (and at most this angle, rad) is allowed. It is zero at straight joints,
+// where it would give a false contact.
 static const double TILT_FRACTION = 0.25;
 static const double TILT_MAX = 0.01;
 
-// Where the cone is divided between the two segments, as a ratio of sines. Off the middle, because
-// scenes are symmetric more often than not and rounding would decide.
+// Divides the cone between the two segments, as a ratio of sines. It is not the middle, because
+// many scenes are symmetric, and rounding would decide.
 static const double DIVISION = 0.86;
 
 static bool is_chained(const S2Shape *shape) {
@@ -28,9 +30,9 @@ bool s2_is_joined(const S2Shape *shape) {
   return shape->sides != NULL || is_chained(shape);
 }
 
-// At a hollow corner a vertex can sink into one side and still touch the other. Each edge is
-// therefore extended beyond the corner by OVERHANG, a part of the shorter segment, if the sine of
-// the corner's bend exceeds SHARP. In flatter corners one side alone supports the vertex.
+// At a hollow corner a vertex can sink into one side and still touch the other. So each edge is
+// extended beyond the corner by OVERHANG, a fraction of the shorter segment, if the sine of the
+// corner's bend exceeds SHARP. In flatter corners one side alone supports the vertex.
 static const double SHARP = 0.1;
 static const double OVERHANG = 0.1;
 
@@ -39,7 +41,8 @@ static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
   return s2_scale(1 / s2_length(along), along);
 }
 
-// The outline at a vertex: as it comes and leaves, and which of the two is the shape's own.
+// The outline at a vertex: its directions before and after, and which of the two edges is the
+// shape's own.
 static S2Side chain_side(const S2Shape *segment, int vertex) {
   const S2Vec2 *v = segment->vertices;
   bool joint = vertex == 0 ? segment->has_previous : segment->has_next;
@@ -64,7 +67,7 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
   double before = -s2_dot(direction, side.out);
   double slack = ANGLE_ROUNDING;
   bool to_the_right = s2_dot(direction, s2_right(s2_add(side.in, side.out))) > 0;
-  // An edge that lies across a convex joint may tilt a little; across a straight one it is a ghost.
+  // An edge across a convex joint may tilt slightly; across a straight one the contact is false.
   if (against_edge) {
     double bend = to_the_right ? s2_cross(side.in, side.out) : -s2_cross(side.in, side.out);
     if (bend <= STRAIGHT) {
@@ -72,7 +75,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
     }
     slack += fmin(TILT_FRACTION * bend, TILT_MAX);
   }
-  // Between the two normals, on the outside, and on this side of where that cone is divided.
+  // The direction is between the two normals, on the outside, and on this side of the division of
+  // that cone.
   if (beyond < -slack || before < -slack || (shape->sides != NULL && !to_the_right)) {
     return false;
   }
@@ -81,7 +85,7 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
          (side.owns_out > 0 && past >= -ANGLE_ROUNDING);
 }
 
-// `in` and `out` are the directions of the outline before and after the vertex; solid is on the
+// `in` and `out` are the directions of the outline before and after the vertex; the solid is on the
 // left.
 static bool is_hollow(S2Vec2 in, S2Vec2 out) {
   double sine = s2_cross(in, out) / (s2_length(in) * s2_length(out));
@@ -96,7 +100,7 @@ static double chain_overhang(const S2Shape *segment, int edge, bool at_end, S2Ve
   S2Vec2 joint = segment->vertices[vertex];
   S2Vec2 own = s2_sub(segment->vertices[1 - vertex], joint);
   S2Vec2 other = s2_sub(vertex == 0 ? segment->previous : segment->next, joint);
-  // The outline as it comes and leaves, with the edge's normal on its right.
+  // The outline before and after, with the edge's normal on its right.
   S2Vec2 in = at_end ? s2_neg(own) : s2_neg(other), out = at_end ? other : own;
   *normal = s2_scale(1 / s2_length(other), s2_right(at_end ? out : in));
   return is_hollow(in, out) ? OVERHANG * fmin(s2_length(in), s2_length(out)) : 0;

@@ -3,7 +3,7 @@
 #include <math.h>
 
 S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b) {
-  // The shapes themselves count here, not the chains they may be part of.
+  // Only the shapes themselves count here, not the chains they may belong to.
   S2Shape alone_a = {.vertices = a->vertices, .count = a->count, .radius = a->radius};
   S2Shape alone_b = {.vertices = b->vertices, .count = b->count, .radius = b->radius};
   S2Manifold manifold;
@@ -12,7 +12,7 @@ S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose p
     S2Vec2 none = {NAN, NAN};
     return (S2Closest){NAN, none, none, none};
   }
-  // Of two points the nearer one; half the gap to each side of it are the surfaces.
+  // The nearer of two points. The surfaces are half the gap away on each side of it.
   const S2ManifoldPoint *closest = &manifold.points[0];
   if (manifold.count == 2 && manifold.points[1].gap < closest->gap) {
     closest = &manifold.points[1];

@@ -1,5 +1,5 @@
-// Collision: which pairs may touch, where and how. Knows shapes and poses, no bodies and no
-// physics.
+// Collision: finds the pairs that may touch, and their contact points. It uses shapes and poses,
+// but no bodies and no physics.
 #ifndef S2_COLLIDE_H
 #define S2_COLLIDE_H
 
@@ -11,7 +11,8 @@
 
 // ---- Narrow phase -----------------------------------------------------------------------------
 
-// How the gap of a point depends on the two poses. Only these features occur in the plane.
+// The feature that determines how the gap of a point depends on the two poses. Only these occur in
+// the plane.
 typedef enum S2Feature {
   S2_VERTEX_VERTEX, // gap = |pa - pb| - ra - rb
   S2_EDGE_A,        // b's vertex against an edge of a: gap along the edge's normal
@@ -20,7 +21,7 @@ typedef enum S2Feature {
 
 typedef struct S2ManifoldPoint {
   S2Feature feature;
-  uint32_t id;    // which vertices and edges: the same id in the next step is the same contact
+  uint32_t id;    // vertices and edges: the same id in the next step is the same contact
   S2Vec2 local_a; // core point in the frame of a: the vertex, or a point of the edge
   S2Vec2 local_b;
   S2Vec2 local_normal; // EDGE_A: outward unit normal of a's edge in a's frame, EDGE_B likewise in
@@ -35,26 +36,26 @@ typedef struct S2Manifold {
   S2ManifoldPoint points[2];
 } S2Manifold;
 
-// Contact of two shapes not further apart than `reach` (m, >= 0): every point returned has
-// gap <= reach. Exact distance while the cores are apart, least overlap when they are not. All
-// arithmetic is relative to pose_a, so it keeps its digits far from the origin. Swapping a and b
-// gives the mirrored manifold.
+// Contact of two shapes not further apart than `reach` (m, >= 0): every point returned has gap <=
+// reach. The distance is exact while the cores are apart; otherwise it is the least overlap. All
+// arithmetic is relative to pose_a, so it is accurate far from the origin. Swapping a and b gives
+// the mirrored manifold.
 void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
                 S2Manifold *manifold);
 
-// Gap, normal and point of the same features at other poses (no search): what a step needs to see
-// whether a known contact still holds after the bodies moved. `point` is updated in place; a
-// VERTEX_VERTEX pair keeps the sign of its normal even when the cores have crossed over.
+// Gap, normal and point of the same features at other poses (no search). With it a step checks
+// whether a known contact is still valid after the bodies moved. `point` is updated in place. A
+// VERTEX_VERTEX pair keeps the sign of its normal even if the cores have passed each other.
 void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose pose_a,
                               const S2Shape *b, S2Pose pose_b);
 
-// The features that an id stands for, to be placed by the update.
+// The features of an id; s2_manifold_point_update computes the point.
 S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shape *b);
-// Their indices: of a vertex, or of the edge where the feature says so.
+// Their indices: of a vertex, or of an edge if the feature has one on that side.
 void s2_manifold_indices(uint32_t id, int *in_a, int *in_b);
 
 typedef struct S2Closest {
-  double distance; // m; negative when overlapping (least translation that separates)
+  double distance; // m; negative when overlapping (the least translation that separates)
   S2Vec2 point_a;  // on the surface of a, world
   S2Vec2 point_b;  // on the surface of b, world
   S2Vec2 normal;   // unit, from b to a
@@ -66,14 +67,14 @@ typedef struct S2RayHit {
   bool hit;
   double fraction; // 0..1 along from -> to
   S2Vec2 point;
-  S2Vec2 normal;   // outward, unit; of a line, to the side the ray comes from
-  bool on_surface; // it began there, or ran in the line of a segment: a little beside it is another
-                   // hit or none
+  S2Vec2 normal;   // outward, unit; for a line, to the side the ray comes from
+  bool on_surface; // it began there, or ran in the line of a segment: a small displacement gives
+                   // another hit or none
 } S2RayHit;
 
-// A ray that begins on a surface, or at most this part of the shape's size below it, hits at
-// fraction 0 if it points inwards. It is a hundred times the overlap that a step leaves of bodies
-// of that size (S2_PROJECTION_TRIGGER).
+// A ray that begins on a surface, or below it by at most this fraction of the shape's size, hits at
+// fraction 0 if it points inwards. The fraction is a hundred times the overlap that a step leaves
+// between bodies of that size (S2_PROJECTION_TRIGGER).
 #define S2_RAY_SURFACE 1e-7
 
 // A ray that begins deeper inside a shape does not hit that shape. A segment without a radius has
@@ -83,9 +84,9 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
 
 // ---- Broad phase ------------------------------------------------------------------------------
 
-// A balanced tree of boxes behind this interface, refitted as they move. It lives in plain arrays
-// of indices, so a snapshot is a copy of the arrays. Which pairs come out depends on the boxes
-// given, never on the shape of the tree.
+// A balanced tree of boxes, refitted as they move. It is stored in plain arrays of indices, so a
+// snapshot is a copy of the arrays. The pairs depend only on the boxes, never on the shape of the
+// tree.
 typedef struct S2Broadphase S2Broadphase;
 
 typedef struct S2Pair {
@@ -95,18 +96,18 @@ typedef struct S2Pair {
 S2Broadphase *s2_broadphase_new(void);
 void s2_broadphase_free(S2Broadphase *broadphase);
 
-// Proxies are named by the caller: small non-negative integers (shape indices). `active` proxies
-// look for partners; two proxies that are both inactive (static) never form a pair.
+// The caller numbers the proxies with small non-negative integers (shape indices). Only `active`
+// proxies look for partners; two inactive (static) proxies never form a pair.
 void s2_broadphase_set(S2Broadphase *broadphase, int32_t proxy, S2Box box, bool active);
 void s2_broadphase_remove(S2Broadphase *broadphase, int32_t proxy);
 
 // All pairs whose boxes overlap (touching counts), sorted by (a, b). Memory from `arena`.
 int s2_broadphase_pairs(S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
 
-// The same by testing everything against everything: the oracle of the tests.
+// The same by testing all pairs: the reference for tests.
 int s2_broadphase_pairs_brute(const S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
 
-// The box around all boxes; empty (lo above hi) without any.
+// The box around all boxes; empty (lo above hi) without boxes.
 S2Box s2_broadphase_bounds(const S2Broadphase *broadphase);
 
 // Calls visit(user, proxy) for each proxy whose box overlaps `box`, in ascending order of proxy.
@@ -115,7 +116,7 @@ typedef bool S2ProxyVisit(void *user, int32_t proxy);
 void s2_broadphase_query(const S2Broadphase *broadphase, S2Box box, S2Arena *arena,
                          S2ProxyVisit *visit, void *user);
 
-// Copy of everything into and from a flat buffer: bytes needed, write, read (replaces contents).
+// Copies everything to and from a flat buffer: bytes needed, write, read (replaces contents).
 size_t s2_broadphase_image_size(const S2Broadphase *broadphase);
 void s2_broadphase_image_write(const S2Broadphase *broadphase, void *image);
 void s2_broadphase_image_read(S2Broadphase *broadphase, const void *image, size_t size);

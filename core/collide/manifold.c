@@ -1,10 +1,11 @@
-// Contact points of a pair, each a vertex against an edge or two vertices: the only features in the
-// plane, so that a point can be followed exactly when the bodies move (s2_manifold_point_update).
+// Contact points of a pair. Each is a vertex against an edge or two vertices, the only features in
+// the plane, so that a point can be updated exactly when the bodies move
+// (s2_manifold_point_update).
 //
 // The edge with the largest separation and the edge of the other shape that faces it give at most
-// two points, the ends of the part in which the two edges face each other: there one edge's end
-// vertex stands before the other edge. A vertex that stands beyond the end of the edge makes no
-// point: such a row would stop bodies that merely pass beside each other.
+// two points. They are the ends of the part in which the two edges face each other: there an end
+// vertex of one edge is in front of the other edge. A vertex beyond the end of the edge gives no
+// point, because its row would stop bodies that merely pass beside each other.
 
 #include "collide/chain.h"
 #include "collide/collide.h"
@@ -13,37 +14,38 @@
 #include <float.h>
 #include <math.h>
 
-// Two ends nearer to each other than this part of the shorter edge are one: which of the two
-// vertices is taken then depends on their owners, not on rounding.
+// Two ends nearer to each other than this fraction of the shorter edge count as one. Which of the
+// two vertices is used then depends on their shapes, not on rounding.
 static const double TIE = 1e-10;
 
-// Rounding of a coordinate, as a part of the magnitudes it is made from.
+// Rounding of a coordinate, as a fraction of the magnitudes it is computed from.
 static const double ROUNDING = 16 * DBL_EPSILON;
 
-// A shape that overlaps another by more than this part of the smaller one's size is in it.
+// A shape that overlaps another by more than this fraction of the smaller one's size is inside it.
 static const double SUNK = 1e-2;
 
-// Two vertices nearer than this part of their coordinates have no direction from one to the other.
+// Two vertices nearer than this fraction of their coordinates define no direction.
 static const double NO_DIRECTION = 1e-12;
 
-// A unit vector with less than this across a segment leads along it, to neither side.
+// A unit vector whose component across a segment is below this is along it, on neither side.
 static const double ALONG_SEGMENT = 1e-9;
 
-// The least translation leads to the far side of a segment if it has at least this across it. It
-// bounds the depth there by itself over this part. With a much smaller part than SUNK, a body that
-// barely overlaps the end of a segment could be pushed through it, by the whole height of the body.
+// The least translation leads to the far side of a segment if its component across it is at least
+// this. It bounds the depth there by itself divided by this number. With a much smaller number than
+// SUNK, a body that barely overlaps the end of a segment could be pushed through it, by the whole
+// height of the body.
 static const double TO_FAR_SIDE = 1e-2;
 
 typedef struct Candidate {
   S2Feature feature;
-  int index_a, index_b; // vertices, or the edge where the feature says so
+  int index_a, index_b; // vertices, or the edge that the feature names
   double gap;           // between the cores
 } Candidate;
 
 typedef struct Candidates {
   Candidate list[2];
   int count;
-  double tolerance; // within which two gaps are the same
+  double tolerance; // gaps within this of each other are equal
 } Candidates;
 
 typedef struct Pair {
@@ -82,7 +84,7 @@ static Candidate against_edge(bool edge_is_a, int edge_index, const Edge *edge, 
 
 // ---- Two edges facing each other --------------------------------------------------------------
 
-// The edge at vertex `support` that faces the direction `normal` most squarely.
+// The edge at vertex `support` that faces the direction `normal` most directly.
 static int facing_edge(const S2Placed *placed, int support, S2Vec2 normal) {
   int count = placed->shape->count;
   int before = support > 0 ? support - 1 : count - 1;
@@ -98,9 +100,9 @@ static void add_candidate(Candidates *found, Candidate candidate, double floor) 
   }
 }
 
-// A segment's two edges are its two sides. Where an edge ends on the end of a segment across it,
-// neither side faces the edge: the contact is on the side towards which the shape of the edge goes
-// from there, along its edge (`along`, unit) and inwards.
+// Selects one of a segment's two edges, which are its two sides. If an edge ends on the end of a
+// segment across it, neither side faces the edge. Then the contact is on the side towards which the
+// shape of the edge extends from there, along its edge (`along`, unit) and inwards.
 static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along, int *index,
                       Edge *edge) {
   if (placed->shape->count == 2 && s2_dot(edge->normal, s2_sub(along, against->normal)) < 0) {
@@ -109,7 +111,7 @@ static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along,
   }
 }
 
-// Is more of the shape before the line through `point` than behind it?
+// Whether more of the shape is before the line through `point` than behind it.
 static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
   double highest = -INFINITY, lowest = INFINITY;
   for (int i = 0; i < placed->shape->count; i++) {
@@ -120,8 +122,8 @@ static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
   return highest > -lowest;
 }
 
-// Does a vertex of `shape`, at the distance `beyond` past an end of edge `index`, touch the
-// extension of that edge? It does if most of its shape lies in front of both edges of the hollow
+// Whether a vertex of `shape`, at the distance `beyond` past an end of edge `index`, touches the
+// extension of that edge. It does if most of its shape is in front of both edges of the hollow
 // corner. *over: length of the extension, m.
 static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index, const Edge *edge,
                        bool at_end, double beyond, double *over) {
@@ -131,8 +133,8 @@ static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index,
          is_before(shape, joint, s2_rotate(placed->pose.rotation, normal));
 }
 
-// The points between the edge of `axis` and the one facing it whose gap is at least `floor`: a
-// smaller one is not in front of its edge but behind the whole shape.
+// The points between the edge of `axis` and the one facing it whose gap is at least `floor`. A
+// point with a smaller gap is not in front of its edge but behind the whole shape.
 static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
                                 double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
@@ -140,10 +142,10 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
   Candidates found = {0};
   int r = axis->edge;
   Edge edge = manifold_edge_of(reference, r);
-  // What rounding makes of coordinates of this size.
+  // The rounding of coordinates of this size.
   double size = manifold_magnitude(edge.start) + manifold_magnitude(edge.end) +
                 2 * manifold_magnitude(pair->b.pose.position);
-  // A circle has one vertex, before the edge or not.
+  // A circle has one vertex, which is in front of the edge or not.
   if (incident->shape->count == 1) {
     S2Vec2 w = s2_placed_vertex(incident, 0);
     double rounding = ROUNDING * (size + manifold_magnitude(w));
@@ -153,16 +155,17 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     }
     return found;
   }
-  // Two edges: each pair of ends that are near to each other makes at most one point.
+  // Two edges: each pair of ends that are near to each other gives at most one point.
   int i = facing_edge(incident, axis->support, edge.normal);
   Edge other = manifold_edge_of(incident, i);
   double shorter = fmin(edge.length, other.length);
   double rounding =
       ROUNDING * (size + manifold_magnitude(other.start) + manifold_magnitude(other.end));
   found.tolerance = TIE * shorter + rounding;
-  // A joined shape gives its edge, as its vertex may belong to its neighbour; else a does.
+  // A joined shape contributes its edge, because its vertex may belong to its neighbour. Otherwise
+  // a does.
   bool edge_of_a = !s2_is_joined(pair->b.shape);
-  // The edges run in opposite directions: the end of one is near the start of the other.
+  // The edges have opposite directions: the end of one is near the start of the other.
   for (int k = 0; k < 2; k++) {
     int v_index = k == 0 ? r : s2_edge_end(reference->shape, r);
     int w_index = k == 0 ? s2_edge_end(incident->shape, i) : i;
@@ -171,7 +174,7 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     double w_at = s2_dot(s2_sub(w, edge.start), edge.along);
     double v_at = s2_dot(s2_sub(v, other.start), other.along);
     double beyond = k == 0 ? -w_at : w_at - edge.length;
-    // The end of the incident edge before the reference edge, else the other one's end before it.
+    // The end of the incident edge in front of the reference edge; otherwise the other way round.
     bool tie =
         fabs(beyond) <= found.tolerance && manifold_within(v_at, other.length, found.tolerance);
     double over, v_beyond = k == 0 ? v_at - other.length : -v_at;
@@ -209,10 +212,10 @@ static bool shares_vertex(const Candidate *p, const Candidate *primary) {
   return (same_a && p->index_a == primary->index_a) || (same_b && p->index_b == primary->index_b);
 }
 
-// The closest features of the two cores, or of overlapping ones those of least translation, and
-// what else the two facing edges give. The closest come with the least gap.
+// The closest features of the two cores (for overlapping cores those of least translation), and the
+// further point of the two facing edges. The closest features have the least gap.
 static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double separation) {
-  // The edge with the larger separation; about equal ones are a's.
+  // The edge with the larger separation; if they are almost equal, that of a.
   double margin = TIE * fmin(axes[0].length, axes[1].length);
   int first = axes[1].separation > axes[0].separation + margin ? 1 : 0;
   if (axes[first].edge < 0) {
@@ -228,13 +231,15 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
       return second;
     }
   }
-  // No edge has a vertex before it at the distance of the cores: the closest are two vertices, or
-  // the cores overlap so deeply that the vertex of least translation is beyond the edge.
+  // No edge has a vertex in front of it at the distance of the cores. So the closest features are
+  // two vertices, or the cores overlap so deeply that the vertex of least translation is beyond the
+  // edge.
   Candidate primary = {.feature = S2_VERTEX_VERTEX};
   primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
   double size = manifold_magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
                 manifold_magnitude(s2_placed_vertex(&pair->b, primary.index_b));
-  // Apart they are the closest; overlapping, the least translation is along an edge's normal.
+  // If the cores are apart, the vertices are closest. If they overlap, the least translation is
+  // along an edge's normal.
   bool apart = separation > 0 || s2_end_separation(&pair->a, &pair->b) > 0 ||
                s2_end_separation(&pair->b, &pair->a) > 0;
   if (!apart || primary.gap <= NO_DIRECTION * size) {
@@ -267,7 +272,7 @@ static inline S2ManifoldPoint of_features(S2Feature feature, int index_a, int in
           (uint32_t)feature << 2 * INDEX_BITS | (uint32_t)index_a << INDEX_BITS | (uint32_t)index_b,
       .local_a = a->vertices[index_a],
       .local_b = b->vertices[index_b],
-      .normal = {0, 1}, // of two circles with the same centre; else replaced
+      .normal = {0, 1}, // for two circles with the same centre; otherwise replaced
   };
   if (feature == S2_EDGE_A) {
     point.local_normal = s2_edge_normal(a, index_a);
@@ -295,7 +300,7 @@ static S2ManifoldPoint manifold_point_of(const Pair *pair, const Candidate *cand
     S2Vec2 from_b = s2_sub(s2_placed_vertex(&pair->a, candidate->index_a),
                            s2_placed_vertex(&pair->b, candidate->index_b));
     if (s2_length2(from_b) > 0) {
-      point.normal = from_b; // its sense is all that counts
+      point.normal = from_b; // only its sign counts
     }
   }
   return point;
@@ -307,7 +312,7 @@ static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   double ra = pair->a.shape->radius;
   double rb = pair->b.shape->radius;
   S2Vec2 from_b = s2_sub(pa, pb);
-  // The normal by the feature: between the vertices, or that of the edge.
+  // The normal depends on the feature: between the vertices, or that of the edge.
   if (point->feature == S2_VERTEX_VERTEX) {
     double distance = s2_length(from_b);
     if (distance > NO_DIRECTION * (manifold_magnitude(pa) + manifold_magnitude(pb))) {
@@ -349,7 +354,7 @@ static bool owned_by(const S2Placed *placed, bool placed_is_a, const S2Placed *o
   }
   int index = placed_is_a ? candidate->index_a : candidate->index_b;
   int other_index = placed_is_a ? candidate->index_b : candidate->index_a;
-  // A vertex of the other before this shape's edge, or this shape's vertex.
+  // A vertex of the other shape in front of this shape's edge, or this shape's vertex.
   if (candidate->feature == (placed_is_a ? S2_EDGE_A : S2_EDGE_B)) {
     Edge edge = manifold_edge_of(placed, index);
     double at = s2_dot(s2_sub(s2_placed_vertex(other, other_index), edge.start), edge.along);
@@ -359,7 +364,7 @@ static bool owned_by(const S2Placed *placed, bool placed_is_a, const S2Placed *o
   return s2_corner_owns(placed->shape, index, outward, candidate->feature != S2_VERTEX_VERTEX);
 }
 
-// Of the candidate with the least gap, from b to a.
+// The normal of the candidate with the least gap, from b to a.
 static S2Vec2 least_normal(const Pair *pair, const Candidates *found) {
   const Candidate *least = &found->list[0];
   for (int k = 1; k < found->count; k++) {
@@ -372,8 +377,8 @@ static S2Vec2 least_normal(const Pair *pair, const Candidates *found) {
 
 typedef enum Dropped { KEPT, DROPPED_BY_A, DROPPED_BY_B } Dropped;
 
-// Adds the candidates that belong to this pair and are within reach. Returns which shape dropped
-// the one with the least gap, because it belongs to another shape of its body.
+// Adds the candidates that belong to this pair and are within reach. Returns the shape that dropped
+// the one with the least gap, because that belongs to another shape of its body.
 static Dropped add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found,
                          double reach) {
   Dropped dropped = KEPT;
@@ -404,7 +409,7 @@ static void add_all(S2Manifold *manifold, const Pair *pair, const Candidates *fo
   }
 }
 
-// m: the cores of two shapes that overlap by more are in one another, not at their surfaces.
+// m: if the cores of two shapes overlap by more, one is inside the other, not at its surface.
 static double sunk_depth(const Pair *pair) {
   double size = INFINITY;
   for (int i = 0; i < 2; i++) {
@@ -418,11 +423,11 @@ static double sunk_depth(const Pair *pair) {
   return SUNK * size;
 }
 
-// The closest features belong to a neighbour of a joined shape, but this shape may still carry a
-// vertex of the other one further on. While the cores are apart nothing can be nearer than they
-// are. Where they overlap, all of this shape is within the other one by no more than the least
-// translation, along its direction: so is what an edge has beyond a vertex of the other one, on the
-// side of the edge that the translation leads to.
+// The closest features belong to a neighbour of a joined shape, but this shape may still support
+// another vertex of the other one. While the cores are apart, no features are nearer than the
+// closest. If they overlap, this shape is inside the other one by at most the least translation
+// along its direction. The same bound holds for the part of an edge beyond a vertex of the other
+// shape, on the side of the edge that the translation leads to.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;
@@ -430,7 +435,7 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
   manifold->count = 0;
   double floor = separation > 0 ? separation : -INFINITY;
   if (separation <= 0 && joined->shape->sides != NULL) {
-    // What lies behind another side of the piece is no contact. What is deep inside has to come
+    // A point behind another side of the piece is no contact. A deeply sunk shape must be pushed
     // out, and joints do not matter then.
     floor = -sunk_depth(pair);
     if (separation < floor) {
@@ -467,11 +472,11 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     add_owned(manifold, &pair, &found, reach);
     return;
   }
-  // Too far apart to touch.
+  // They are too far apart to touch.
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
   double separation = fmax(axes[0].separation, axes[1].separation);
   if (separation == -INFINITY || separation - a->radius - b->radius > reach) {
-    return; // the former when a pose is not a number
+    return; // the first condition also covers poses that are not numbers
   }
   Candidates found = manifold_search(&pair, axes, separation);
   Dropped dropped = add_owned(manifold, &pair, &found, reach);

@@ -1,5 +1,5 @@
-// A shape where it stands, and its edges. Private to collide/. Positions are relative to the
-// position of the first shape of the pair, so that digits are kept far from the origin.
+// A shape at its pose, and its edges. Private to collide/. Positions are relative to the position
+// of the first shape of the pair, so that they are accurate far from the origin.
 #ifndef S2_PLACED_H
 #define S2_PLACED_H
 

@@ -5,13 +5,15 @@
 #include <float.h>
 #include <math.h>
 
-// Rounding of a point in the frame of a shape, as a part of the coordinates it is made from.
+// Rounding of a point in the frame of a shape, as a fraction of the coordinates it is computed
+// from.
 static const double POINT_ROUNDING = 16 * DBL_EPSILON;
 
 // A ray that meets a line or a surface at a smaller sine runs along it.
 static const double ALONG_SINE = 1e-12;
 
-// Part of an edge that it is longer at each end, so that no ray slips through a corner by rounding.
+// An edge is extended by this fraction at each end, so that no ray passes through a corner by
+// rounding.
 static const double END_SLACK = 1e-14;
 
 typedef struct Ray {
@@ -26,10 +28,10 @@ static void take_earlier(S2RayHit *hit, double fraction, S2Vec2 normal) {
   }
 }
 
-// Enters the disc about `centre`. The ray's nearest point to the centre first: the textbook
-// discriminant loses its digits far away.
+// The ray enters the disc about `centre`. The ray's nearest point to the centre is computed first,
+// because the usual discriminant is inaccurate far away.
 static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radius) {
-  // Pythagoras: half the chord is the root of r^2 - d^2, in parts of the ray's length.
+  // Pythagoras: half the chord is the root of r^2 - d^2, as a fraction of the ray's length.
   double length2 = s2_length2(ray->along);
   double nearest = s2_dot(s2_sub(centre, ray->from), ray->along) / length2;
   S2Vec2 offset = s2_sub(s2_add_scaled(ray->from, nearest, ray->along), centre);
@@ -42,14 +44,14 @@ static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radiu
   take_earlier(hit, nearest - half, s2_scale(1 / radius, outward));
 }
 
-// Is the place at `to` from the start of an edge on the outline of the body?
+// Whether the position `to`, relative to the start of an edge, is on the outline of the body.
 static bool on_outline(const S2Shape *shape, int i, S2Vec2 to) {
   S2Vec2 edge = s2_sub(shape->vertices[s2_edge_end(shape, i)], shape->vertices[i]);
   double length = s2_length(edge);
   return shape->sides == NULL || s2_side_has(shape, i, s2_dot(to, edge) / length, length, 0);
 }
 
-// Crosses, from outside, edge i moved outwards by the radius.
+// The ray crosses, from outside, edge i moved outwards by the radius.
 static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i) {
   S2Vec2 p = shape->vertices[i], q = shape->vertices[s2_edge_end(shape, i)];
   S2Vec2 normal = s2_edge_normal(shape, i);
@@ -58,7 +60,7 @@ static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i
   if (approach <= 0) {
     return; // leaving, or along the edge
   }
-  // Where the ray meets the edge's line, and whether that is between its ends.
+  // The ray's intersection with the edge's line must be between its ends.
   S2Vec2 to = s2_sub(ray->from, p);
   double fraction = (s2_dot(to, normal) - radius) / approach;
   S2Vec2 at = s2_add_scaled(to, fraction, ray->along);
@@ -105,8 +107,8 @@ static void hit_at_start(S2RayHit *hit, S2Vec2 normal) {
   *hit = (S2RayHit){.hit = true, .on_surface = true, .normal = normal};
 }
 
-// Of a sharp polygon that the start is in: on which edges is it, and does the ray point inwards
-// from all of them? The one it would have come through last gives the normal.
+// The start is in a sharp polygon. Finds the edges that it is on, and whether the ray points
+// inwards from all of them. The edge that the ray would have crossed last gives the normal.
 static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double depth) {
   double length = s2_length(ray->along), last = -INFINITY;
   S2Vec2 normal = {0, 0};
@@ -130,7 +132,7 @@ static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray
   }
 }
 
-// A line has no inside: a ray that begins on it and does not run along it goes through it.
+// A line has no inside: a ray that begins on it and does not run along it passes through it.
 static void begin_on_line(S2RayHit *hit, const S2Shape *shape, const Ray *ray) {
   S2Vec2 normal = s2_edge_normal(shape, 0);
   double approach = -s2_dot(normal, ray->along);
@@ -139,8 +141,8 @@ static void begin_on_line(S2RayHit *hit, const S2Shape *shape, const Ray *ray) {
   }
 }
 
-// Does the ray begin on or in the shape? Then nothing else of it can be met, and what there is to
-// hit is hit at once.
+// Whether the ray begins on or in the shape. Then it cannot hit another part of it, so the hit is
+// decided here.
 static bool ray_begins(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double depth) {
   bool inside = false;
   S2Vec2 offset = s2_sub(ray->from, ray_nearest(shape, ray->from, &inside));
@@ -167,8 +169,8 @@ static bool ray_begins(S2RayHit *hit, const S2Shape *shape, const Ray *ray, doub
 
 // ---- Along a line -----------------------------------------------------------------------------
 
-// A ray in the line of a bare segment meets its nearer end, unless that is a joint of a chain,
-// where the line goes on.
+// A ray in the line of a bare segment hits its nearer end, unless that is a joint of a chain, where
+// the line continues.
 static void cast_along(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double rounding) {
   const S2Vec2 *v = shape->vertices;
   S2Vec2 along = s2_sub(v[1], v[0]);
@@ -181,7 +183,7 @@ static void cast_along(S2RayHit *hit, const S2Shape *shape, const Ray *ray, doub
     double ahead = s2_dot(to, ray->along) / length;
     double fraction = ahead < 0 && ahead >= -rounding ? 0 : ahead / length;
     take_earlier(hit, fraction, s2_scale(-1 / length, ray->along));
-    hit->on_surface = hit->hit; // it would miss if it were a little beside the line
+    hit->on_surface = hit->hit; // it would miss if it were slightly beside the line
   }
 }
 
@@ -191,7 +193,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
   if (!(s2_length2(along) > 0)) {
     return hit;
   }
-  // In the frame of the shape; the outline of a rounded one is discs and edges moved out.
+  // In the frame of the shape. The outline of a rounded one consists of discs and shifted edges.
   Ray ray = {s2_pose_local(pose, from), s2_unrotate(pose.rotation, along)};
   double size = s2_shape_reach(shape);
   double rounding = POINT_ROUNDING * (fabs(from.x) + fabs(from.y) + fabs(pose.position.x) +
@@ -201,7 +203,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
     cast_along(&hit, shape, &ray, rounding);
     settled = true;
   }
-  // The outline is discs at the vertices and edges moved outwards: the first that is met.
+  // The outline consists of discs at the vertices and edges moved outwards: the first hit counts.
   for (int i = 0; !settled && i < shape->count; i++) {
     S2Vec2 p = shape->vertices[i];
     if (shape->radius > 0) {

@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-// The edge's separation; `offset`: to the other's position, in the frame of `placed`.
+// The edge's separation; `offset` goes to the other's position, in the frame of `placed`.
 static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *other, S2Vec2 offset,
                                       int edge) {
   const S2Shape *against = other->shape;
   S2Vec2 normal = s2_edge_normal(placed->shape, edge);
-  // The normal in the other's frame, where its lowest vertex is looked for.
+  // The normal in the other's frame, where its lowest vertex is searched.
   S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
-  // In the other's frame, where its vertices are.
+  // The search is in the other's frame, where its vertices are given.
   int support = 0;
   double least = s2_dot(turned, against->vertices[0]);
   for (int k = 1; k < against->count; k++) {
@@ -20,12 +20,12 @@ static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *ot
       support = k;
     }
   }
-  // How high it is above the edge.
+  // Its height above the edge.
   double separation = s2_dot(normal, s2_sub(offset, placed->shape->vertices[edge])) + least;
   return (S2Axis){.edge = edge, .support = support, .separation = separation};
 }
 
-// In the frame of `placed`: its own vertices need no turning.
+// In the frame of `placed`, so that its own vertices need no rotation.
 static S2Vec2 separation_offset(const S2Placed *placed, const S2Placed *other) {
   return s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
 }
@@ -39,7 +39,7 @@ static inline S2Axis separation_of(const S2Placed *placed, const S2Placed *other
   const S2Shape *shape = placed->shape;
   S2Axis best = {.edge = -1, .separation = -INFINITY};
   S2Vec2 offset = separation_offset(placed, other);
-  // Edge after edge: the largest over all edges separates best.
+  // The largest separation of all edges counts.
   for (int i = 0; shape->count > 1 && i < shape->count; i++) {
     if (outline && s2_side_is_inner(shape, i)) {
       continue;
@@ -89,7 +89,7 @@ double s2_nearest_vertices(const S2Placed *a, const S2Placed *b, int *vertex_a, 
   double nearest2 = INFINITY;
   *vertex_a = *vertex_b = 0;
   for (int i = 0; i < a->shape->count; i++) {
-    // In b's frame, so that only one of the two is turned.
+    // In b's frame, so that only one of the two is rotated.
     S2Vec2 p = s2_unrotate(b->pose.rotation, s2_sub(s2_placed_vertex(a, i), b->pose.position));
     for (int k = 0; k < b->shape->count; k++) {
       double distance2 = s2_length2(s2_sub(p, b->shape->vertices[k]));

@@ -1,10 +1,10 @@
-// Where two cores are furthest apart along an edge's normal, and which of their vertices are
-// nearest. Private to collide/.
+// The largest separation of two cores along an edge's normal, and their nearest vertices. Private
+// to collide/.
 //
-// In the plane this is all there is to distance. Distance is the largest separation over all
-// directions: while the cores are apart it is taken either along an edge's normal (then that edge
-// has the largest separation of all) or between two vertices. No iteration is needed, hence none
-// that could fail to end.
+// In the plane these two determine the distance, which is the largest separation over all
+// directions. While the cores are apart, that is either along an edge's normal (then that edge has
+// the largest separation of all) or between two vertices. No iteration is needed, so none can fail
+// to end.
 #ifndef S2_SEPARATION_H
 #define S2_SEPARATION_H
 
@@ -25,8 +25,8 @@ S2Axis s2_outline_separation(const S2Placed *placed, const S2Placed *other);
 // That of one edge of `placed`.
 S2Axis s2_edge_separation(const S2Placed *placed, const S2Placed *other, int edge);
 
-// Separation along the direction of a segment, beyond its ends; -INFINITY when `placed` is no
-// segment. Together with the normals it decides whether two segments in line meet.
+// Separation along the direction of a segment, beyond its ends; -INFINITY if `placed` is not a
+// segment. Together with the normals it decides whether two collinear segments meet.
 double s2_end_separation(const S2Placed *placed, const S2Placed *other);
 
 // The nearest pair of vertices (ties: lowest indices) and their distance.

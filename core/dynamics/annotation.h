@@ -17,18 +17,18 @@ enum { S2_ANNOTATION_SIZE = 96 }; // bytes of a text with its final 0
 typedef struct S2Annotation {
   S2AnnotationType type;
   S2Vec2 from, to;               // m
-  uint32_t color;                // 0xRRGGBBAA; 0: that of letters
+  uint32_t color;                // 0xRRGGBBAA; 0: the colour of letters
   double size, letters;          // pixels: width of a line, radius of a point; height of the text
-  char text[S2_ANNOTATION_SIZE]; // "": none; stands at `to`
+  char text[S2_ANNOTATION_SIZE]; // "": none; placed at `to`
   char name[S2_NAME_SIZE];
   bool shown; // a step has ended since it was made
 } S2Annotation;
 
 const char *s2_annotation_type_name(S2AnnotationType type); // "line" ...
 
-// `count` of one name: they take the place of those of that name, and last. Those of none ("") are
-// seen after the next step, and gone with the one after it or the next one made then. S2_INVALID:
-// too many; S2_BUSY inside a step.
+// Adds `count` annotations of one name; they replace those of that name and stay. Annotations
+// without a name ("") are visible after the next step, and are removed by the step after it or by
+// the next annotation after it. S2_INVALID: too many; S2_BUSY inside a step.
 S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int count);
 void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all
 // Borrowed until the next change of the world.

@@ -1,9 +1,10 @@
-// Worlds of rigid bodies: what a program (or the Lua binding) sees of the engine.
+// Worlds of rigid bodies: the engine's API for programs and for the Lua binding.
 //
-// A script fills a world; a step turns the world into complementarity problems, one an island,
-// solves them and moves the bodies. Units are SI, angles counter-clockwise, y up. A body's position
-// is its centre of mass. Bodies and joints are named by handles; a handle to something destroyed is
-// an S2_STALE error, never a crash. A call that fails leaves the world unchanged.
+// A script fills a world. A step turns the world into complementarity problems, one for each
+// island, solves them and moves the bodies. Units are SI, angles are counter-clockwise, y points
+// up. A body's position is its centre of mass. Handles name bodies and joints; a handle to a
+// destroyed object gives the error S2_STALE, never a crash. A call that fails leaves the world
+// unchanged.
 #ifndef S2_DYNAMICS_H
 #define S2_DYNAMICS_H
 
@@ -18,7 +19,7 @@
 
 typedef struct S2World S2World;
 
-// Null when index is 0. A serial is never used twice in a world and its copies.
+// The null handle has index 0. A serial is never reused in a world and its copies.
 typedef struct S2BodyId {
   uint32_t index; // slot + 1
   uint32_t serial;
@@ -35,8 +36,9 @@ typedef enum S2Stepping {
   S2_SPECULATIVE,
   S2_BISECT,
   S2_EVENT,
-  S2_AUTO, // event for islands of few bodies, speculative for larger ones, and for worlds with
-           // other settings that event stepping does not take
+  // event for islands of few bodies, speculative for larger ones and for worlds with settings that
+  // event stepping does not support
+  S2_AUTO,
 } S2Stepping;
 
 typedef enum S2FlowRule {
@@ -47,16 +49,16 @@ typedef enum S2FlowRule {
 // The friction law of contacts. S2_CONVEX is a convex form of Coulomb's law
 // (mcp/problem/convex.h), for rigid contacts under S2_SPECULATIVE.
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS, S2_CONVEX } S2ContactModel;
-typedef enum S2Stabilization { // what is done about joint errors and overlaps
-  S2_PROJECTION,               // positions projected until nothing is left; velocities by SHAKE
+typedef enum S2Stabilization { // how joint errors and overlaps are removed
+  S2_PROJECTION,               // positions projected until no error is left; velocities by SHAKE
   S2_NO_STABILIZATION,
   S2_BAUMGARTE,     // rows ask for a fifth of the error within the step
   S2_PRE,           // positions projected by one linear solve before the step
   S2_POST,          // after it, with the rows of its start and the errors of its end
   S2_POST_ASSEMBLY, // after it, with rows assembled again
 } S2Stabilization;
-// Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
-// overshoots where rows are curved, and what is asked stays in the velocities as energy.
+// Fraction of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a
+// step. 1 overshoots where rows are curved, and the correction stays in the velocities as energy.
 #define S2_BAUMGARTE_FACTOR 0.2
 
 typedef enum S2RestitutionModel {
@@ -72,8 +74,7 @@ typedef enum S2Formulation {
 // How springs and compliant joints enter it: as rows J v + C' l + b = 0, or as stiffness in W with
 // the elastic force on the right side. The trajectory is the same.
 typedef enum S2Elasticity { S2_AS_COMPLIANCE, S2_AS_STIFFNESS } S2Elasticity;
-// The part of the stiffness by turning joint forces that is added to W: none, all, or its
-// positive part.
+// The stiffness by turning joint forces that is added to W: none, all, or its positive part.
 typedef enum S2GeometricStiffness {
   S2_GEOMETRIC_OFF,
   S2_GEOMETRIC_ON,
@@ -81,7 +82,7 @@ typedef enum S2GeometricStiffness {
 } S2GeometricStiffness;
 // Which derivative s2_trace_vjp (diff/step/trace.h) gives. The motion is the same.
 typedef enum S2GradientMode {
-  S2_GRADIENT_EXACT,  // every contact goes on as it does
+  S2_GRADIENT_EXACT,  // contacts keep the modes that they have in the step
   S2_GRADIENT_SMOOTH, // velocities as on the central path at `smoothing` (mcp/adjoint/mcp_vjp.h)
 } S2GradientMode;
 typedef enum S2Combine {
@@ -92,11 +93,11 @@ typedef enum S2Combine {
   S2_COMBINE_MAX,
 } S2Combine;
 
-// The settings, their defaults and what they may be are the lines of fields.def. Beside what is
-// said there: with `alpha` below 1 forces act with alpha times their value at the end of the step,
-// with `beta` positions move with beta times the velocity there, the rest from its start
-// (docs/stepping-options.md); (1, 1) is implicit Euler, (1/2, 1/2) of second order. beta = 0:
-// joints must be compliant. `tolerance` is on S2Residual.scaled, `smoothing` the kappa of
+// fields.def lists the settings with their defaults and domains. With `alpha` below 1, forces act
+// with alpha times their value at the end of the step and the rest from its start. With `beta`
+// below 1, positions move likewise with beta times the velocity at the end
+// (docs/stepping-options.md). (1, 1) is implicit Euler, (1/2, 1/2) is of second order; beta = 0
+// needs compliant joints. `tolerance` bounds S2Residual.scaled, and `smoothing` is the kappa of
 // S2_GRADIENT_SMOOTH.
 typedef struct S2WorldDef {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) type member;
@@ -106,22 +107,22 @@ typedef struct S2WorldDef {
 } S2WorldDef;
 
 S2WorldDef s2_world_def(void); // the defaults
-// What `stepping` comes to, where S2_AUTO is one of S2_EVENT (its large islands by themselves are
-// speculative) and S2_SPECULATIVE; never S2_AUTO.
+// The scheme that `stepping` selects. S2_AUTO resolves to S2_EVENT (whose large islands step
+// speculatively) or S2_SPECULATIVE; the result is never S2_AUTO.
 S2Stepping s2_world_way(const S2WorldDef *def);
-// Do islands that allow it take the flow by two stages? What S2_FLOW_AUTO stands for.
+// Whether islands that allow it use the flow by two stages. Resolves S2_FLOW_AUTO.
 bool s2_world_rattles(const S2WorldDef *def);
 S2Status s2_world_create(const S2WorldDef *def, S2World **world);
 void s2_world_destroy(S2World *world);
 const S2WorldDef *s2_world_settings(const S2World *world);
-// Changes gravity, dt, solver, tolerance ... of a living world; checked like at creation.
+// Changes settings of an existing world (gravity, dt, solver ...), checked as in creation.
 S2Status s2_world_configure(S2World *world, const S2WorldDef *def);
 
 double s2_world_time(const S2World *world); // s
 uint64_t s2_world_step_count(const S2World *world);
-// Stands for what the world is made of: bodies, shapes and joints, their names, types, colours and
-// masses, whether they are enabled; not for what moves. The same number a second time: nothing of
-// that has changed. Never 0. Each world counts for itself: numbers of two say nothing.
+// A revision number of the world's contents: bodies, shapes and joints, their names, types, colours
+// and masses, and whether they are enabled. It does not change with the motion. An equal number
+// means that these are unchanged. It is never 0. Numbers of different worlds cannot be compared.
 uint64_t s2_world_revision(const S2World *world);
 
 // ---- Bodies -----------------------------------------------------------------------------------
@@ -143,9 +144,9 @@ typedef struct S2ShapeDef {
   S2Vec2 previous, next;
 } S2ShapeDef;
 
-// Beside the numbers that have lines in fields.def. A kinematic body with a bound on its force
-// yields: it has its mass, gravity does not act on it, and a lock (s2_body_drive) moves it along x,
-// y and the angle as its velocity or motion says.
+// fields.def adds further numbers. A kinematic body with a bound on its force yields: it has mass
+// but no gravity, and a lock (s2_body_drive) moves it along x, y and the angle according to its
+// velocity or motion.
 typedef struct S2BodyDef {
   S2Vec2 position; // of the shapes' origin; the body's own position is the centre of mass
   double angle;
@@ -163,7 +164,7 @@ typedef struct S2BodyDef {
 
 S2BodyDef s2_body_def(void);
 S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *body);
-S2Status s2_body_destroy(S2World *world, S2BodyId body); // its joints go with it
+S2Status s2_body_destroy(S2World *world, S2BodyId body); // also destroys its joints
 bool s2_body_alive(const S2World *world, S2BodyId body);
 
 // Numbers of a body, by name. Setting one checks it (finite, in its domain; the message names
@@ -175,9 +176,9 @@ typedef enum S2BodyField {
   S2_BODY_OMEGA,
   S2_BODY_VX,
   S2_BODY_VY,
-  S2_BODY_STATE_COUNT, // as many make its state; those of s2_body_fields follow, in their order:
+  S2_BODY_STATE_COUNT, // size of the state; the fields of s2_body_fields follow in their order:
   S2_BODY_BEFORE_FIELDS = S2_BODY_STATE_COUNT - 1,
-// mass and inertia of what nothing pushes are infinite and cannot be set
+// mass and inertia of bodies that are not dynamic are infinite and cannot be set
 #define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) S2_BODY_##ID,
 #define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)  S2_BODY_##ID,
 #define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  S2_BODY_##ID,
@@ -185,7 +186,7 @@ typedef enum S2BodyField {
   S2_BODY_FIELD_COUNT
 } S2BodyField;
 
-const S2Field *s2_body_field(S2BodyField field); // of the state: name and domain
+const S2Field *s2_body_field(S2BodyField field); // for fields of the state: name and domain
 S2Status s2_body_get(const S2World *world, S2BodyId body, S2BodyField field, double *value);
 S2Status s2_body_set(S2World *world, S2BodyId body, S2BodyField field, double value);
 S2Status s2_body_set_q(S2World *world, S2BodyId body,
@@ -207,22 +208,23 @@ typedef struct S2BodyInfo {
 
 S2Status s2_body_info(const S2World *world, S2BodyId body, S2BodyInfo *info);
 
-// "" when it has none. Names need not be unique.
+// "" if it has no name. Names need not be unique.
 S2Status s2_body_name(const S2World *world, S2BodyId body, const char **name);
 S2Status s2_body_set_name(S2World *world, S2BodyId body, const char *name);
 
-// Acts during the next step only; adds up. `at` in world coordinates, NULL: the centre of mass.
+// The force acts during the next step only. Calls add up. `at`: world coordinates, NULL: the
+// centre.
 S2Status s2_body_apply_force(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at);
 S2Status s2_body_apply_torque(S2World *world, S2BodyId body, double torque);
-// Acts at once on the velocity.
+// Changes the velocity at once.
 S2Status s2_body_apply_impulse(S2World *world, S2BodyId body, S2Vec2 impulse, const S2Vec2 *at);
-S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]); // gathered so far
-// Asks for S2Callbacks.force to be called for this body in every step (S2ForceCall).
+// the sum of the calls so far
+S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]);
+// Requests a call of S2Callbacks.force for this body in every step (S2ForceCall).
 S2Status s2_body_set_force_law(S2World *world, S2BodyId body, bool has_law);
-// Asks for S2Callbacks.motion to be called for this kinematic body.
+// Requests calls of S2Callbacks.motion for this kinematic body.
 S2Status s2_body_set_motion(S2World *world, S2BodyId body, bool has_motion);
-// The lock that moves a kinematic body with a bound on its force; null: there is none. It goes when
-// both bounds are infinite again.
+// The lock of a kinematic body while its force has a bound; null if both bounds are infinite.
 S2JointId s2_body_drive(const S2World *world, S2BodyId body);
 bool s2_body_has_motion(const S2World *world, S2BodyId body);
 
@@ -230,11 +232,11 @@ bool s2_body_has_motion(const S2World *world, S2BodyId body);
 int s2_body_shape_count(const S2World *world, S2BodyId body); // 0 for a stale handle
 S2Status s2_body_shape(const S2World *world, S2BodyId body, int index, S2Shape *shape);
 
-// Living bodies in creation order; writes at most `capacity`, returns how many there are.
+// Living bodies in creation order. Writes at most `capacity` handles; returns their number.
 int s2_world_bodies(const S2World *world, S2BodyId *bodies, int capacity);
-S2BodyId s2_world_body(const S2World *world, int index); // {0, 0}: there are fewer
+S2BodyId s2_world_body(const S2World *world, int index); // {0, 0} if there are fewer
 
-// Two bodies that shall never touch (order does not matter), and back.
+// Forbids (or permits again) contacts of two bodies. Their order does not matter.
 S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbidden);
 
 // ---- Joints -----------------------------------------------------------------------------------
@@ -271,7 +273,7 @@ typedef struct S2JointDef {
   bool has_law;                    // spring: pulls as S2Callbacks.spring says; no stiffness then
   S2Vec2 velocity;                 // lock: m/s
   S2JointWeights compliance;       // zero: rigid; not for spring, mouse, wheel, rope
-  S2JointWeights damping;          // of what is compliant; spring, mouse, wheel: `linear`
+  S2JointWeights damping;          // of compliant rows; spring, mouse, wheel: `linear`
   bool has_limits, has_motor;      // on the coordinate: hinge, slider, spring, wheel
   double limit_lo, limit_hi;       // rad or m; may be infinite
   double motor_speed, motor_max;   // rad/s or m/s; N m or N, >= 0, may be infinite
@@ -280,18 +282,20 @@ typedef struct S2JointDef {
   int rows;                        // constraint: 1 to 3; of a unilateral one 1
   bool velocity_only;              // constraint: rows J v + rate = 0 without a value
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
-  bool has_jacobian, has_hessian;  // constraint: its callback knows them; else by differences
-  bool has_rate;                   // the same; else 0 (velocity_only) or a difference over dt
-  // constraint of one row: J v + rate = 0 as far as a force from bound_lo to bound_hi (N or N m,
-  // lo < hi, finite) can; or, with coupled_to, one of at most `friction` times that of a unilateral
-  // constraint between the same bodies, its friction. Neither holds a value.
+  // constraint: whether the callback computes them; else finite differences
+  bool has_jacobian, has_hessian;
+  bool has_rate; // likewise; without it 0 (velocity_only) or a difference over dt
+  // A bounded constraint has one row: J v + rate = 0, as far as a force from bound_lo to bound_hi
+  // (N or N m, lo < hi, finite) can achieve it. With coupled_to it is the friction of a unilateral
+  // constraint between the same bodies: the bound is `friction` times that constraint's force.
+  // Neither holds a value.
   bool bounded;
   double bound_lo, bound_hi;
   S2JointId coupled_to;
-  // NAN: as the world; else projections leave its error alone, and rows of a motion ask for this
-  // part of it within the step, 0 to 1
+  // NAN: the world's setting. Otherwise projections ignore the error of this joint, and rows of a
+  // motion remove this fraction of it within the step, 0 to 1
   double stabilization;
-  bool collide; // do the two bodies still touch each other (default no)
+  bool collide; // whether the two bodies still collide (default no)
   const char *name;
 } S2JointDef;
 
@@ -299,23 +303,23 @@ typedef struct S2JointDef {
 S2JointDef s2_joint_def(S2JointType type);
 // Fails with S2_INVALID (the message names field, value and domain) or S2_STALE.
 S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *joint);
-S2Status s2_joint_destroy(S2World *world, S2JointId joint); // gears on it go with it
+S2Status s2_joint_destroy(S2World *world, S2JointId joint); // also destroys gears on it
 bool s2_joint_alive(const S2World *world, S2JointId joint);
 const char *s2_joint_type_name(S2JointType type);
 
-// How pictures show what is between the two anchors of a joint, and the anchors.
+// The drawing of a joint: the span between its two anchors, and the anchors.
 typedef enum S2JointSpan {
   S2_SPAN_NONE,
   S2_SPAN_LINE,
-  S2_SPAN_FAINT, // the way along an axis
+  S2_SPAN_FAINT, // the path along an axis
   S2_SPAN_SPRING,
-  S2_SPAN_ERROR // nothing should be there, unless it gives way
+  S2_SPAN_ERROR // the anchors should coincide, unless the joint is compliant
 } S2JointSpan;
 typedef enum S2JointDots {
-  S2_DOTS_NONE, // has no place of its own
+  S2_DOTS_NONE, // the joint has no place
   S2_DOTS_ENDS, // a dot at each anchor
-  S2_DOTS_RING, // what turns
-  S2_DOTS_FIXED // what does not
+  S2_DOTS_RING, // a ring: a joint that lets the bodies turn
+  S2_DOTS_FIXED // a mark of joints without rotation
 } S2JointDots;
 
 // The public properties of a joint type.
@@ -337,33 +341,33 @@ typedef enum S2JointField { // fields.def
 } S2JointField;
 
 const char *s2_joint_field_name(S2JointField field);
-// Has a joint of this type the field, and may it be written?
+// Whether joints of this type have the field, and whether it can be written.
 bool s2_joint_type_has(S2JointType type, S2JointField field);
 bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
 S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
-// The joint goes to limits that exclude its coordinate within a step; s2_joint_create refuses them.
+// Limits that exclude the coordinate move it there within a step. (s2_joint_create refuses them.)
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
-// Is its coordinate within its limits, but for what numbers of a few decimals leave (S2_MISFIT of
-// the bodies' size)?
+// Whether the coordinate is within the limits, up to S2_MISFIT of the bodies' size.
 bool s2_joint_is_within(const S2World *world, S2JointId joint);
 typedef struct S2JointCoordinate {
   S2JointId joint; // a hinge or slider
   double value;    // rad or m
 } S2JointCoordinate;
-// Moves bodies so that these joints have these coordinates and all joints are as exact as before:
-// the lighter side of each, with all that hangs there; other coordinates stay, but for those that
-// close a loop, which stays closed in the way it is. Speeds of coordinates stay; those of a loop
-// are made to fit by the next step. S2_INVALID, with nothing moved: a joint of another
-// type, a value beyond its limits, a loop that cannot be closed.
+// Moves bodies so that these joints have these coordinates, while all joints stay as exact as
+// before. It moves the lighter side of each joint with all attached bodies. Other coordinates stay,
+// except those that close a loop; the loop keeps its assembly mode. Speeds of coordinates stay; the
+// next step makes those of a loop consistent. S2_INVALID, with nothing moved: a joint of another
+// type, a value beyond its limits, or a loop that cannot be closed.
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count);
-// Gives the bodies beyond a joint (hinge, slider, wheel, spring, rope), that is the lighter side of
-// it, or the one that the ground does not hold, the rigid motion with which its coordinate changes
-// at this rate: rad/s or m/s. Speeds of other coordinates stay, but for those of loops, which stay
-// closed. S2_INVALID, with nothing changed: a joint of another type, a loop that does not let it.
+// Gives the bodies on one side of a joint (hinge, slider, wheel, spring, rope) the rigid motion
+// with which its coordinate changes at this rate, rad/s or m/s. The side is the lighter one, or the
+// one that is not attached to the ground. Speeds of other coordinates stay, except those of loops,
+// which stay closed. S2_INVALID, with nothing changed: a joint of another type, or a loop that does
+// not permit the speed.
 S2Status s2_joint_set_speed(S2World *world, S2JointId joint, double speed);
-// Which bodies that are (room for all of the world), and whether they are on the side of a.
-// S2_UNAVAILABLE: loops move others, too.
+// The bodies that s2_joint_set_speed moves (`bodies` holds all of the world), and whether they are
+// on the side of a. S2_UNAVAILABLE: loops move other bodies, too.
 S2Status s2_joint_branch(S2World *world, S2JointId joint, S2BodyId *bodies, int *count, bool *of_a);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
 S2Status s2_joint_set_velocity(S2World *world, S2JointId joint,               // lock
@@ -373,13 +377,13 @@ enum { S2_JOINT_WAY = 2 };
 
 typedef struct S2JointInfo {
   S2JointType type;
-  S2BodyId a, b, more[2];     // more: of a gear or constraint, null: none
+  S2BodyId a, b, more[2];     // more: of a gear or constraint; null if there is none
   S2JointId joint_a, joint_b; // gear
   bool enabled, broken, collide;
-  bool compliant;            // has rows that give way, apart from those of springs
+  bool compliant;            // has compliant rows other than those of springs
   const char *name;          // borrowed
   S2Vec2 anchor_a, anchor_b; // world coordinates now
-  int ways;                  // points of the world it goes by from anchor_a to anchor_b
+  int ways;                  // points of the world that it passes from anchor_a to anchor_b
   S2Vec2 way[S2_JOINT_WAY];
   S2Vec2 axis;            // slider, wheel: unit vector, world coordinates now
   S2Vec2 target;          // mouse
@@ -391,13 +395,13 @@ typedef struct S2JointInfo {
   S2Vec2 force;           // on a, N: impulse over the time it acted
   double torque;          // on a, about its anchor, N m
   double angle, speed;    // of a against b, rad and rad/s, zero at creation
-  double error;           // m: of rigid rows and limits (angles times the size of the bodies);
-                          // of constraints: at the end of the last step
+  // m: of rigid rows and limits (angles times the bodies' size); constraints: after the last step
+  double error;
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
-S2JointType s2_joint_type(const S2World *world, S2JointId joint); // of one that is alive
-const char *s2_joint_name(const S2World *world, S2JointId joint); // "" where it is destroyed
+S2JointType s2_joint_type(const S2World *world, S2JointId joint); // of an existing joint
+const char *s2_joint_name(const S2World *world, S2JointId joint); // "" if it was destroyed
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
 S2JointId s2_world_joint(const S2World *world, int index); // {0, 0}: there are fewer
 
@@ -413,17 +417,17 @@ typedef struct S2PreContact {
   bool enabled;         // true; false: no contact in this step
 } S2PreContact;
 
-// How a number that a callback gives changes with what it was asked with; for the derivative of the
-// step (diff/step/trace.h). `by` of a constraint: (angle, x, y) of its bodies, then t (12); of a
-// spring: the extension; of a motion: angle, x, y, t, h, then the velocity of the same number that
-// was there.
+// The derivatives of a number that a callback returns with respect to its arguments. The derivative
+// of the step uses them (diff/step/trace.h). The order of `by` is: for a constraint the (angle, x,
+// y) of its bodies, then t (12); for a spring the extension; for a motion the angle, x, y, t, h,
+// then the previous velocity.
 typedef struct S2Slope {
   double by[S2_JOINT_COLUMNS + 1];
-  uint32_t origin; // what else it came from: a number of the callback's own, 0: nothing
+  uint32_t origin; // another source that it depends on: a number that the callback defines, 0: none
 } S2Slope;
 
 // A call of a constraint's function. Poses are angle (rad), x, y (m). A field that is NULL is not
-// asked for. The answer must depend on the arguments alone, because a step keeps it.
+// requested. The answer must depend on the arguments alone, because a step stores it.
 typedef struct S2ConstraintCall {
   S2JointId joint;                      // null while s2_joint_create makes it
   int bodies;                           // 1 to 4
@@ -434,8 +438,10 @@ typedef struct S2ConstraintCall {
   double (*jacobian)[S2_JOINT_COLUMNS]; // a row: dg by (angle, x, y) of a, of b, ...
   double *rate;                         // a row: dg/dt at fixed poses, m/s or rad/s
   double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // a row: second derivatives
-  S2Slope *slope; // NULL, or for each number asked for, in their order; zero until it is filled in
-  bool sloped;    // set where it was; else the step has no derivative
+  // NULL, or one for each requested number, in their order; zero until it is filled in
+  S2Slope *slope;
+  // set by the callback if it has filled in `slope`; else the step has no derivative
+  bool sloped;
 } S2ConstraintCall;
 
 // A call of a spring's law: the pull (N) at an extension (m, beyond the rest length), and its
@@ -447,7 +453,7 @@ typedef struct S2SpringCall {
   bool sloped;
 } S2SpringCall;
 
-// How one number of a force law changes with one number of the state that it saw.
+// The derivative of one number of a force by one number of the state that the law read.
 typedef struct S2ForceTerm {
   int number;       // of S2ForceCall.force
   int32_t slot;     // of the body, S2BodyId.index - 1
@@ -465,40 +471,40 @@ typedef struct S2ForceCall {
   double dt;       // s, of the step (or substep)
   double force[3]; // N m, N: 0 until it is added to
   // For the derivative of the step:
-  bool wanted; // slopes are; the rest is read only where it is
-  bool timed;  // by_time too, though dt is no variable: t is when bodies meet
-  bool sloped; // set where they were given, else the step has no derivative
+  bool wanted; // whether slopes are requested; only then is the rest read
+  bool timed;  // by_time too, although dt is no variable: t is the time at which bodies meet
+  bool sloped; // set by the callback if it has given slopes; else the step has no derivative
   double by_time[3], by_dt[3];
   uint32_t origin[3]; // as in S2Slope
 } S2ForceCall;
-// From within S2Callbacks.force: `force[number]` changes by `by` for each unit of that part of the
-// state of the body of that slot. Terms add up.
+// To be called within S2Callbacks.force: `force[number]` changes by `by` for each unit of that
+// component of the state of the body in that slot. Terms add up.
 void s2_force_slope(S2World *world, int number, int32_t slot, S2BodyField part, double by);
 
 enum { S2_MOTION_NUMBERS = 9 }; // of v, start and end of S2MotionCall
 
-// How fast a kinematic body (s2_body_set_motion) or a driven lock is to move in the (sub-)step from
-// t to t + h. For a position p(t) that is (p(t + h) - q)/h, which is exact at t + h and does
-// not drift. May be asked more than once for a step; must depend on nothing but this.
+// The velocity that a kinematic body (s2_body_set_motion) or a driven lock is to have in the
+// (sub-)step from t to t + h. For a position p(t) this is (p(t + h) - q)/h, which is exact at t + h
+// and does not drift. A step may ask more than once; the answer must depend on these arguments
+// alone.
 typedef struct S2MotionCall {
   S2BodyId body; // one of the two is null
   S2JointId joint;
   double t, h;    // s
   double q[3];    // angle (rad), x, y (m): where the body is, or where the lock holds it, at t
-  double v[3];    // the mean velocity, rad/s, m/s; what is there already is that of the last step
-  S2Slope *slope; // NULL, or of v and, where `ends` is set, of start and end behind it
+  double v[3];    // the mean velocity, rad/s, m/s; initially that of the last step
+  S2Slope *slope; // NULL, or slopes of v and then, if `ends` is set, of start and end
   bool sloped;
-  // Asked for where `ends` is set, with S2_FLOW_RATTLE: the velocities at t and at t + h. A number
-  // that stays NAN is taken from v.
+  // `ends` requests the velocities at t and t + h (S2_FLOW_RATTLE). NAN: taken from v.
   bool ends;
   double start[3], end[3];
-  // Set where v leads to a place that is given, p(t + h): a lock or body with a bound on its force
-  // goes back there when it has yielded. Else it goes on from where it is.
+  // Set where v leads to a prescribed place p(t + h). A lock or body with a bound on its force then
+  // returns there after it has yielded. Otherwise it continues from its present place.
   bool place[3];
 } S2MotionCall;
 
-// Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
-// what they return. Returning false aborts: the step is undone and s2_world_step gives S2_ABORTED.
+// Callbacks run within s2_world_step. They must not change the world (S2_BUSY) except through their
+// results. If one returns false, the step is undone and s2_world_step returns S2_ABORTED.
 typedef struct S2ProgramCall {
   int program; // the setting `solver_program`
   const S2Problem *problem;
@@ -510,46 +516,47 @@ typedef struct S2ProgramCall {
 
 typedef struct S2Callbacks {
   void *user;
-  // Adds to call->force (torque, fx, fy); called for bodies with a force law, in the order in which
-  // they were made.
+  // Adds to call->force (torque, fx, fy); called for bodies with a law, in creation order.
   bool (*force)(void *user, S2World *world, S2ForceCall *call);
-  // May these two touch? Asked once, when their boxes first meet, and again after they parted.
+  // Whether these two may touch. Called when their boxes meet, and again after they parted.
   bool (*filter)(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide);
   bool (*pre_solve)(void *user, S2World *world, S2PreContact *contact);
-  // Fills in what is asked. Joints of type S2_CONSTRAINT rest while this is NULL. Also called by
-  // s2_joint_create and s2_world_problem. Numbers that are not finite fail the step (S2_INVALID).
+  // Fills in the requested numbers. While this is NULL, joints of type S2_CONSTRAINT do not act.
+  // s2_joint_create and s2_world_problem call it, too. Numbers that are not finite make the step
+  // fail (S2_INVALID).
   bool (*constraint)(void *user, S2World *world, S2ConstraintCall *call);
-  // Fills in call->v. Bodies and locks that ask for it stand still while this is NULL, and in
-  // s2_world_solve_static (which fails where there is such a lock).
+  // Fills in call->v. Bodies and locks with a motion stand still while this is NULL, and in
+  // s2_world_solve_static (which fails if there is such a lock).
   bool (*motion)(void *user, S2World *world, S2MotionCall *call);
-  // Fills in force and tangent. Springs with a law rest while this is NULL.
+  // Fills in force and tangent. While this is NULL, springs with a law do not act.
   bool (*spring)(void *user, S2World *world, S2SpringCall *call);
-  // Solves what S2_SOLVER_PROGRAM is asked for, see S2ProgramSolver; `found` is what that returns.
+  // Solves a problem for S2_SOLVER_PROGRAM; `found` is the result of that S2ProgramSolver.
   bool (*solve)(void *user, S2World *world, S2ProgramCall *call);
-  // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
+  // Polled now and then in long steps. If it returns false, the step ends as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;
 
 void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks);
 
-// Advances the world by dt (stepping_partial: possibly by less), in `substeps` equal parts. Forces
-// by hand act in all of them; force laws are asked in each, with its time and length. Events and
-// the impulses of contacts are those of the whole step; residuals the worst of its parts.
+// Advances the world by dt (with stepping_partial possibly by less), in `substeps` equal parts.
+// Applied forces act in all of them. Each substep calls the force laws with its time and length.
+// Events and impulses of contacts are those of the whole step; residuals are the largest of its
+// substeps.
 S2Status s2_world_step(S2World *world);
 
-// The same of many worlds, which know nothing of each other: each has the bits that s2_world_step
-// gives it. Worlds that hinges and sliders alone hold, where nothing can collide, are stepped side
-// by side in the lanes of the processor if they hang together alike (masses, anchors, states and dt
-// may differ), the others one after the other. `each` (may be NULL) gets the status of each
-// world; returned is that of the first one that failed. A world that is there twice is S2_INVALID,
-// and nothing is stepped. Callbacks are those of each world, called from this thread.
+// Steps many worlds, which do not interact. Each gets the same bits as from s2_world_step. Worlds
+// of hinges and sliders alone, in which nothing can collide, are stepped side by side in the lanes
+// of the processor if their joints connect them in the same way (masses, anchors, states and dt may
+// differ). The others are stepped one after the other. `each` (may be NULL) receives the status of
+// each world; the result is the first failure. If a world occurs twice, the call returns S2_INVALID
+// and steps nothing. Callbacks of each world are called from this thread.
 S2Status s2_worlds_step_many(S2World *const *worlds, int count, S2Status *each);
 
-// Moves the bodies to rest: to where no body would accelerate, from rest, by more than `tolerance`
-// (turning counted at the farthest point of a body). Time stands still, forces by hand act
-// throughout, kinematic bodies wait; velocities of dynamic bodies are 0 at the end. Not solved is
-// no error: result->solved says so, and the bodies are where `max_steps` steps brought them. If a
-// step fails, the world is unchanged.
+// Moves the bodies to static equilibrium: no body would accelerate from rest by more than
+// `tolerance` (rotation is measured at the farthest point of a body). Time does not advance,
+// applied forces act throughout, and kinematic bodies stand still. Velocities of dynamic bodies are
+// 0 at the end. A failure to converge is no error: result->solved is false, and the bodies are
+// where `max_steps` steps moved them. If a step fails, the world is unchanged.
 typedef struct S2StaticOptions {
   double tolerance; // m/s^2, > 0
   int max_steps;    // >= 1
@@ -557,7 +564,7 @@ typedef struct S2StaticOptions {
 
 typedef struct S2StaticResult {
   bool solved;
-  double residual; // m/s^2, at the last stop
+  double residual; // m/s^2, at the last equilibrium check
   int steps;
 } S2StaticResult;
 
@@ -565,7 +572,7 @@ S2StaticOptions s2_static_options(void); // the defaults
 S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
                                S2StaticResult *result);
 
-// A place to come back to, kept inside the world (one level): for callers whose own callbacks run
+// Saves the state inside the world (one level) and restores it: for callers whose callbacks run
 // around a step and may fail.
 void s2_world_mark(S2World *world);
 void s2_world_rollback(S2World *world);
@@ -574,25 +581,25 @@ typedef enum S2EventType {
   // Events of two bodies, for any of their shapes and features:
   S2_CONTACT_BEGIN, // nearer than contact_margin, or they touched within the step
   S2_CONTACT_END,
-  S2_TOUCH_BEGIN,  // they met: an impulse acted between them in the step, or there is no gap
-  S2_TOUCH_END,    // a step without
+  S2_TOUCH_BEGIN,  // an impulse acted between them in the step, or there is no gap
+  S2_TOUCH_END,    // a step without either
   S2_SENSOR_BEGIN, // `a` is the sensor
   S2_SENSOR_END,
-  S2_CONTACT_IMPULSE, // the impulse of this step, one event a contact that has a normal one
+  S2_CONTACT_IMPULSE, // the impulse of this step, one event for each contact with a normal impulse
   S2_JOINT_BREAK,     // a joint carried more than its break_force and is disabled
-  S2_SOLVER_WARNING,  // numbers: unsolved step, overlap at the start, smallest dt reached
+  S2_SOLVER_WARNING,  // messages: unsolved step, overlap at the start, smallest dt reached
 } S2EventType;
 
 typedef struct S2Event {
   S2EventType type;
-  S2BodyId a, b;        // may be null (warnings), may be stale by the time they are read
+  S2BodyId a, b;        // may be null (warnings), may be stale when they are read
   S2Vec2 point, normal; // of touch_begin: where the largest impulse acted
-  // N s; of touch_begin all of the step between the two, of touch_end all since touch_begin
+  // N s; of touch_begin: the whole step between the two bodies; of touch_end: since touch_begin
   double normal_impulse, tangent_impulse; // of touch_end only the former
   S2Vec2 impulse;      // N s, on a: the same as a vector (contact_impulse, touch_begin, touch_end)
-  double speed;        // approach before the step, m/s; of touch_begin that with which they met
-  S2JointId joint;     // that broke, at `point`
-  double force;        // N, that broke it
+  double speed;        // approach before the step, m/s; of touch_begin: when they met
+  S2JointId joint;     // the broken joint; it broke at `point`
+  double force;        // N, the force that broke it
   const char *message; // warnings; else ""
 } S2Event;
 
@@ -603,56 +610,54 @@ const S2Event *s2_world_events(S2World *world, int *count);
 
 typedef struct S2Contact {
   S2BodyId a, b;
-  S2Vec2 point;  // world: where this feature of the two is at the end of the step, touching or not
-  S2Vec2 normal; // from b to a: along which the impulse acted; without one, of the end of the step
+  S2Vec2 point;  // world: position of this feature at the end of the step, touching or not
+  S2Vec2 normal; // from b to a, as the impulse acted; without an impulse, at the end of the step
   double gap;    // m, at the end of the step
-  // N s on a, along the normal and the left-turned normal: all that acted at this feature in the
-  // step, so that the sum over contacts is what the bodies got.
+  // N s on a, along the normal and the left-turned normal: all impulses of the step at this
+  // feature. So the sum over contacts is the whole impulse on a body.
   double normal_impulse, tangent_impulse;
-  // N m s of both on a and on b about their centres, with the arms as they acted: the bodies move
-  // within a step, so those of `point` are off by as much.
+  // N m s on a and on b about their centres, with the lever arms at the time of the impulse. The
+  // bodies move within a step, so a moment computed from `point` differs.
   double angular_impulse_a, angular_impulse_b;
   bool sliding;             // carries an impulse and its friction is at its bound
-  int32_t shape_a, shape_b; // which of the world's
-  uint32_t feature;         // of those, the same in the next step
+  int32_t shape_a, shape_b; // indices of the world's shapes
+  uint32_t feature;         // of these shapes; the same in the next step
 } S2Contact;
 
-// Contacts (sensors excluded) closer than contact_margin after the last step, and those that
-// carried an impulse in it wherever they are now; valid until the next change of the world. Bodies
-// moved by hand since: geometry is that of the last step.
+// Contacts (sensors excluded) closer than contact_margin after the last step, and all that carried
+// an impulse in it. Valid until the next change of the world. If you have moved bodies since, the
+// geometry is still that of the last step.
 const S2Contact *s2_world_contacts(S2World *world, int *count);
 
-// The impulse of all contacts of the last step on a body: angular about its centre (N m s), x, y (N
-// s).
+// The impulse of all contacts of the last step on a body: angular about its centre, x, y (N s).
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
-// The impulse of corrections by the step itself: event stepping takes back the energy of lifts by
-// projection, and bodies that only joints connect keep their spin. Forces, contacts, joints and
-// corrections together are the whole change of the body's momentum.
+// The impulse of corrections by the step. Event stepping removes the energy that projection adds by
+// lifting, and bodies that only joints connect keep their spin. Forces, contacts, joints and
+// corrections add up to the whole change of the body's momentum.
 S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[3]);
 
 typedef struct S2Energy {
-  // J; potential: -m g'x, zero at the origin, and the elastic energy 1/2 g' C^-1 g of springs,
-  // compliant joints and compliant contacts (their gaps are those after the last step)
+  // J; potential: -m g'x, zero at the origin, plus the elastic energy 1/2 g' C^-1 g of springs,
+  // compliant joints and compliant contacts (with the gaps after the last step)
   double kinetic, potential, total;
 } S2Energy;
 
 S2Energy s2_world_energy(const S2World *world);
 void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y
 
-// Findings of the setting `audit` in the last step, the worst of each kind. 0: none. See
-// docs/audits.md.
+// Findings of the setting `audit` in the last step, the largest of each kind (docs/audits.md).
 typedef struct S2AuditResiduals {
-  double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap it began with
-  double jump;     // m, that a body moved beyond what its velocity and impulses explain
+  double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap at its start
+  double jump;     // m, motion of a body that its velocity and impulses do not explain
   double slip;     // m, between surfaces that friction holds
-  double momentum; // N s, of a body, that forces, contacts and joints do not explain
-  double energy;   // J, of bodies that act on each other: gained (> 0) or lost without a cause
-  double distance; // m, between shapes that an impulse acted on
-  double drift;    // m/s or rad/s, of a row of a rigid joint: what its velocities violate it by
+  double momentum; // N s, of a body; not explained by forces, contacts and joints
+  double energy;   // J, gained (> 0) or lost without a cause by bodies that act on each other
+  double distance; // m, between shapes with an impulse between them
+  double drift;    // m/s or rad/s, of a row of a rigid joint: violation by the velocities
 } S2AuditResiduals;
 
 typedef struct S2WorldResiduals {
-  S2Residual solve;   // worst over the islands of the last step
+  S2Residual solve;   // largest over the islands of the last step
   double joint_error; // m, largest position error after the step
   double penetration; // m, largest overlap of rigid pairs after the step (0: none)
   S2AuditResiduals audit;
@@ -662,38 +667,39 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 
 // Findings of the setting `audit`. A step with one counts as unsolved.
 typedef struct S2AuditStats {
-  uint64_t passages, overlaps; // pairs that changed sides; that were in each other
+  uint64_t passages, overlaps; // pairs that changed sides; pairs that overlapped
   uint64_t jumps, slips, momenta, energies, events;
-  uint64_t drifts; // joints with velocities that they do not allow
-  double energy; // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
+  uint64_t drifts; // joints whose velocities violate them
+  double energy;   // J, the sum of S2AuditResiduals.energy over islands with known work
 } S2AuditStats;
 
 uint64_t s2_audit_findings(const S2AuditStats *stats); // their sum
 void s2_audit_stats_add(S2AuditStats *total, const S2AuditStats *stats);
-// The first finding, as its warning said it; "" if there is none, or if `audit` has been set to
-// false since. Valid until the next step.
+// The message of the first finding. "" if there is none, or if `audit` has been switched off since.
+// Valid until the next step.
 const char *s2_world_finding(const S2World *world);
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // steps with a solve that missed the tolerance, or a finding of an audit
-  uint64_t unsolved_solves; // island solves that did: of one step several may
-  uint64_t cut; // steps with a solve that the budget ended; these are not among the unsolved
-  uint64_t rows_stayed; // islands whose rows should have been made again, where that was not solved
-  uint64_t halved;    // times that a large island was stepped by half, as the whole was not solved
-  uint64_t kept;      // islands that steps left as the last one had, without solving for them
-  uint64_t shared;    // phases of islands that threads have done (the setting `threads`)
-  uint64_t stiffened; // islands that took implicit Euler with "psd", as forces turned too fast
-  // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
-  // and those where none was found to the tolerance and nothing is proved.
+  uint64_t unsolved_solves; // island solves that missed it; a step may have several
+  uint64_t cut; // steps with a solve that the budget ended; they do not count as unsolved
+  // islands whose step with new rows was not solved, so that the old rows stayed
+  uint64_t rows_stayed;
+  uint64_t halved;    // large islands stepped in two halves because the whole step was not solved
+  uint64_t kept;      // islands that a step left unchanged without solving for them
+  uint64_t shared;    // phases of islands that ran in threads (the setting `threads`)
+  uint64_t stiffened; // islands that took implicit Euler with "psd", because forces turned too fast
+  // Impacts taken as inelastic: restitution targets that provably have no solution, and impacts for
+  // which no solution was found to the tolerance without such a proof.
   uint64_t contradictions, unsolved_impacts;
-  // Contact points that were open, stuck or slipped otherwise than in the step before: one that
-  // begins or ceases to carry an impulse, or whose friction comes to or leaves its bound, counts 1.
+  // Contact points whose mode (open, stuck or sliding) differs from the step before. A point that
+  // begins or ceases to carry an impulse, or whose friction reaches or leaves its bound, counts 1.
   uint64_t mode_changes;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
-  // s; 0 without the setting `profile`
+  // s; 0 unless `profile` is set
   double seconds_broad, seconds_narrow, seconds_solve, seconds_project, seconds_total;
   // of the last step:
   int bodies, joints, contacts, islands, largest_island; // largest in contact points
@@ -704,18 +710,18 @@ typedef struct S2WorldStats {
 } S2WorldStats;
 
 const S2WorldStats *s2_world_stats(const S2World *world);
-// Adds those of another world, or of a part of the work: counts, times and sizes add up; of
-// residuals, largest islands and memory the largest stays, of the last status one that is no
-// S2_SOLVED.
+// Adds the statistics of another world or of a part of the work. Counts, times and sizes add up.
+// Residuals, largest islands and memory take the maximum. The last status becomes one that is not
+// S2_SOLVED, if any.
 void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats);
 
-// The problem the next step would solve from the present state, all islands together (first solve
-// of the step). nodes[i] is the body of node i, null for those of gears on more than two bodies.
-// Free with s2_problem_free; `nodes` is written up to `capacity`.
+// The problem that the next step would solve first from the present state, with all islands
+// together. nodes[i] is the body of node i, or null for nodes of gears on more than two bodies; at
+// most `capacity` are written. Free the problem with s2_problem_free.
 S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity);
 
-// Every island problem solved from now on is also written to DIR/problem-SSSSSS-II.txt (step,
-// solve number within it). NULL ends it.
+// From now on, also writes every island problem to DIR/problem-SSSSSS-II.txt (step, number of the
+// solve within it). NULL ends this.
 S2Status s2_world_dump_problems(S2World *world, const char *directory);
 
 // ---- Overlaps ---------------------------------------------------------------------------------
@@ -725,12 +731,11 @@ typedef struct S2Overlap {
   double depth; // m, > 0
 } S2Overlap;
 
-// Rigid pairs that overlap by more than the tolerance now, deepest first; returns how many there
-// are. Compliant pairs overlap by what they give way: they are no overlaps here. 0 where a filter
-// stops it, or where they are too many for a step (which says so).
+// Rigid pairs that now overlap by more than the tolerance, deepest first; returns their number. The
+// overlap of compliant pairs is their deformation and does not count. Returns 0 if a filter aborts,
+// or if there are too many pairs for a step (which then reports that).
 int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity);
-// Moves bodies apart, as little as possible (mass-weighted); `remaining` is the largest overlap
-// left.
+// Separates bodies by the smallest mass-weighted motion; `remaining` is the largest overlap left.
 S2Status s2_world_resolve_overlaps(S2World *world, double *remaining);
 
 // ---- Queries ----------------------------------------------------------------------------------
@@ -741,23 +746,23 @@ typedef struct S2RayResult {
   double fraction;
 } S2RayResult;
 
-// Which bodies a query finds; disabled ones never. Zeros, or no filter: all that are no sensors.
+// The bodies that a query finds; never disabled ones. All zeros, or no filter: all except sensors.
 typedef struct S2QueryFilter {
   uint32_t category; // 0, or bits one of which the body's mask has
   uint32_t mask;     // 0, or bits one of which the body's category has
   const S2BodyId *ignored;
   int ignored_count;
-  bool sensors; // these, too
+  bool sensors; // whether sensors are found, too
 } S2QueryFilter;
 
-// Nearest hit. A ray that begins on a surface and points inwards hits at fraction 0; a shape that
-// it begins in is not hit (s2_shape_raycast).
+// Nearest hit. A ray that begins on a surface and points inwards hits at fraction 0. A shape that
+// contains the start is not hit (s2_shape_raycast).
 S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter);
-// All bodies on the way, each where the ray first enters one of its shapes, by fraction. Returns
-// how many there are and writes as many as there is room for.
+// All bodies along the ray, sorted by fraction, each at the point where the ray first enters one of
+// its shapes. Returns their number and writes at most `capacity`.
 int s2_world_raycast_all(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter,
                          S2RayResult *results, int capacity);
-// Bodies with a shape whose box overlaps [lo, hi] / that contain the point; creation order.
+// Bodies with a shape whose box overlaps [lo, hi], or that contains the point; creation order.
 int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, const S2QueryFilter *filter,
                        S2BodyId *bodies, int capacity);
 int s2_world_query_point(S2World *world, S2Vec2 point, const S2QueryFilter *filter,
@@ -771,21 +776,21 @@ S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodie
 
 // ---- State ------------------------------------------------------------------------------------
 
-// Physics only: a x y va vx vy of each dynamic body in creation order.
+// The motion only: a x y va vx vy of each dynamic body in creation order.
 int s2_world_state_size(const S2World *world);
 void s2_world_state(const S2World *world, double *state);
 S2Status s2_world_set_state(S2World *world, const double *state, int count); // drops warm starts
 
-// Everything, bit for bit: a restored world goes on with the same bits. Handles to what existed
-// then are valid again, handles to what came later are stale.
+// The whole world, bit for bit: a restored world continues with the same bits. Handles to objects
+// that existed then are valid again; handles to later objects are stale.
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
-// The same for an image that this very world wrote when s2_world_changes was `changes`. Where
-// nothing but motion lies between, what was prepared for its steps stays, and so does
+// The same for an image that this world wrote when s2_world_changes was `changes`. If only the
+// motion has changed since, the prepared data of its steps stay valid, and so does
 // s2_world_changes.
 S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes);
-// Counts what is done to a world but for its motion: states, forces, impulses, commands.
+// Counts changes of a world other than its motion (states, forces, impulses, commands).
 uint64_t s2_world_changes(const S2World *world);
 S2Status s2_world_clone(const S2World *world, S2World **clone); // without callbacks
 

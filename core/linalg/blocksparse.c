@@ -11,7 +11,7 @@ static size_t blocksparse_bytes(int32_t blocks) {
 
 // ---- Pattern ----------------------------------------------------------------------------------
 
-// Neighbours of every node without duplicates, in the order the edges name them.
+// Neighbours of every node without duplicates, in the order of the edges.
 static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int32_t *start,
                                   int32_t *neighbour, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -33,7 +33,7 @@ static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int
     all[fill[a]++] = b;
     all[fill[b]++] = a;
   }
-  // Without: each node's neighbours are marked as seen by it.
+  // Remove duplicates: each node's neighbours are marked as seen by it.
   int32_t count = 0;
   for (int i = 0; i < nodes; i++) {
     start[i] = count;
@@ -79,7 +79,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   matrix->row_start = S2_TAKE(arena, int32_t, n + 1);
   int32_t *parent = S2_TAKE(arena, int32_t, n), *mark = S2_TAKE(arena, int32_t, n);
   int32_t *next = S2_TAKE(arena, int32_t, n);
-  // First only how many blocks each row and column of L has.
+  // The first pass only counts the blocks of each row and column of L.
   for (int i = 0; i < n; i++) {
     parent[i] = mark[i] = -1;
   }
@@ -88,7 +88,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
     int32_t count = visit_row(matrix, i, start, neighbour, parent, mark, NULL);
     matrix->row_start[i + 1] = matrix->row_start[i] + count;
   }
-  // Then which: rows come in ascending order, so columns are sorted.
+  // The second pass finds the blocks: rows come in ascending order, so columns are sorted.
   for (int k = 0; k < n; k++) {
     matrix->column_start[k + 1] += matrix->column_start[k];
     next[k] = matrix->column_start[k];
@@ -101,7 +101,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   for (int i = 0; i < n; i++) {
     visit_row(matrix, i, start, neighbour, parent, mark, next);
   }
-  // The same blocks once more by rows.
+  // The same blocks sorted by rows.
   memcpy(next, matrix->row_start, sizeof(int32_t) * (size_t)n);
   for (int k = 0; k < n; k++) {
     for (int32_t p = matrix->column_start[k]; p < matrix->column_start[k + 1]; p++) {
@@ -112,7 +112,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   }
 }
 
-// What a column costs: the updates by earlier ones, its blocks, and its pivot, which counts for
+// The cost of a column: the updates by earlier ones, its blocks, and its pivot, which counts as
 // PIVOT_COST.
 static void find_costs(S2BlockSparse *matrix, S2Arena *arena) {
   enum { PIVOT_COST = 4 };
@@ -149,7 +149,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->place = S2_TAKE(arena, int32_t, nodes);
   int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
   int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
-  // Order, then pattern, then where the blocks of the edges are in it.
+  // The order, then the pattern, then the positions of the edges' blocks in it.
   blocksparse_adjacency(nodes, edges, edge, start, neighbour, arena);
   if (nodes > 0) {
     s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
@@ -161,8 +161,8 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   for (int e = 0; e < edges; e++) {
     slot[e] = blocksparse_find_block(matrix, edge[2 * e], edge[2 * e + 1]);
   }
-  // Column k + 1 extends column k if that has one row more and otherwise the same: both at once
-  // then.
+  // Column k + 1 extends column k if that has one more row and is otherwise the same. Then both are
+  // applied together.
   matrix->extends = S2_TAKE(arena, bool, nodes);
   for (int k = 0; k < nodes; k++) {
     int32_t p = matrix->column_start[k], q = matrix->column_start[k + 1];
@@ -172,7 +172,8 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->stale = S2_TAKE_ZEROED(arena, bool, nodes);
   find_costs(matrix, arena);
   matrix->position = S2_TAKE(arena, int32_t, nodes);
-  size_t numbers = S2_BLOCK * (size_t)matrix->blocks + 1; // one that is loaded with the last block
+  // one extra, which is loaded with the last block
+  size_t numbers = S2_BLOCK * (size_t)matrix->blocks + 1;
   matrix->lower = S2_TAKE(arena, double, numbers);
   matrix->upper = S2_TAKE(arena, double, numbers);
   matrix->lower[numbers - 1] = matrix->upper[numbers - 1] = 0;
@@ -226,8 +227,8 @@ S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const dou
   }
 }
 
-// A column of a block, and in the fourth lane whatever number stands behind it, which nobody looks
-// at: one instruction, where three numbers would take three.
+// A column of a block; the fourth lane holds the number after it in memory, which is ignored. That
+// is one instruction, where three separate numbers would take three.
 typedef double QuadAnywhere __attribute__((vector_size(32), aligned(8), may_alias));
 
 S2_INLINE void blocksparse_load(S2Quad to[3], const double *from) {
@@ -236,8 +237,8 @@ S2_INLINE void blocksparse_load(S2Quad to[3], const double *from) {
   }
 }
 
-// Each column's fourth lane makes way for the next one's first number; the last one's is kept out
-// of the next block.
+// The store of the next column overwrites each column's fourth lane. That of the last column must
+// not overwrite the next block.
 S2_INLINE void blocksparse_store(double *to, const S2Quad column[3]) {
   *(QuadAnywhere *)to = column[0];
   *(QuadAnywhere *)(to + 3) = column[1];
@@ -263,7 +264,7 @@ S2_INLINE void subtract_pivot(S2Quad *w, const double *a, const double t[9]) {
   }
 }
 
-// Blocks below row `row[0]` of an earlier column a, times t, leave their places in a later column.
+// Subtracts from a later column: blocks below row `row[0]` of an earlier column a, times t.
 S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t *row,
                                   int32_t count, const double t[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
@@ -279,7 +280,7 @@ S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t
   }
 }
 
-// The same for two earlier columns with equal rows: half the traffic.
+// The same for two earlier columns with equal rows: half the memory traffic.
 S2_INLINE void update_two(double *column, const double *a, const double *b, const int32_t *row,
                           int32_t count, const double t[9], const double u[9],
                           const int32_t *position) {
@@ -308,7 +309,7 @@ S2_INLINE void blocksparse_scale(double *a, int32_t count, const double t[9]) {
   }
 }
 
-// Inverse by cofactors: free of divisions but one, and unharmed by scaling rows or columns.
+// Inverse by cofactors: only one division, and not affected by scaling of rows or columns.
 S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   double a = d[0][0], b = d[1][0], c = d[2][0];
   double e = d[0][1], f = d[1][1], g = d[2][1];
@@ -322,8 +323,8 @@ S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   return isfinite(k);
 }
 
-// The same where d is ill-conditioned: cofactors in double lose the square of its condition, which
-// at weights of 1e8 leaves solves of the right active set wrong by 1e-4.
+// The same for an ill-conditioned d: cofactors in double lose the square of its condition. With
+// weights of 1e8 that makes solves of the correct active set wrong by 1e-4.
 S2_INLINE bool blocksparse_invert_accurately(S2Quad *inverse, const S2Quad *d) {
   long double a = d[0][0], b = d[1][0], c = d[2][0];
   long double e = d[0][1], f = d[1][1], g = d[2][1];
@@ -338,8 +339,8 @@ S2_INLINE bool blocksparse_invert_accurately(S2Quad *inverse, const S2Quad *d) {
   return isfinite((double)k);
 }
 
-// Symmetric d = l D l' by scalars, in place of the inverse: column k holds 1 / D_k and what is
-// below in l. No pivoting: d is definite.
+// Symmetric d = l D l' with scalars, instead of the inverse: column k holds 1 / D_k and the entries
+// below it in l. No pivoting, because d is definite.
 S2_INLINE bool blocksparse_split(S2Quad *factor, const S2Quad *d) {
   double i0 = 1 / d[0][0], l1 = d[0][1] * i0, l2 = d[0][2] * i0;
   double i1 = 1 / (d[1][1] - l1 * d[0][1]), e = d[1][2] - l2 * d[0][1], l3 = e * i1;
@@ -366,7 +367,7 @@ S2_INLINE void blocksparse_substitute(double *a, int32_t count, const S2Quad *fa
 
 // ---- Factorisation ----------------------------------------------------------------------------
 
-// Brings all earlier columns into column j.
+// Applies all earlier columns to column j.
 S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
   bool both = matrix->nonsymmetric;
   const int32_t *start = matrix->column_start;
@@ -385,7 +386,7 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
     double t[9], s[9], t2[9], s2[9];
     times_transpose(t, d, u);
     subtract_pivot(pivot, l, t);
-    // Two columns with the same rows below: in one go.
+    // Two columns with the same rows below are applied together.
     if (e + 1 < end && matrix->extends[k] && matrix->row_column[e + 1] == k + 1) {
       size_t p2 = (size_t)matrix->row_block[e + 1];
       const double *l2 = lower + S2_BLOCK * p2, *u2 = upper + S2_BLOCK * p2;
@@ -400,7 +401,7 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
       e++;
       continue;
     }
-    // Below the diagonal, and above where that is something else.
+    // Below the diagonal, and above it if the matrix is not symmetric.
     blocksparse_update(lower_j, l + S2_BLOCK, below, count, t, matrix->position);
     if (both) {
       transpose_times_transpose(s, d, l);
@@ -409,23 +410,23 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
   }
 }
 
-// Column j once all earlier ones are factored; false when its pivot is singular.
+// Factors column j after all earlier ones. False: its pivot is singular.
 S2_INLINE bool blocksparse_factor_column(S2BlockSparse *matrix, int32_t j) {
   const int32_t *start = matrix->column_start;
-  // Where the rows of this column are, for the updates.
+  // Positions of this column's rows, for the updates.
   for (int32_t p = start[j]; p < start[j + 1]; p++) {
     matrix->position[matrix->row[p]] = p - start[j];
   }
   blocksparse_eliminate(matrix, j);
   S2Quad *inverse = matrix->inverse + 3 * j;
   int32_t count = start[j + 1] - start[j];
-  // L_ij = K_ij D_j^-1, by substitution where D_j is ill-conditioned ...
+  // L_ij = K_ij D_j^-1, by substitution if D_j is ill-conditioned ...
   if (matrix->careful && !matrix->nonsymmetric) {
     bool regular = blocksparse_split(inverse, matrix->diagonal + 3 * j);
     blocksparse_substitute(matrix->lower + S2_BLOCK * (size_t)start[j], count, inverse);
     return regular;
   }
-  // ... else by the inverse, and U likewise.
+  // ... otherwise by the inverse, and U in the same way.
   bool regular = matrix->accurate ? blocksparse_invert_accurately(inverse, matrix->diagonal + 3 * j)
                                   : blocksparse_invert(inverse, matrix->diagonal + 3 * j);
   double t[9];
@@ -458,7 +459,7 @@ double s2_blocksparse_spread(S2BlockSparse *matrix) {
       continue;
     }
     cost += matrix->cost[j];
-    // Of the columns that depend on column j all follow from the first one.
+    // The columns that depend on column j follow from the first one of them.
     if (start[j + 1] > start[j]) {
       matrix->stale[matrix->row[start[j]]] = true;
     }
@@ -525,7 +526,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       s2 += u[2] * y;
     }
     S2Quad sum = {s0[0] + s0[1] + s0[2], s1[0] + s1[1] + s1[2], s2[0] + s2[1] + s2[2], 0};
-    // D_j^-1 through its factors.
+    // D_j^-1 with its factors.
     if (matrix->careful && !matrix->nonsymmetric) {
       double y1 = w[j][1] - inverse[0][1] * w[j][0];
       double y2 = w[j][2] - inverse[0][2] * w[j][0] - inverse[1][2] * y1;

@@ -1,9 +1,9 @@
-// Square sparse matrices of 3 x 3 blocks on the edges of a graph, factored without pivoting:
-// L D L' when the values are symmetric, L D U otherwise (the pattern always is symmetric).
+// Square sparse matrices of 3 x 3 blocks on the edges of a graph, factored without pivoting: L D L'
+// if the values are symmetric, otherwise L D U (the pattern is always symmetric).
 //
-// Meant for K = W + J' D J of a contact solver, whose pivots stay well away from 0. Left-looking by
-// columns, elimination order from linalg/order.h. All memory comes from the arena given to init and
-// lives as long as that.
+// Made for K = W + J' D J of a contact solver, whose pivots stay well away from 0. The method is
+// left-looking by columns, with the elimination order of linalg/order.h. All memory comes from the
+// arena given to init and lives as long as the arena.
 #ifndef S2_BLOCKSPARSE_H
 #define S2_BLOCKSPARSE_H
 
@@ -18,7 +18,7 @@ enum { S2_BLOCK = 9 }; // numbers of a block off the diagonal
 // A block is 3 columns of 3 numbers; on the diagonal 3 quads, the fourth lane 0.
 typedef struct S2BlockSparse {
   int nodes;
-  int blocks;            // below the diagonal, fill included
+  int blocks;            // below the diagonal, including fill
   int32_t *order;        // order[k]: node eliminated k-th
   int32_t *place;        // place[order[k]] = k
   int32_t *column_start; // nodes + 1
@@ -26,50 +26,51 @@ typedef struct S2BlockSparse {
   int32_t *row_start;    // nodes + 1: the same blocks by rows,
   int32_t *row_column;   // their columns ascending
   int32_t *row_block;
-  int32_t *position; // scratch of the factorisation
+  int32_t *position; // scratch memory of the factorisation
   bool *extends;     // column k + 1 continues column k (same rows below)
-  bool *stale;       // per place: its column is to be factored again (s2_blocksparse_refactor)
-  int32_t *cost;     // per place: of factoring its column, in products of two blocks
+  bool *stale;       // per place: its column must be factored again (s2_blocksparse_refactor)
+  int32_t *cost;     // per place: cost of factoring its column, in products of two blocks
   double cost_of_all;
   double *lower;    // per block: K_rc, then L_rc
   double *upper;    // per block: K_cr', then U_cr'; unused while symmetric
   S2Quad *diagonal; // per place: K_cc, then D_c
-  S2Quad *inverse;  // per place: D_c^-1; when careful the factors of D_c by scalars
+  S2Quad *inverse;  // per place: D_c^-1; when careful the factors of D_c with scalars
   S2Quad *work;     // nodes
   bool nonsymmetric;
-  // Set by the caller after init, for symmetric matrices with ill-conditioned D_c, such as
-  // quasi-definite ones: divides by D_c through substitution. Multiplying by its inverse loses the
-  // square of its condition number.
+  // The caller sets it after init for symmetric matrices with ill-conditioned D_c, such as
+  // quasi-definite ones. Then D_c is divided by substitution, because its inverse loses the square
+  // of its condition number.
   bool careful;
-  // Likewise for others, as those of rows with weights beyond 1e6: the cofactors of D_c's inverse
-  // are made in more digits.
+  // The same for other matrices, such as those of rows with weights beyond 1e6. Then the cofactors
+  // of D_c's inverse are computed with more digits.
   bool accurate;
 } S2BlockSparse;
 
-// Finds order and pattern. `edge` holds two distinct nodes per edge; an edge may occur often and
-// either way round. slot[e] becomes the block of edge e.
+// Finds order and pattern. `edge` holds two distinct nodes per edge. An edge may occur several
+// times and in both directions. slot[e] becomes the block of edge e.
 void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
                          int32_t *slot, S2Arena *arena);
 
-// Sets all values to 0. They are then written by the caller: diagonal[3 * place[node]], and for an
-// edge with r, c its ends of higher and lower place: K_rc to lower[S2_BLOCK * slot] and, when
-// nonsymmetric, the transpose of K_cr to upper[S2_BLOCK * slot].
+// Sets all values to 0. Then the caller writes them. A node's is diagonal[3 * place[node]]. For an
+// edge, let r and c be its ends of higher and lower place: K_rc goes to lower[S2_BLOCK * slot] and,
+// if nonsymmetric, the transpose of K_cr to upper[S2_BLOCK * slot].
 void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric);
 
 // Adds a block (row-major) to K_ab and, unless a = b, its transpose to K_ba of a symmetric matrix.
-// `slot` is that of the edge between a and b; nobody looks at it when a = b.
+// `slot` is that of the edge between a and b; it is not used if a = b.
 void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t b,
                         const double block[9]);
 
-// Overwrites the values by the factors. False when a pivot block is singular or not finite; the
-// matrix must then be filled again.
+// Replaces the values by the factors. False: a pivot block is singular or not finite, and the
+// matrix must be filled again.
 bool s2_blocksparse_factor(S2BlockSparse *matrix);
 
-// The same where few columns have changed since the last factor, at the cost of those and of the
-// columns that depend on them, with the same bits. First s2_blocksparse_spread, with the columns of
-// changed values marked in `stale`, marks those, too, sets the values of all of them to 0 and
-// returns their part of the cost of a whole factorisation. The caller writes these values, and
-// refactor overwrites them by the factors. False as above; `stale` is all false after it.
+// The same if few columns have changed since the last factor. It costs as much as factoring those
+// and the columns that depend on them, and gives the same bits. First mark the columns of changed
+// values in `stale` and call s2_blocksparse_spread. It marks the dependent columns, too, sets the
+// values of all marked columns to 0 and returns their fraction of the cost of a whole
+// factorisation. Then write these values and call refactor, which replaces them by the factors.
+// False as above; afterwards `stale` is all false.
 double s2_blocksparse_spread(S2BlockSparse *matrix);
 bool s2_blocksparse_refactor(S2BlockSparse *matrix);
 

@@ -41,12 +41,12 @@ S2Csr s2_csr_transpose(const S2Csr *matrix, S2Arena *arena) {
   return transpose;
 }
 
-// Neighbours in the same column become one; the matrix must be sorted.
+// Merges consecutive entries of the same column; the matrix must be sorted.
 static void csr_merge(S2Csr *matrix) {
   int32_t kept = 0, from = 0;
   for (int i = 0; i < matrix->rows; i++) {
     int32_t begin = kept, end = matrix->start[i + 1];
-    // Entries of one place have come next to each other.
+    // Entries at the same place are consecutive now.
     for (int32_t p = from; p < end; p++) {
       if (kept > begin && matrix->column[kept - 1] == matrix->column[p]) {
         matrix->value[kept - 1] += matrix->value[p];

@@ -1,4 +1,4 @@
-// Sparse matrices by rows. Memory comes from the arena given and lives as long as that.
+// Sparse matrices by rows. Memory comes from the given arena and lives as long as the arena.
 #ifndef S2_CSR_H
 #define S2_CSR_H
 
@@ -18,7 +18,7 @@ typedef struct S2Triplet {
   double value;
 } S2Triplet;
 
-// Entries at the same place are summed in the order given; zeros stay entries.
+// Entries at the same place are summed in the given order; zeros remain entries.
 S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *triplet,
                            S2Arena *arena);
 // The entries of a row-major matrix that are not 0 (NaN are kept).

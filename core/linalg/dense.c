@@ -12,14 +12,14 @@ void s2_dense_single_threaded(void) {
 }
 
 bool s2_dense_take_buffer(void) {
-  // Room for the buffer, tried before OpenBLAS does it: there a failure would not come back.
+  // Tests for the buffer's memory before OpenBLAS does: a failure in OpenBLAS would not return.
   const size_t buffer = (size_t)S2_DENSE_BUFFER;
   void *room = mmap(NULL, buffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
   if (room == MAP_FAILED) {
     return false;
   }
   munmap(room, buffer);
-  // The smallest factorisation makes it take the buffer now.
+  // The smallest factorisation makes it allocate the buffer now.
   double a[] = {2, 1, 1, 2};
   lapack_int pivot[2];
   return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, 2, 2, a, 2, pivot) == 0;

@@ -12,22 +12,23 @@ typedef struct S2Dense {
   int32_t *pivot; // size; used when nonsymmetric
 } S2Dense;
 
-// Overwrites the values by the Cholesky factor (symmetric; only the lower triangle is read) or by
-// L U with row pivoting. False when singular or not positive definite.
+// Replaces the values by the Cholesky factor (symmetric; only the lower triangle is read) or by L U
+// with row pivoting. False: singular or not positive definite.
 bool s2_dense_factor(S2Dense *matrix);
 
 // x := K^-1 x
 void s2_dense_solve(const S2Dense *matrix, double *x);
-// The same for `count` of them, one behind the other.
+// The same for `count` vectors, one after another.
 void s2_dense_solve_many(const S2Dense *matrix, double *x, int count);
 
-// One thread for BLAS: islands are what runs in parallel here, and a second thread costs more to
-// wake than these systems take. Cheap; the solvers call it once a problem.
+// Limits BLAS to one thread. Islands run in parallel here, and waking a second thread costs more
+// time than these systems take. It is cheap; the solvers call it once a problem.
 void s2_dense_single_threaded(void);
 
-// OpenBLAS takes its working memory with the first call that needs it, keeps it, and asks again and
-// again, for ever, when there is none. This takes it now; false: there is no room for it.
-enum { S2_DENSE_BUFFER = 1 << 27 }; // bytes; its BUFFER_SIZE where that is largest
+// OpenBLAS allocates its working memory in the first call that needs it, and keeps it. If there is
+// none, it tries again and again, for ever. This allocates it now. False: there is not enough
+// memory.
+enum { S2_DENSE_BUFFER = 1 << 27 }; // bytes; the largest value of OpenBLAS's BUFFER_SIZE
 bool s2_dense_take_buffer(void);
 
 #endif

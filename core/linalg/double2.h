@@ -1,6 +1,6 @@
-// Numbers of twice the working precision, as unevaluated sums of two doubles
-// (Dekker 1971). Only for the few places where cancellation eats more digits than a double has.
-// Needs arithmetic that is not contracted (-ffp-contract=off).
+// Numbers of twice the working precision, as unevaluated sums of two doubles (Dekker 1971). Only
+// for the few places where cancellation loses more digits than a double has. Needs arithmetic
+// without contraction (-ffp-contract=off).
 #ifndef S2_DOUBLE2_H
 #define S2_DOUBLE2_H
 

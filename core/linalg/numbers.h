@@ -1,4 +1,4 @@
-// Small things done to numbers and arrays of them, for whoever computes with plain arrays.
+// Small functions of numbers and plain arrays of numbers.
 #ifndef S2_NUMBERS_H
 #define S2_NUMBERS_H
 
@@ -9,17 +9,17 @@
 #include <stddef.h>
 #include <string.h>
 
-// The larger one; a NaN stays, unlike with fmax.
+// The larger one; unlike fmax it keeps a NaN.
 S2_INLINE double s2_larger(double a, double b) {
   return b > a || isnan(b) ? b : a;
 }
 
-// The number of -bound .. bound that is nearest to x.
+// The number in -bound .. bound that is nearest to x.
 S2_INLINE double s2_clip(double x, double bound) {
   return x > bound ? bound : x < -bound ? -bound : x;
 }
 
-// The power of two next to 1 / sqrt(size), 1 where there is none: scaling by it rounds nothing.
+// The power of two near 1 / sqrt(size), or 1 if there is none: scaling by it causes no rounding.
 static inline double s2_half_inverse(double size) {
   int exponent = 0;
   if (size > 0 && isfinite(size)) {
@@ -46,7 +46,7 @@ static inline double s2_largest(const double *x, size_t count) {
   return largest;
 }
 
-// Summed from the first to the last.
+// The sum is taken from the first to the last.
 static inline double s2_numbers_dot(const double *x, const double *y, int count) {
   double sum = 0;
   for (int i = 0; i < count; i++) {
@@ -55,7 +55,7 @@ static inline double s2_numbers_dot(const double *x, const double *y, int count)
   return sum;
 }
 
-// Of none, from anywhere: empty arrays of callers may be NULL.
+// With a count of 0 the pointers may be NULL, as for empty arrays of callers.
 static inline void s2_copy_numbers(double *to, const double *from, size_t count) {
   if (count > 0) {
     memcpy(to, from, sizeof(double) * count);
@@ -68,7 +68,7 @@ static inline void s2_clear_numbers(double *to, size_t count) {
   }
 }
 
-// Arrays that nobody asked for may be NULL.
+// `to` may be NULL, for results that the caller does not want.
 static inline void s2_fill_numbers(double *to, int count, double value) {
   for (int i = 0; to != NULL && i < count; i++) {
     to[i] = value;

@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Leaves first, if that empties the graph (a forest): no fill, and no degrees to keep. False: it
-// has a cycle.
+// Eliminates leaves first, if that empties the graph (a forest): it gives no fill, and needs no
+// degrees. False: the graph has a cycle.
 static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbour, int32_t *order,
                          S2Arena *arena) {
   if (start[nodes] / 2 >= nodes) { // more edges than a forest has
@@ -21,7 +21,7 @@ static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbo
       int32_t next = -1;
       order[count++] = leaf;
       degree[leaf] = -1;
-      // What remains of its neighbours, one at most, may be a leaf now.
+      // Its remaining neighbour, if any, may be a leaf now.
       for (int32_t p = start[leaf]; p < start[leaf + 1]; p++) {
         if (degree[neighbour[p]] >= 0) {
           next = neighbour[p];
@@ -40,7 +40,7 @@ static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbo
 #ifdef S2_HAVE_AMD
 #include <amd.h>
 
-// amd_2 is the part of libamd that works in memory it is given; amd_order would call the heap.
+// amd_2 is the part of libamd that uses given memory; amd_order would use the heap.
 void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *neighbour,
                              int32_t *order, S2Arena *arena) {
   if (order_forest(nodes, start, neighbour, order, arena)) {
@@ -48,13 +48,13 @@ void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *nei
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   int entries = start[nodes];
-  int room = entries + entries / 5 + nodes + 1; // libamd's advice: a fifth more, and n
+  int room = entries + entries / 5 + nodes + 1; // as libamd recommends: a fifth more, and n
   int *pool = S2_TAKE(arena, int, room);
   int *list = S2_TAKE(arena, int, 8 * nodes);
   int *begin = list, *length = list + nodes, *variables = list + 2 * nodes;
   int *next = list + 3 * nodes, *head = list + 4 * nodes, *elements = list + 5 * nodes;
   int *degree = list + 6 * nodes, *work = list + 7 * nodes;
-  // libamd overwrites its input, so in copies.
+  // libamd overwrites its input, so it gets copies.
   for (int i = 0; i < nodes; i++) {
     begin[i] = start[i];
     length[i] = start[i + 1] - start[i];
@@ -75,11 +75,12 @@ void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *nei
 }
 #endif
 
-// Quotient graph: eliminating node p makes it an element whose list holds the nodes it joined; the
-// elements p knew are absorbed by it. So lists never outgrow the first graph by much.
+// Quotient graph: eliminating node p makes it an element whose list holds the nodes it connected.
+// The elements that p was in are absorbed by it. So lists never grow much beyond those of the
+// original graph.
 typedef struct Quotient {
   int32_t **list;  // of a node: its nodes then its elements; of an element: its nodes
-  int32_t *nodes;  // how many of a node's list are nodes (or length of an element's list)
+  int32_t *nodes;  // number of nodes in a node's list (or length of an element's list)
   int32_t *length; // of the list
   int32_t *degree; // upper bound of the number of nodes next to a node
   int32_t *mark;
@@ -87,7 +88,7 @@ typedef struct Quotient {
   bool *absorbed;
 } Quotient;
 
-// Gathers the live nodes next to `p` into a fresh list; marks them with `stamp`.
+// Collects the remaining nodes next to `p` in a new list; marks them with `stamp`.
 static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
   int32_t count = 0;
   graph->mark[p] = stamp;
@@ -111,18 +112,19 @@ static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *
   return count;
 }
 
-// Rewrites the list of node i after p became an element: nodes reached through p need no mention.
+// Updates the list of node i after p became an element: nodes that are reached through p are
+// removed.
 static void order_prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
   int32_t *list = graph->list[i];
   int32_t kept = 0, nodes = 0, degree = 0;
-  // Nodes that p does not reach stay,
+  // Keeps nodes that p does not reach,
   for (int32_t k = 0; k < graph->nodes[i]; k++) {
     if (graph->mark[list[k]] != stamp && !graph->gone[list[k]]) {
       list[kept++] = list[k];
     }
   }
   nodes = degree = kept;
-  // elements that p has not absorbed stay, and p is one more.
+  // keeps elements that p has not absorbed, and adds p.
   int32_t elements = graph->length[i] - graph->nodes[i];
   for (int32_t k = 0; k < elements; k++) {
     int32_t e = list[graph->nodes[i] + k];
@@ -149,14 +151,14 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       .gone = S2_TAKE_ZEROED(arena, bool, nodes),
       .absorbed = S2_TAKE_ZEROED(arena, bool, nodes),
   };
-  // Nodes of one degree are linked to a list, the last one of equals first.
+  // Nodes of one degree are in a linked list, the last of equals first.
   int32_t *next = S2_TAKE(arena, int32_t, nodes), *previous = S2_TAKE(arena, int32_t, nodes);
   int32_t *found = S2_TAKE(arena, int32_t, nodes);
   int32_t *head = S2_TAKE(arena, int32_t, nodes + 1);
   memset(head, -1, sizeof(int32_t) * (size_t)(nodes + 1));
   for (int32_t i = nodes - 1; i >= 0; i--) {
     int32_t length = start[i + 1] - start[i];
-    // One more than the neighbours: losing a neighbour always precedes gaining its element.
+    // One more place than neighbours: losing a neighbour always precedes gaining its element.
     graph.list[i] = S2_TAKE(arena, int32_t, length + 1);
     memcpy(graph.list[i], neighbour + start[i], sizeof(int32_t) * (size_t)length);
     graph.nodes[i] = graph.length[i] = graph.degree[i] = length;
@@ -186,7 +188,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
     graph.gone[p] = true;
     graph.list[p] = joined;
     graph.length[p] = graph.nodes[p] = count;
-    // Each node next to it: out of its list, its own list rewritten, into that of its new degree.
+    // Each node next to it moves to the list of its new degree, after its own list is updated.
     for (int32_t m = 0; m < count; m++) {
       int32_t i = joined[m], degree = graph.degree[i];
       if (previous[i] >= 0) {

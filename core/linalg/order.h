@@ -1,4 +1,4 @@
-// Elimination orders that keep sparse factors sparse.
+// Elimination orders that reduce the fill of sparse factors.
 #ifndef S2_ORDER_H
 #define S2_ORDER_H
 
@@ -7,14 +7,15 @@
 #include <stdint.h>
 
 // Fills order[0..nodes-1]: order[k] is the node to eliminate k-th. The graph is given by the
-// neighbours of each node, neighbour[start[i]] .. neighbour[start[i + 1] - 1]: without the node
-// itself, without duplicates, every edge at both of its ends. A forest goes leaves first; others by
-// approximate minimum degree (Amestoy, Davis, Duff 1996) through libamd where built with it, else
-// by a plain minimum degree on quotient graphs. Deterministic. Never fails.
+// neighbours of each node, neighbour[start[i]] .. neighbour[start[i + 1] - 1], without the node
+// itself, without duplicates, with every edge at both of its ends. In a forest leaves come first.
+// Other graphs use approximate minimum degree (Amestoy, Davis, Duff 1996) with libamd if built with
+// it, otherwise a plain minimum degree on quotient graphs. The result is deterministic. It never
+// fails.
 void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *neighbour,
                              int32_t *order, S2Arena *arena);
 
-// The built-in method, whatever else there is (for tests).
+// The built-in method even if libamd is available (for tests).
 void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour, int32_t *order,
                       S2Arena *arena);
 

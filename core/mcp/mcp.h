@@ -1,4 +1,5 @@
-// Complementarity problems of one island and the solvers for them. Knows rows and nodes, no bodies.
+// Complementarity problems of one island and the solvers for them. This layer knows rows and nodes,
+// not bodies.
 //
 // The step problem is a mixed complementarity problem with Coulomb coupling. Unknowns: the
 // velocities v (3 per node: angular, x, y) and one multiplier (an impulse) per row:
@@ -9,8 +10,8 @@
 //                                                lambda = lo => u >= 0, lambda = hi => u <= 0
 //
 // A row with `coupled_to = k >= 0` is a friction row: its bounds are -mu lambda_k .. mu lambda_k.
-// It directly follows its normal row (k = its own index - 1), which has bounds 0 .. infinity. In
-// the plane two opposite tangents give the exact Coulomb cone, so nothing is linearised
+// It directly follows its normal row (k = its index - 1), which has bounds 0 .. infinity. In the
+// plane two opposite tangents span the exact Coulomb cone, so no linearisation is needed
 // (lcp-physics appendix, eq. 22, 23).
 //
 // The kinds of row, always in this order within a problem:
@@ -27,12 +28,12 @@
 
 #include <stdint.h>
 
-enum { S2_GROUND = -1 }; // node index of everything that does not move in this problem
+enum { S2_GROUND = -1 }; // node index of all that does not move in this problem
 
 typedef struct S2Row {
-  int32_t a, b;        // nodes; either may be S2_GROUND (never both)
-  int32_t coupled_to;  // index of the normal row, or -1
-  int32_t group;       // rows of one joint or one contact share it; ascending through the problem
+  int32_t a, b;       // nodes; either may be S2_GROUND (never both)
+  int32_t coupled_to; // index of the normal row, or -1
+  int32_t group; // the same for all rows of one joint or one contact; ascending through the problem
   double ja[3], jb[3]; // Jacobian on v_a and v_b, columns (angular, x, y); zero on the ground
   double lo, hi;       // N s; ignored on coupled rows
   double mu;           // friction coefficient of a coupled row
@@ -40,15 +41,15 @@ typedef struct S2Row {
   double bias;         // b, m/s or rad/s
 } S2Row;
 
-// Local form: how the nodes answer impulses is given as it is, v = rhs + A J' lambda, in place of
-// masses. Frictional contact problems u = W r + q take this form with one node a contact, its
-// velocity (0, u_n, u_t), and A = W; so do sparse LCPs, with up to three rows a node. Then every
-// row has b = S2_GROUND, and rhs holds the velocities without impulses.
+// Local form: the response of the nodes to impulses is given directly, v = rhs + A J' lambda,
+// instead of masses. Frictional contact problems u = W r + q take this form with one node for each
+// contact, its velocity (0, u_n, u_t), and A = W. So do sparse LCPs, with up to three rows for each
+// node. In this form every row has b = S2_GROUND, and rhs holds the velocities without impulses.
 typedef struct S2Mobility {
   const int32_t *start;  // nodes + 1: blocks of each row of A
   const int32_t *column; // ascending within a row; one of them is the diagonal
   const double *block;   // 9 per block, row-major; A need be neither symmetric nor regular
-  const int32_t *row;    // nodes + 1: the problem's rows of each node, which are neighbours
+  const int32_t *row;    // nodes + 1: the rows of each node, which are consecutive in the problem
 } S2Mobility;
 
 typedef struct S2Problem S2Problem;
@@ -59,17 +60,17 @@ struct S2Problem {
   const S2Row *row;
   const S2Mobility *mobility; // NULL, or the local form
   double velocity_scale;      // V of the scaled residual, m/s; > 0
-  double length;              // L: size of the bodies (m), turns angular into linear measures; > 0
+  double length; // L: size of the bodies (m), converts angular measures to linear ones; > 0
 };
 
-// Max norms in SI. `scaled` is the one tolerances compare (MATH: velocities over V, angular ones
-// times L first; impulses times the row's Delassus diagonal over V), so it has no unit.
+// Max norms in SI. Tolerances apply to `scaled` (MATH: velocities over V, angular ones times L
+// first; impulses times the row's Delassus diagonal over V), so it has no unit.
 typedef struct S2Residual {
   double dynamics;        // |W v - J' lambda - c|, N s (N m s for the angular part); local form:
                           // |v - A J' lambda - rhs|, m/s
   double complementarity; // |min(lambda, u)| over normal rows, with lambda in N s, u in m/s
-  double cone;  // |lambda_t - clip(lambda_t - u_t / W_tt, -mu lambda_n, mu lambda_n)|, N s; the
-                // same of boxed rows with their lo and hi
+  double cone; // |lambda_t - clip(lambda_t - u_t / W_tt, -mu lambda_n, mu lambda_n)|, N s; likewise
+               // for boxed rows with their lo and hi
   double joint; // |u| over bilateral rows, m/s
   double scaled;
 } S2Residual;
@@ -83,14 +84,14 @@ typedef enum S2Solver {
   S2_SOLVER_AL,       // augmented Lagrangian, its convex inner problem by Newton
   S2_SOLVER_NCP,      // interior point on the friction cone (Dojo's)
   S2_SOLVER_NSGS,     // Gauss-Seidel, each contact solved exactly
-  S2_SOLVER_PGS,      // projected Gauss-Seidel row by row, both ways
+  S2_SOLVER_PGS,      // projected Gauss-Seidel row by row, forwards and backwards
   S2_SOLVER_SI,       // sequential impulses, as in game engines
   S2_SOLVER_NNCG,     // nonsmooth nonlinear conjugate gradients over pgs
   S2_SOLVER_PCG,      // projected conjugate gradients between given friction bounds
-  S2_SOLVER_LINEAR,   // bilateral rows alone, by S2SolverOptions.linear
+  S2_SOLVER_LINEAR,   // bilateral rows only, by S2SolverOptions.linear
   S2_SOLVER_PROGRAM,  // S2SolverOptions.program
   S2_SOLVER_ACTIVE,   // active set of the condensed problem, up to 20 contacts, limits and boxes
-  S2_SOLVER_COUNT     // recordings hold these numbers: new ones come last
+  S2_SOLVER_COUNT     // recordings store these numbers: add new ones just before
 } S2Solver;
 
 typedef enum S2SolveStatus {
@@ -102,8 +103,9 @@ typedef enum S2SolveStatus {
   S2_UNSUPPORTED // this solver does not take this kind of problem (too large, ...)
 } S2SolveStatus;
 
-// How S2_SOLVER_LINEAR solves (kkt.h). Other than AUTO, S2_SOLVER_AUTO takes it for problems that
-// have bilateral rows only; AUTO there means the interior point's own refinement, else L D L'.
+// The method of S2_SOLVER_LINEAR (kkt.h). With a value other than AUTO, S2_SOLVER_AUTO uses
+// S2_SOLVER_LINEAR for problems that have bilateral rows only. AUTO means the refinement of the
+// interior point if S2_SOLVER_AUTO chooses, else L D L'.
 typedef enum S2LinearSolver {
   S2_LINEAR_AUTO = 0,
   S2_LINEAR_LDLT,
@@ -115,21 +117,20 @@ typedef enum S2LinearSolver {
 
 typedef struct S2SolverOptions S2SolverOptions;
 
-// S2_SOLVER_PROGRAM: what the program does with a problem. It finds a guess in `lambda` (1 per row)
-// and leaves the impulses there; velocities are made of them. False: it has none, and the guess
-// counts.
+// S2_SOLVER_PROGRAM: a solver that the program supplies. It finds a guess in `lambda` (1 per row)
+// and leaves the impulses there; velocities are computed from them. If it returns false, the guess
+// is the answer.
 typedef struct S2ProgramSolver {
   bool (*solve)(void *user, const S2Problem *problem, const S2SolverOptions *options,
                 double *lambda, int *iterations);
   void *user;
 } S2ProgramSolver;
 
-// Work (S2SolverOptions.budget) of a second, by which times are translated: what a core of 2026
-// does in piles of 300 to 1000 discs, within a factor of 2.
+// Work (S2SolverOptions.budget) per second, to convert times: the rate of a core of 2026 in piles
+// of 300 to 1000 discs, within a factor of 2.
 #define S2_WORK_RATE 8e6
-// Work after which a solve of an island of more than 20 contacts is given up where no budget ends
-// it: 8 s. A step in which one of a tenth of that has failed makes no more than it must: what
-// follows would fail, too.
+// Work after which the solve of an island of more than 20 contacts ends without a budget: 8 s.
+// After a failure that took a tenth of that, a step skips optional solves, which would fail, too.
 #define S2_PATIENCE         (8 * S2_WORK_RATE)
 #define S2_PATIENCE_OF_STEP (0.1 * S2_PATIENCE)
 
@@ -138,34 +139,36 @@ struct S2SolverOptions {
   double tolerance;   // on S2Residual.scaled
   int max_iterations; // of the interior point; other parts scale from it
   double omega;       // over-relaxation of sweeps; 0 means 1
-  // S2_SOLVER_NCP: where it ends, kappa of the central path (0: at the solution; above, the
-  // residual is about its root), and what its least kappa on the way is below the tolerance; 0
-  // means 5
+  // S2_SOLVER_NCP: `kappa` is the point of the central path at which it ends (0: the solution;
+  // above 0 the residual is about its root). `undercut` is the factor by which its smallest kappa
+  // is below the tolerance; 0 means 5.
   double kappa, undercut;
-  S2History *history; // NULL: none. Chains append what each method did, one after the other
+  S2History *history; // NULL: none. Chains append the records of their methods one after the other
   S2LinearSolver linear;
-  // NULL, or where the factor of joints alone goes (bilateral.h) when that solved the problem: its
-  // memory stays in the arena, its problem is not to be looked at. groups = 0: another did.
+  // NULL, or receives the factor of joints alone (bilateral.h) if that solved the problem. Its
+  // memory stays in the arena; its problem must not be read. groups = 0: another method solved the
+  // problem.
   struct S2Bilateral *keep;
-  S2ProgramSolver program; // of S2_SOLVER_PROGRAM; zeros: it takes no problem
-  // The guess is from a solve that found it otherwise than as it was: S2_SOLVER_AUTO and
-  // S2_SOLVER_PDIPM leave it as it is only where it is as good as an exact one. (A body that comes
-  // to rest leaves the impulses that have stopped it; taken as they are, within the tolerance, they
-  // would set it in motion again, and be solved for in every second step.)
+  S2ProgramSolver program; // of S2_SOLVER_PROGRAM; zeros: it supports no problem
+  // The guess is from a solve that found its solution other than by leaving it unchanged.
+  // S2_SOLVER_AUTO and S2_SOLVER_PDIPM then keep the guess only if it is as good as an exact
+  // solution. (A body that comes to rest leaves the impulses that have stopped it. Kept within the
+  // tolerance, they would set it in motion again, and every second step would need a solve.)
   bool fresh;
-  // Velocities of the guess that are rounding are none: where bodies that do not move at all solve
-  // the problem with the guessed impulses, to a thousandth of the tolerance, S2_SOLVER_AUTO leaves
-  // them so.
+  // Treats guessed velocities of the size of rounding as zero. If zero velocities solve the problem
+  // with the guessed impulses, to a thousandth of the tolerance, S2_SOLVER_AUTO returns them.
   bool rest;
-  // An impact, of which velocities are wanted: its impulses need not share loads evenly. Piles are
-  // solved along the flow then even without a guess, in half the time of an interior point.
+  // The problem is an impact, of which only the velocities are used, so its impulses need not share
+  // loads evenly. Piles are then solved along the flow even without a guess, in half the time of an
+  // interior point.
   bool impact;
-  // 0, or there is another answer where this problem has none that is found soon: piles are given
-  // up after a flow of so many factorisations.
+  // Above 0: the caller has an alternative if this problem has no solution that is found soon. A
+  // pile is given up after a flow of this many factorisations.
   int attempt;
-  // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM take up to `budget` of work for an island of
-  // more than 20 contacts: blocks of its factored matrix times factorisations, whole ones and
-  // parts. The best point met within that is the answer. Same problem, same budget, same bits.
+  // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM spend at most `budget` of work on an island
+  // of more than 20 contacts. Work counts the blocks of the factored matrix times the
+  // factorisations, whole ones and parts. The answer is the best point met within the budget. The
+  // same problem and budget give the same bits.
   bool bounded;
   double budget;
 };
@@ -173,21 +176,21 @@ struct S2SolverOptions {
 typedef struct S2Solution {
   double *v;      // 3 per node; in: a guess (previous velocities), out: the solution
   double *lambda; // 1 per row; in: a guess (warm start; zeros when cold), out: the solution
-  // NULL, or 1 per row: what the impulses of the solution have beyond a double. The residual is
-  // that of (v, lambda + low). 0 but where the rounding of lambda alone would move a light node by
-  // more than the tolerance (docs/solvers.md, "The last digits").
+  // NULL, or 1 per row: the digits of the impulses beyond a double. The residual is that of (v,
+  // lambda + low). 0 unless the rounding of lambda alone would move a light node by more than the
+  // tolerance (docs/solvers.md, "The last digits").
   double *low;
   S2Residual residual;
   S2SolveStatus status;
-  S2Solver used; // which solver's answer this is
+  S2Solver used; // the solver that found this answer
   int iterations;
   double work; // in the unit of the budget, of S2_SOLVER_PDIPM on islands of more than 20 contacts;
                // else 0
-  bool cut;    // the budget ended it
+  bool cut;    // whether the budget ended the solve
 } S2Solution;
 
-// Solves `problem`. Scratch memory comes from `arena` and is given back. Never prints, never fails
-// without leaving the best point found and its residual; rows of other kinds than those above are
+// Solves `problem`. Scratch memory comes from `arena` and is released again. It never prints. On
+// failure it leaves the best point found and its residual. Kinds of rows other than those above are
 // S2_UNSUPPORTED. Deterministic.
 S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution);
@@ -196,29 +199,30 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
 typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
                                  S2Arena *arena, S2Solution *solution);
 
-// The one measure of truth: residual of (v, lambda), whoever made them.
+// The residual of (v, lambda), for an answer from any source. It alone decides whether a problem is
+// solved.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);
-// The same of impulses lambda + low, which are sums of two doubles; low may be NULL, which is 0.
+// The same for impulses lambda + low, which are sums of two doubles; low may be NULL, which is 0.
 S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, const double *lambda,
                                   const double *low, S2Arena *arena);
 
 // v = W^-1 (c + J' lambda), or rhs + A J' lambda in the local form.
 void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v);
 
-// Short lower-case name and one line of explanation; NULL beyond the last. Parsing returns
-// S2_SOLVER_COUNT for an unknown name.
+// Short lower-case name and a one-line summary; NULL beyond the last solver. s2_solver_from_name
+// returns S2_SOLVER_COUNT for an unknown name.
 extern const char *const s2_solver_names[S2_SOLVER_COUNT + 1]; // ends with NULL
 const char *s2_solver_name(S2Solver solver);
-// Number `index` of the S2_SOLVERS_BUILT_IN solvers, which are all but S2_SOLVER_PROGRAM.
+// Solver number `index` of the S2_SOLVERS_BUILT_IN solvers, which are all except S2_SOLVER_PROGRAM.
 enum { S2_SOLVERS_BUILT_IN = S2_SOLVER_COUNT - 1 };
 S2Solver s2_solver_built_in(int index);
 const char *s2_solver_summary(S2Solver solver);
 S2Solver s2_solver_from_name(const char *name);
 const char *s2_solve_status_name(S2SolveStatus status);
 
-// Text file of a problem, all digits kept (docs/problem-format.md). Reading allocates one block, to
-// be freed by s2_problem_free.
+// Text file of a problem with all digits (docs/problem-format.md). Reading allocates one block;
+// release it with s2_problem_free.
 S2Status s2_problem_write(const S2Problem *problem, const char *path);
 S2Status s2_problem_read(const char *path, S2Problem **problem);
 void s2_problem_free(S2Problem *problem);

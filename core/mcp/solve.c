@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
-// Up to the first number of contacts pivoting comes as soon as the interior point has failed once
-// (it takes less than .5 ms then), up to the second when all else has (mostly 30 to 70 ms, rarely
-// seconds): its time grows with the cube.
+// Up to PIVOT_SOON contacts pivoting follows as soon as the interior point has failed once (it
+// takes less than .5 ms then). Up to PIVOT_AT_LAST it is the last method (mostly 30 to 70 ms,
+// rarely seconds). Its time grows with the cube of the number.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
 const char *const s2_solver_names[S2_SOLVER_COUNT + 1] = {
@@ -97,9 +97,9 @@ static int count_contacts(const S2Problem *problem) {
   return count;
 }
 
-// The velocities that belong to the impulses exactly: what one body gains the other loses to the
-// last digit, and whatever the solver left over is in the rows. False where the rows do not bear
-// it. Measures what it leaves.
+// Computes the velocities exactly from the impulses, so that momentum is conserved to the last
+// digit and all remaining error is in the rows. Then measures the residual. False if the rows do
+// not permit this.
 static bool mcp_balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                         S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -118,11 +118,11 @@ static bool mcp_balance(const S2Problem *problem, const S2SolverOptions *options
   return good;
 }
 
-// Runs one solver and has its answer judged by the common residual. True: solved, with momentum
-// kept.
+// Runs one solver and measures its answer by the common residual. True: solved, with momentum
+// conserved.
 static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                     const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
-  // Memory of a solver is given back before its answer is judged.
+  // Release the memory of a solver before its answer is measured.
   S2ArenaMark mark = s2_arena_mark(arena);
   solution->status = solve(problem, options, arena, solution);
   s2_arena_rewind(arena, mark);
@@ -130,11 +130,11 @@ static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
   return mcp_balance(problem, options, arena, solution);
 }
 
-// Runs another solver from nothing. True when its answer is as good as can be asked; otherwise the
-// one with the smaller residual stays.
+// Runs another solver from zero impulses. True if its answer is accurate enough; otherwise keeps
+// the answer with the smaller residual.
 static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                         const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
-  // From zero impulses: the guess has led the first solver where it is.
+  // From zero impulses, because the first solver has started from the guess.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   size_t rows = sizeof(double) * (size_t)problem->rows;
@@ -144,7 +144,7 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
   memcpy(second.v, solution->v, nodes);
   bool good = mcp_run(solve, solver, problem, options, arena, &second);
   second.iterations += solution->iterations;
-  // A NaN of the first answer counts as worse than anything.
+  // A NaN in the first answer counts as worse than any other.
   if (good || !(second.residual.scaled >= solution->residual.scaled)) {
     memcpy(solution->v, second.v, nodes);
     memcpy(solution->lambda, second.lambda, rows);
@@ -158,18 +158,18 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
   return good;
 }
 
-// Small islands are asked for more than the tolerance, since there the last digits cost little:
-// what the residual leaves over shows as creep at rest and as energy out of nothing.
+// Small islands are solved more accurately than the tolerance, because their last digits cost
+// little. The remaining residual appears as creep at rest and as a gain of energy.
 static const double SMALL_ISLAND_FRACTION = 1e-3;
 
-// Of the tolerance: residual of a guess that is as good as an exact solution.
+// Fraction of the tolerance: residual of a guess that is as good as an exact solution.
 static const double AS_SOLVED = 1e-3;
 
-// Of the tolerance: residual of bodies that do not move.
+// Fraction of the tolerance: residual of bodies at rest.
 static const double AT_REST = 1e-3;
 
-// Is the guess of impulses the solution already, as where things rest? Then it stays as it is, to
-// the last bit.
+// Whether the guess of impulses is already the solution, as for bodies at rest. Then it stays
+// unchanged to the last bit.
 static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -189,9 +189,9 @@ static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *opti
   return good;
 }
 
-// Do the bodies rest where they are under the impulses of the guess, to rounding? Then they have no
-// speed, not that of rounding, which would carry a tall pile off in a hundred steps: it may rest
-// for ever, and a step after which nothing is other than before says what the next one is.
+// Whether the bodies are at rest under the guessed impulses, up to rounding. Then their velocities
+// are exactly zero. Velocities of the size of rounding would carry a tall pile away in a hundred
+// steps. Also, a step that changes nothing predicts the next one, so a pile may rest for ever.
 static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                       S2Solution *solution) {
   double limit = AT_REST * options->tolerance, fast = limit * problem->velocity_scale;
@@ -215,12 +215,12 @@ static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, 
   return true;
 }
 
-// A scaled residual up to this shows modes that are worth solving for, where other methods are left
-// that may come nearer.
+// A scaled residual up to this shows modes that are worth an exact solve, even if there are other
+// methods left.
 static const double NEAR = 1e-2;
 
-// What missed the tolerance may have done so by the rounding of its impulses: solved with twice the
-// digits, if its residual is at most `near`.
+// A residual above the tolerance may be due to the rounding of the impulses: solves again with
+// twice the digits if the residual is at most `near`.
 static bool mcp_finish(const S2Problem *problem, const S2SolverOptions *options, double aim,
                        double near, S2Arena *arena, S2Solution *solution) {
   double residual = solution->residual.scaled;
@@ -228,7 +228,7 @@ static bool mcp_finish(const S2Problem *problem, const S2SolverOptions *options,
          s2_exact_finish(problem, options->tolerance, aim, arena, solution);
 }
 
-// The active set, from the guess. False: it is not good enough, and the guess is as it was.
+// The active set, from the guess. False, with the guess unchanged: the answer is not good enough.
 static bool mcp_active(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                        S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -246,8 +246,8 @@ static bool mcp_active(const S2Problem *problem, const S2SolverOptions *options,
   return good;
 }
 
-// The interior point, or the closed form of one contact, and the other methods where that misses
-// the tolerance. `strict`: the options with more digits than were asked for.
+// The interior point, or the closed form of one contact, and the other methods if that misses the
+// tolerance. `strict`: the options with a smaller tolerance.
 static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *options,
                               const S2SolverOptions *strict, S2Arena *arena, S2Solution *solution,
                               int contacts, bool one) {
@@ -257,13 +257,13 @@ static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *o
   if (good || mcp_finish(problem, options, strict->tolerance, NEAR, arena, solution)) {
     return;
   }
-  // Is there a solution at all? That costs less than pivoting in vain.
+  // Test whether there is a solution at all. That costs less than unsuccessful pivoting.
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
       s2_mcp_conflict_quick(problem, strict, NULL, arena)) {
     solution->status = S2_INFEASIBLE; // no other method would find more
     return;
   }
-  // Pivoting, and the long chain of the interior point where that misses the tolerance, too.
+  // Pivoting, then the long chain of the interior point if that misses the tolerance, too.
   mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, strict, arena, solution);
   if (!mcp_balance(problem, options, arena, solution) &&
       !mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution) &&
@@ -275,7 +275,7 @@ static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *o
 
 static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
                             S2Arena *arena, S2Solution *solution, int contacts) {
-  // Closed form for one contact, else the active set first; more digits than were asked for.
+  // Closed form for one contact, else the active set first; with a smaller tolerance.
   bool one = contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
   S2SolverOptions strict = *options;
   strict.tolerance *= SMALL_ISLAND_FRACTION;
@@ -293,7 +293,7 @@ static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *opt
 static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                        S2Solution *solution) {
   int contacts = count_contacts(problem);
-  // Joints alone: the linear solver asked for, else their factored Delassus matrix.
+  // Joints alone: the requested linear solver, else their factored Delassus matrix.
   if (contacts == 0 && options->linear != S2_LINEAR_AUTO) {
     mcp_run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
     return;
@@ -304,17 +304,18 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   if (contacts > 0 && options->rest && mcp_rests(problem, options, arena, solution)) {
     return;
   }
-  // Few contacts: whichever method is quickest, with pivoting soon.
+  // Few contacts: the fastest methods, with early pivoting.
   if (contacts <= PIVOT_SOON) {
     mcp_solve_small(problem, options, arena, solution, contacts);
     return;
   }
-  // Many: the interior point's chain first, where the guess is not the solution.
+  // Many contacts: the interior point's chain first, unless the guess is the solution.
   if (mcp_keep_guess(problem, options, arena, solution)) {
     return;
   }
   bool good = mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
-  // Pivoting is dear here: only for what is not solved at all, or not with momentum kept.
+  // Pivoting is expensive here: only for problems that are not solved, or not with momentum
+  // conserved.
   bool on = !good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE &&
             solution->status != S2_RAY;
   if (on && contacts <= PIVOT_AT_LAST) {
@@ -325,7 +326,7 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
 }
 
-// Are all rows of the kinds the solvers know (mcp.h)? Problems come from files, too.
+// Whether all rows are of the kinds that the solvers know (mcp.h). Problems come from files, too.
 static bool known_rows(const S2Problem *problem) {
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
@@ -342,7 +343,7 @@ static bool known_rows(const S2Problem *problem) {
       }
       continue;
     }
-    // Equations, contacts and limits, boxes: nothing else.
+    // Only equations, contacts and limits, and boxes.
     bool bilateral = row->lo == -INFINITY && row->hi == INFINITY;
     bool normal = row->lo == 0 && row->hi == INFINITY;
     bool box = isfinite(row->lo) && isfinite(row->hi) && row->lo < row->hi;
@@ -365,7 +366,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   if (options->keep != NULL) {
     options->keep->groups = 0;
   }
-  // What no solver takes, and what needs none.
+  // Problems that no solver supports, and problems without rows.
   if (!known_rows(problem)) {
     return s2_solver_refuse(problem, arena, solution);
   }
@@ -379,7 +380,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   } else {
     mcp_run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
-  // The residual decides, not what a solver thinks of itself.
+  // The residual decides, not the solver's own result.
   if (solution->residual.scaled <= options->tolerance) {
     solution->status = S2_SOLVED;
   } else if (solution->status == S2_SOLVED) {

@@ -1,4 +1,4 @@
-// Private to core/mcp: the solvers behind s2_mcp_solve and the products they share.
+// Private to core/mcp: the solvers that s2_mcp_solve calls and the products they share.
 #ifndef S2_SOLVERS_H
 #define S2_SOLVERS_H
 
@@ -22,17 +22,17 @@ S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // 
 S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c
 S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
 
-// active.c: the modes of an answer, for problems that differ from this one by little in what rows
-// miss. They stay in the arena, and `solution->lambda` is the impulses that are corrected:
-// `problem` and `solution` have to live as long.
+// active.c: the modes of an answer, kept to correct small violations of its rows. They stay in the
+// arena, and `solution->lambda` receives the corrections, so `problem` and `solution` must live as
+// long.
 typedef struct S2ActiveModes S2ActiveModes;
-// NULL: there is no answer, or it is no problem of this solver.
+// NULL: there is no answer, or this solver does not support the problem.
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,
                               S2Arena *arena, S2Solution *solution);
-// Of the speeds of all rows (1 a row): the largest of one that has to hold, m/s.
+// `speed` has one entry for each row. Returns the largest violation of a row that must hold, m/s.
 double s2_active_missed(S2ActiveModes *kept, const double *speed);
-// Takes away what was missed, by the rows and masses of that problem; of equal answers the one of
-// least norm.
+// Removes these violations with the rows and masses of the problem. If the correction is not
+// unique, it takes the one of least norm.
 void s2_active_correct(S2ActiveModes *kept);
 
 // products.c
@@ -42,19 +42,19 @@ void s2_mcp_velocity_precise(const S2Problem *problem, const S2Double2 *lambda, 
 void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^-1 J' + C), rows
 // Entry of J W^-1 J' at rows x and y: the velocity x gets from a unit impulse at y.
 double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y);
-// Block of a local form, 9 numbers row-major, or NULL where A has none.
+// Block of a local form, 9 numbers row-major, or NULL if A has no such block.
 const double *s2_mobility_block(const S2Mobility *mobility, int row, int column);
 
-// residual.c: the answer to a problem that a solver does not take.
+// residual.c: the answer of a solver that does not support the problem.
 S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution);
 bool s2_row_is_angular(const S2Row *row);
-// residual.c: what a row misses of its velocity counts times this: the length for angular rows, and
-// of what gives way, the part that moves bodies.
+// residual.c: the weight of a row's velocity error: the length for angular rows, and for compliant
+// rows the part of it that moves bodies.
 double s2_row_weight(const S2Problem *problem, const S2Row *row);
 
-// mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each, from
-// lane `lane` of their blocks on. place, unless NULL: where each entry of A went, an index into
-// `block`.
+// mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each,
+// beginning with lane `lane` of their blocks. `place`, unless NULL, receives the index into `block`
+// of each entry of A.
 const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32_t *place,
                                        S2Arena *arena);
 const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena *arena);

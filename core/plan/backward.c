@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct Work { // of one knot
-  double *vx, *vxx;   // n, n x n: of the cost to go
+  double *vx, *vxx;   // of the cost-to-go
   double *qx, *qu, *qxx, *quu, *qux, *regular;
   double *va, *vb, *factor, *column, *lo, *hi;
   bool *free;
@@ -42,7 +42,7 @@ static void backward_product(int r, int s, int c, const double *x, const double 
   }
 }
 
-// Q's derivatives at a knot, and in `regular` those that gains are made of.
+// The derivatives of Q at a knot, and in `regular` those for the gains.
 static void backward_quadratic(const S2Backward *problem, int knot, Work *work) {
   int n = problem->n, m = problem->m;
   const double *a = problem->a + knot * n * n, *b = problem->b + knot * n * m;
@@ -67,7 +67,7 @@ static void backward_quadratic(const S2Backward *problem, int knot, Work *work) 
   for (int i = 0; i < m; i++) {
     work->quu[i * m + i] += problem->luu[knot * m + i];
   }
-  // With the weight of changes of the state: + mu b'b, + mu b'a.
+  // Add the weight of changes of the state: + mu b'b, + mu b'a.
   double *quu = work->regular, *qux = quu + m * m;
   backward_product(m, n, m, b, b, quu);
   backward_product(m, n, n, b, a, qux);
@@ -79,7 +79,7 @@ static void backward_quadratic(const S2Backward *problem, int knot, Work *work) 
   }
 }
 
-// The change of u within its limits, and the gains of what is free.
+// The change of u within its limits, and the gains of the free numbers.
 static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Arena *arena,
                            double *k, double *gain) {
   int n = problem->n, m = problem->m;
@@ -92,7 +92,7 @@ static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Ar
   if (!s2_boxqp(&qp, arena, k, work->free, work->factor)) {
     return false;
   }
-  // Gains column by column, with the factor of what no limit holds.
+  // Gains column by column, with the factor of the free numbers.
   memset(gain, 0, sizeof(double) * (size_t)(m * n));
   for (int c = 0; c < n; c++) {
     int count = 0;
@@ -110,7 +110,7 @@ static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Ar
   return true;
 }
 
-// V of this knot from Q with u = k + gain x; what the change of u is expected to bring.
+// V of this knot from Q with u = k + gain x, and the expected change of the cost.
 static void backward_value(int n, int m, Work *work, const double *k, const double *gain,
                            double dv[2]) {
   // quu k, and quu gain + qux

@@ -1,6 +1,6 @@
-// The backward pass of iLQR: the best change of controls about a trajectory, where steps are linear
-// and costs quadratic about it (Tassa, Mansard, Todorov 2014, equations 5 to 11, with their limits
-// on controls).
+// The backward pass of iLQR: the best change of controls about a trajectory, with linear steps and
+// quadratic costs about it (Tassa, Mansard, Todorov 2014, equations 5 to 11, with their limits on
+// controls).
 #ifndef S2_BACKWARD_H
 #define S2_BACKWARD_H
 
@@ -11,16 +11,16 @@
 typedef struct S2Backward {
   int knots, n, m;        // steps; numbers of a state; of a control
   const double *a, *b;    // knots x n x n, knots x n x m: x+ = a x + b u about the trajectory
-  const double *lx, *lxx; // (knots + 1) x n, (knots + 1) x n x n: of the cost, the last of the end
+  const double *lx, *lxx; // (knots + 1) x n, (knots + 1) x n x n: of the cost; the last is terminal
   const double *lu, *luu; // knots x m, knots x m (a diagonal)
-  const double *u;        // knots x m: controls now
+  const double *u;        // knots x m: present controls
   const double *lo, *hi;  // m: their limits, which may be infinite
-  double mu;              // weight of a change of the next state: as in equation 10a
+  double mu;              // weight of a change of the next state, as in equation 10a
 } S2Backward;
 
 // k (knots x m), gain (knots x m x n): u' = u + step k + gain (x' - x); gains are 0 where a limit
-// holds. Expected change of the cost: step dv[0] + step^2 dv[1]. False: at knot *at the problem is
-// not convex.
+// holds. The expected change of the cost is step dv[0] + step^2 dv[1]. False: the problem is not
+// convex at knot *at.
 bool s2_backward(const S2Backward *problem, S2Arena *arena, double *k, double *gain, double dv[2],
                  int *at);
 

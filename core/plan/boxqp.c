@@ -3,15 +3,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 100 };            // each ends with another set of bounds, or nearer the least
+enum { MOST_STEPS = 100 };            // each ends with other bounds, or nearer to the minimum
 static const double SETTLED = 1e-12;  // gradient on the free numbers, relative to g's
-static const double ARMIJO = 0.1;     // part of the expected decrease that a step must bring
-static const double SHORTER = 0.6;    // factor of a step that did not
-static const double SHORTEST = 1e-20; // steps below this part of the first are rounding
+static const double ARMIJO = 0.1;     // fraction of the expected decrease that a step must achieve
+static const double SHORTER = 0.6;    // factor of a step that did not achieve it
+static const double SHORTEST = 1e-20; // steps below this fraction of the first are rounding
 
 static bool boxqp_factor(const S2BoxQp *qp, const bool *free, double *factor, int *count) {
   int n = qp->n, m = 0;
-  // Rows and columns of what is free, in their order.
+  // The rows and columns of the free numbers, in their order.
   for (int i = 0; i < n; i++) {
     if (!free[i]) {
       continue;
@@ -60,7 +60,7 @@ static double boxqp_clamp(const S2BoxQp *qp, int i, double x) {
   return x < qp->lo[i] ? qp->lo[i] : x > qp->hi[i] ? qp->hi[i] : x;
 }
 
-// The value, and the gradient into `slope`.
+// Returns the value and writes the gradient to `slope`.
 static double boxqp_value(const S2BoxQp *qp, const double *x, double *slope) {
   double value = 0;
   for (int i = 0; i < qp->n; i++) {
@@ -74,7 +74,8 @@ static double boxqp_value(const S2BoxQp *qp, const double *x, double *slope) {
   return value;
 }
 
-// What no bound holds: either within, or pulled inwards. Returns whether the set is another.
+// Marks the free numbers: within the bounds, or pulled inwards. Returns whether the set has
+// changed.
 static bool boxqp_sort(const S2BoxQp *qp, const double *x, const double *slope, bool *free) {
   bool changed = false;
   for (int i = 0; i < qp->n; i++) {
@@ -116,7 +117,7 @@ bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *
   double value = boxqp_value(qp, x, slope);
   bool good = boxqp_factor(qp, free, factor, &count), first = true;
   for (int pass = 0; pass < MOST_STEPS && good; pass++) {
-    // The factor is that of what is free now.
+    // The factor of the present free numbers.
     if (boxqp_sort(qp, x, slope, free) || first) {
       good = boxqp_factor(qp, free, factor, &count);
       first = false;
@@ -128,7 +129,7 @@ bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *
     if (!good || left <= SETTLED * size) {
       break;
     }
-    // As far along the step, cut off at the bounds, as the value falls.
+    // Shorten the step, clipped to the bounds, until the value falls enough.
     boxqp_step(qp, free, factor, count, slope, packed, step);
     double length = 1;
     do {
@@ -144,7 +145,7 @@ bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *
       length *= SHORTER;
     } while (length > SHORTEST);
     if (length <= SHORTEST) {
-      break; // rounding is all that is left
+      break; // only rounding is left
     }
     memcpy(x, next, sizeof(double) * (size_t)n);
     value = boxqp_value(qp, x, slope);

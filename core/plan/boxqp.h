@@ -1,5 +1,5 @@
-// The least of a convex quadratic function in a box: projected Newton steps on the free numbers, as
-// in Tassa, Mansard, Todorov (2014), "Control-limited differential dynamic programming",
+// The minimum of a convex quadratic function in a box: projected Newton steps on the free numbers,
+// as in Tassa, Mansard, Todorov (2014), "Control-limited differential dynamic programming",
 // algorithm 1.
 #ifndef S2_BOXQP_H
 #define S2_BOXQP_H
@@ -10,14 +10,14 @@
 
 typedef struct S2BoxQp {
   int n;
-  const double *h;       // n x n, symmetric, positive definite on what is free
+  const double *h;       // n x n, symmetric, positive definite on the free numbers
   const double *g;       // n
   const double *lo, *hi; // n, lo <= hi; may be infinite
 } S2BoxQp;
 
-// x (n): where to start, and the least of x'h x / 2 + g'x with lo <= x <= hi. `free` (n): what is
-// not held by a bound. `factor` (n x n): the Cholesky factor of h on what is free, in the order of
-// the free numbers with n as its stride. False: h is not positive definite there.
+// x (n): the start, then the minimum of x'h x / 2 + g'x with lo <= x <= hi. `free` (n): the numbers
+// that no bound holds. `factor` (n x n): the Cholesky factor of h on the free numbers, in their
+// order, with stride n. False: h is not positive definite there.
 bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *factor);
 
 // Solves L L' y = b in place for the first n of a factor with this stride.

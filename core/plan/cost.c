@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// Second derivative of a norm that adds up over its numbers.
+// Second derivative of a norm that is a sum over its numbers.
 static double norm_bend(S2Norm norm, double p, double r) {
   double a = fabs(r), root;
   switch (norm) {
@@ -25,7 +25,7 @@ static double norm_bend(S2Norm norm, double p, double r) {
 double s2_plan_norm(S2Norm norm, double p, int count, const double *r, double *slope,
                     double *curvature) {
   double value = s2_norm(norm, p, count, r, slope);
-  // The length of all together bends along all of them.
+  // The norm of the whole vector has curvature along all of its numbers.
   double root = value + p, over = norm == S2_NORM_L2 && root > 0 ? 1 / root : 0;
   for (int i = 0; i < count; i++) {
     for (int j = 0; j < count; j++) {

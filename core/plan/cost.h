@@ -1,8 +1,8 @@
-// The cost of a trajectory: norms of residuals r = y - goal, where y is what a world shows, each
-// with a weight in the time before the end and another at the end, and of the controls.
+// The cost of a trajectory: norms of residuals r = y - goal, where y are the outputs of a world.
+// Each norm has a running and a terminal weight. Controls have weights, too.
 //
-//   cost = sum over knots k = 1 .. K of period (sum w rho(r_k) + sum c u_{k-1}^2 / 2) + sum W
-//   rho(r_K)
+//   cost = sum over knots k = 1 .. K of period (sum w rho(r_k) + sum c u_{k-1}^2 / 2)
+//            + sum W rho(r_K)
 //
 // with norms rho as in batch/judge.h.
 #ifndef S2_COST_H
@@ -15,11 +15,11 @@
 typedef struct S2PlanTerm {
   int first, count;   // of y
   const double *goal; // count
-  double weight;      // over time, 1/s of what it counts
-  double terminal;    // at the end
-  bool wrap;          // residuals are angles: taken to -pi .. pi
+  double weight;      // running, 1/s of the units of the norm
+  double terminal;    // terminal
+  bool wrap;          // residuals are angles and are wrapped to -pi .. pi
   S2Norm norm;
-  double p; // of the norm: what is small, or the power
+  double p; // parameter of the norm: its smoothing length, or the power
 } S2PlanTerm;
 
 typedef struct S2Cost {
@@ -29,25 +29,25 @@ typedef struct S2Cost {
   int inputs;
 } S2Cost;
 
-// rho of `count` residuals, slope (count) and curvature (count x count, positive semidefinite: what
-// is not convex is left out, as Gauss and Newton do).
+// rho of `count` residuals, slope (count) and curvature (count x count). The curvature is positive
+// semidefinite: parts that are not convex are left out, as in Gauss-Newton.
 double s2_plan_norm(S2Norm norm, double p, int count, const double *r, double *slope,
                     double *curvature);
 
-// Of one term, without its weight.
+// The norm of one term, without its weight.
 double s2_cost_term(const S2PlanTerm *term, const double *y);
-// All terms at one time, u NULL at the end.
+// All terms at one time; u is NULL at the end.
 double s2_cost_stage(const S2Cost *cost, const double *y, const double *u);
 
-// Adds, times `scale`, what the terms have as derivatives by x: lx (n) += scale dy'g, lxx (n x n)
-// += scale dy'H dy with dy (numbers of y x n). `last`: the weights at the end.
+// Adds `scale` times the derivatives of the terms by x: lx (n) += scale dy'g, lxx (n x n) += scale
+// dy'H dy, with dy (numbers of y x n). `last`: with the terminal weights.
 typedef struct S2CostSlope {
   int n;
   double *lx, *lxx;
-  double *work; // n + (the most numbers of a term) (2 + n + that number) numbers
+  double *work; // n + k (2 + n + k) numbers, where k is the largest number of residuals of a term
 } S2CostSlope;
 void s2_cost_slope(const S2Cost *cost, const double *y, const double *dy, double scale, bool last,
                    const S2CostSlope *slope);
-int s2_cost_work(const S2Cost *cost, int n); // numbers that `work` has to have
+int s2_cost_work(const S2Cost *cost, int n); // required size of `work`
 
 #endif

@@ -6,35 +6,35 @@
 #include <math.h>
 #include <string.h>
 
-// Regularisation, as in the code of Tassa (2014): grows and shrinks by factors that grow
-// themselves.
+// Regularisation, as in the code of Tassa (2014): it grows and shrinks by factors that grow, too.
 static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
-static const double ENOUGH = 1e-4; // part of the expected decrease that a step has to bring
-static const double SHORTER = 0.5; // a step after one that did not
-static const double LONG_STEP = 0.5, SHORT_STEP = 0.25; // from which less, below which more of it
-enum { SEARCHES = 12 };                                 // down to 1/4096 of the step
-static const double PENALTY_START = 10; // of goals, in units of cost over theirs squared
+static const double ENOUGH = 1e-4; // fraction of the expected decrease that a step must achieve
+static const double SHORTER = 0.5; // factor of a step that did not achieve it
+// longer steps reduce the regularisation, shorter ones increase it
+static const double LONG_STEP = 0.5, SHORT_STEP = 0.25;
+enum { SEARCHES = 12 };                 // down to 1/4096 of the step
+static const double PENALTY_START = 10; // of goals, in units of cost over their units squared
 static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
 static const double SETTLING =
-    1e-4; // relative change of the cost from which multipliers are renewed
+    1e-4; // relative change of the cost below which multipliers are updated
 
 typedef struct Path { // a trajectory
   double *u, *x, *y;
-  double cost, merit; // merit: with what goals add
+  double cost, merit; // merit: with the contribution of goals
 } Path;
 
 struct S2Ilqr {
   S2IlqrDef def;
   S2Arena arena, scratch;
   int knots, n, m, p;
-  Path now, next, seen; // seen: what linearisation went along, the same but for rounding
+  Path now, next, seen; // seen: the trajectory of the linearisation, the same up to rounding
   double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
   double *lo, *hi;
-  double *free, *gradient; // weights of commands that cost nothing; one number a command
+  double *free, *gradient; // zero weights of commands; one number a command
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
-  bool sloped; // derivatives are those of `now`
+  bool sloped; // whether the derivatives are those of `now`
   S2IlqrResult result;
 };
 
@@ -78,7 +78,7 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr->m = m;
   ilqr->p = p;
   ilqr_keep_cost(ilqr);
-  // Trajectories, and what belongs to the knots of one.
+  // Trajectories, and arrays over the knots of one.
   ilqr->now = ilqr_path(ilqr);
   ilqr->next = ilqr_path(ilqr);
   ilqr->seen = ilqr_path(ilqr);
@@ -112,7 +112,7 @@ void s2_ilqr_free(S2Ilqr *ilqr) {
   }
 }
 
-// ---- What a trajectory costs ------------------------------------------------------------------
+// ---- The cost of a trajectory -----------------------------------------------------------------
 
 static double ilqr_goal_gap(const S2Ilqr *ilqr, const Path *path, int i) {
   const S2IlqrGoal *goal = &ilqr->def.goals[i];
@@ -140,7 +140,7 @@ static double ilqr_violation(const S2Ilqr *ilqr, const Path *path) {
   return most;
 }
 
-// Derivatives of a cost at all knots: of the problem's own, or of a part of it.
+// Derivatives of a cost at all knots: of the whole cost, or of a part of it.
 static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
   int n = ilqr->n, m = ilqr->m, p = ilqr->p;
   double period = s2_model_period(ilqr->def.model);
@@ -148,7 +148,7 @@ static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
   memset(ilqr->lxx, 0, sizeof(double) * (size_t)((ilqr->knots + 1) * n * n));
   for (int i = 0; i <= ilqr->knots; i++) {
     bool last = i == ilqr->knots;
-    // The state at a knot ends the period before it; the first is given.
+    // The state at a knot ends the period before it; the first state is given.
     S2CostSlope slope = {n, ilqr->lx + i * n, ilqr->lxx + i * n * n, ilqr->work};
     const double *y = ilqr->now.y + i * p, *dy = ilqr->dy + i * p * n;
     if (i > 0) {
@@ -215,7 +215,7 @@ static bool ilqr_backward(S2Ilqr *ilqr, double dv[2]) {
   return s2_backward(&problem, &ilqr->scratch, ilqr->k, ilqr->gain, dv, &at);
 }
 
-// Gains at all knots, with as much regularisation as that takes.
+// Gains at all knots, with as much regularisation as necessary.
 static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
   while (!ilqr_backward(ilqr, dv)) {
     ilqr_more(ilqr);
@@ -226,7 +226,8 @@ static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
   return true;
 }
 
-// `next` becomes `now`, if it has derivatives: a step in which bodies turn too far has none.
+// Makes `next` the present trajectory if it has derivatives. A step in which bodies turn too far
+// has none.
 static bool ilqr_take(S2Ilqr *ilqr) {
   Path before = ilqr->now;
   ilqr->now = ilqr->next;
@@ -240,7 +241,8 @@ static bool ilqr_take(S2Ilqr *ilqr) {
   return false;
 }
 
-// The first step along the change that lowers the cost enough, is taken; 0: there is none.
+// Takes the first step along the change that lowers the cost enough. Returns its length; 0: there
+// is none.
 static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   double step = 1;
   for (int i = 0; i < SEARCHES; i++) {
@@ -248,7 +250,7 @@ static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
     memcpy(ilqr->next.u, ilqr->now.u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
     S2Status status =
         s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, false, ilqr->next.x, ilqr->next.y);
-    // A trajectory that could not be stepped is no candidate.
+    // A trajectory with a failed step is no candidate.
     if (status.code == S2_OK) {
       ilqr_judge(ilqr, &ilqr->next);
       double expected = -(step * dv[0] + step * step * dv[1]);
@@ -262,7 +264,7 @@ static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   return 0;
 }
 
-// The inner problem has settled: multipliers of goals are renewed, or all is done.
+// The inner problem has converged: updates the multipliers of goals, or ends.
 static S2IlqrState ilqr_settled(S2Ilqr *ilqr, double violation) {
   if (ilqr->def.goal_count == 0 || violation <= ilqr->def.violation) {
     return S2_ILQR_CONVERGED;
@@ -286,7 +288,7 @@ void s2_ilqr_forget(S2Ilqr *ilqr) {
 }
 
 S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
-  // Commands are cut to what actuators take.
+  // Clip commands to the ranges of the actuators.
   for (int i = 0; i < ilqr->knots * ilqr->m; i++) {
     int j = i % ilqr->m;
     ilqr->now.u[i] = u[i] < ilqr->lo[j] ? ilqr->lo[j] : u[i] > ilqr->hi[j] ? ilqr->hi[j] : u[i];
@@ -304,7 +306,7 @@ S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
 
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result) {
-  // Changes without a step of their own: feedback alone.
+  // No change of the controls, only feedback.
   s2_arena_reset(&ilqr->scratch);
   double *none = S2_TAKE_ZEROED(&ilqr->scratch, double, ilqr->knots * ilqr->m + 1);
   S2Feedback feedback = {x, none, gain, 0};
@@ -314,13 +316,13 @@ S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const do
   return s2_ilqr_set(ilqr, status.code == S2_OK ? ilqr->next.u : u, result);
 }
 
-// d/du of the cost whose slopes are there, for all knots; the scratch is taken again.
+// d/du of the cost with the present slopes, for all knots; the scratch memory is taken again.
 static void ilqr_adjoint(S2Ilqr *ilqr, double *gradient) {
   int n = ilqr->n, m = ilqr->m;
   s2_arena_reset(&ilqr->scratch);
   double *way = S2_TAKE(&ilqr->scratch, double, n + 1);
   double *before = S2_TAKE(&ilqr->scratch, double, n + 1);
-  // The cost to go by the state, from the end to the start.
+  // The derivative of the cost-to-go by the state, from the end to the start.
   memcpy(way, ilqr->lx + ilqr->knots * n, sizeof(double) * (size_t)n);
   for (int knot = ilqr->knots - 1; knot >= 0; knot--) {
     const double *a = ilqr->a + knot * n * n, *b = ilqr->b + knot * n * m;
@@ -353,7 +355,7 @@ S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope) {
   int knots = ilqr->knots, p = ilqr->p, numbers = knots * ilqr->m;
   double period = s2_model_period(ilqr->def.model);
   for (int i = 0; i < ilqr->def.cost.count; i++) {
-    // The term alone; `now.u` stands in for nothing, as weights of commands are 0.
+    // The term alone. `now.u` has no effect, because the weights of commands are 0.
     S2Cost one = {ilqr->def.cost.terms + i, 1, ilqr->free, ilqr->m};
     value[i] = s2_cost_stage(&one, ilqr->now.y + knots * p, NULL);
     for (int k = 1; k <= knots; k++) {
@@ -380,7 +382,7 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
   bool descends = ilqr_directions(ilqr, dv);
   double expected = descends ? -(dv[0] + dv[1]) : 0;
   double before = ilqr->now.merit, size = fabs(before) + ilqr->def.tolerance;
-  // Nothing to be won: as good as it gets with these multipliers.
+  // No decrease is expected: the trajectory has converged for these multipliers.
   bool settled = descends && expected <= ilqr->def.tolerance * size && ilqr->mu == 0;
   if (descends && !settled) {
     r->step = ilqr_search(ilqr, dv);
@@ -414,7 +416,7 @@ S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected) {
   double dv[2], mu = ilqr->mu, factor = ilqr->mu_factor;
   S2_TRY(ilqr_slopes(ilqr));
   ilqr_cost_slopes(ilqr);
-  // What the plain step promises; gains have the regularisation of the last iteration.
+  // The prediction without regularisation; gains have that of the last iteration.
   ilqr->mu = 0;
   bool plain = ilqr_directions(ilqr, dv);
   bool same = plain && ilqr->mu == mu;

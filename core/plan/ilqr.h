@@ -1,6 +1,7 @@
-// Trajectories by iLQR, in contact or free: steps as they are, their derivatives exact, costs by
-// Gauss and Newton. Controls within their limits (Tassa, Mansard, Todorov 2014); goals at the end
-// by an augmented Lagrangian (Howell, Jackson, Manchester 2019, "ALTRO", section III).
+// Trajectories by iLQR, with or without contacts. Steps are those of the world, with exact
+// derivatives; costs are approximated by Gauss-Newton. Controls stay within their limits (Tassa,
+// Mansard, Todorov 2014). Terminal goals use an augmented Lagrangian (Howell, Jackson, Manchester
+// 2019, "ALTRO", section III).
 #ifndef S2_ILQR_H
 #define S2_ILQR_H
 
@@ -17,22 +18,22 @@ typedef struct S2IlqrDef {
   S2Cost cost;    // of y and u of the model; copied
   const S2IlqrGoal *goals;
   int goal_count;
-  double tolerance; // relative change of the cost that counts as none
-  double violation; // of goals, in their units
+  double tolerance; // relative change of the cost at convergence
+  double violation; // allowed violation of goals, in their units
 } S2IlqrDef;
 
 typedef enum S2IlqrState {
   S2_ILQR_GOING,
-  S2_ILQR_CONVERGED, // the cost changes no more, and goals are met
-  S2_ILQR_STUCK,     // no step brings a decrease, whatever the regularisation
+  S2_ILQR_CONVERGED, // the cost does not change any more, and goals are met
+  S2_ILQR_STUCK,     // no step decreases the cost, with any regularisation
 } S2IlqrState;
 
 typedef struct S2IlqrResult { // after an iteration
   S2IlqrState state;
-  int iterations;   // in all
-  double cost;      // without what goals add
-  double violation; // the largest of goals
-  double step;      // that was taken; 0: none
+  int iterations;   // total
+  double cost;      // without the contribution of goals
+  double violation; // largest violation of a goal
+  double step;      // step length; 0: no step was found
   double mu;        // regularisation
   unsigned flags;   // S2GradientFlag
 } S2IlqrResult;
@@ -42,32 +43,32 @@ typedef struct S2Ilqr S2Ilqr;
 S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **ilqr);
 void s2_ilqr_free(S2Ilqr *ilqr);
 
-// The trajectory of these controls (knots x m), to begin with. Multipliers of goals stay.
+// Sets the trajectory of these controls (knots x m) as the start. Multipliers of goals stay.
 S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result);
-// The same by feedback about a trajectory x ((knots + 1) x n) with gains (knots x m x n), as they
-// were planned: from another state, or where u alone would fall. It becomes what was given.
+// The same by feedback about a trajectory x ((knots + 1) x n) with gains (knots x m x n), as
+// planned: for another initial state, or if u alone would be unstable. u becomes the applied
+// controls.
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result);
-// d(cost)/du of the present trajectory (knots x m), goals left out.
+// d(cost)/du of the present trajectory (knots x m), without goals.
 S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient);
-// The starting state or the cost has changed: multipliers of goals are forgotten.
+// Resets the multipliers of goals. Call it after the initial state or the cost has changed.
 void s2_ilqr_forget(S2Ilqr *ilqr);
 // One iteration: derivatives, backward pass, search along the change.
 S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result);
 
-// The best so far; arrays belong to the solver.
+// The best plan so far; its arrays belong to the solver.
 typedef struct S2IlqrPlan {
   int knots, n, m, p;
   const double *u, *x, *y, *gain; // knots x m, (knots + 1) x n, (knots + 1) x p, knots x m x n
 } S2IlqrPlan;
 S2IlqrPlan s2_ilqr_plan(const S2Ilqr *ilqr);
-// Gains about the present trajectory, as an iteration without a step makes them. *expected: the
-// decrease that the full step without regularisation promises, relative to what the trajectory
-// costs with its goals.
+// Gains about the present trajectory, as from an iteration without a step. *expected: the predicted
+// decrease by the full step without regularisation, relative to the cost with goals.
 S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected);
 
-// What each term of the cost adds on the present trajectory, and the largest change of that by a
-// command: |d(value)/du|. Both have an entry a term.
+// The contribution of each term of the cost on the present trajectory, and the largest derivative
+// of it by a command, |d(value)/du|. Both arrays have an entry for each term.
 S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope);
 
 #endif

@@ -12,13 +12,13 @@
 
 struct S2Model {
   S2ModelDef def;
-  S2Arena arena, scratch; // what it has for good; what one call needs
+  S2Arena arena, scratch; // for the model's lifetime; for one call
   S2Reduction reduction;
   S2Linearizer *linearizer;
   S2Input *inputs;      // of actuators, m
   S2Output *outputs;    // of the caller
   S2Output *states;     // the coordinates of the reduced state, as outputs
-  unsigned char *start; // image of the world where trajectories begin
+  unsigned char *start; // image of the world at the start of trajectories
   size_t room, size;    // of the image
   uint64_t changes;     // of the world when it was written
   int n, m, p;
@@ -134,9 +134,9 @@ static void model_product(int r, int s, int c, const double *x, const double *y,
   }
 }
 
-// State and outputs of the world now, of velocities without what is against the joints, or as they
-// are when `raw`; dy (of settled ones) and dstate (extra x 2 reduction.n): NULL or filled. The
-// world stays as it is.
+// Writes the present state and outputs of the world. Velocities are without the part against the
+// joints, or unchanged if `raw`. dy (of settled ones) and dstate (extra x 2 reduction.n) are NULL
+// or filled. The world does not change.
 static S2Status model_look(S2Model *model, bool raw, double *x, double *y, double *dy) {
   const S2ModelDef *def = &model->def;
   S2Arena *arena = &model->scratch;
@@ -153,7 +153,7 @@ static S2Status model_look(S2Model *model, bool raw, double *x, double *y, doubl
   if (extra > 0 && !def->extra(def->user, def->world, y + 2 * def->output_count, dstate)) {
     return s2_error(S2_ABORTED, "a residual of the script has failed");
   }
-  // How outputs follow the state.
+  // Derivatives of outputs by the state.
   if (dy != NULL) {
     S2_TRY(s2_outputs_slope(def->world, model->outputs, def->output_count, &model->reduction, lift,
                             arena, dy));
@@ -176,7 +176,7 @@ static S2Status model_read(S2Model *model, bool raw, double *x, double *y, doubl
   return status;
 }
 
-// u of a knot with what feedback adds, within what actuators take.
+// u of a knot with its feedback, within the ranges of the actuators.
 static void model_feed_back(const S2Model *model, const S2Feedback *feedback, int knot,
                             const double *x, double *u) {
   int n = model->n, m = model->m;
@@ -235,7 +235,7 @@ static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned
     S2_TRY(s2_linearizer_step(model->linearizer, model->def.world, model->inputs, m,
                               &model->reduction, &model->scratch, &linear));
     *flags |= linear.flags;
-    // The first step begins the product, the others go on with it.
+    // The first step starts the product, the others multiply it.
     if (step == 0) {
       memcpy(a, linear.a, sizeof(double) * (size_t)(n * n));
       memcpy(b, linear.b, sizeof(double) * (size_t)(n * m));

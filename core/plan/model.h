@@ -1,17 +1,18 @@
-// A world as a model of itself: what follows from its present state when it is commanded so and so.
+// A world as a model of itself: the motion that follows from its present state under given
+// commands.
 #ifndef S2_MODEL_H
 #define S2_MODEL_H
 
 #include "diff/linear/outputs.h"
 
-// Numbers the script computes from a world: `extra` of them into y, and where dy is not NULL their
-// derivatives by the numbers of s2_world_state (extra rows). False: it has failed and told why
-// elsewhere.
+// Numbers that a script computes from a world: `extra` of them into y and, if dy is not NULL, their
+// derivatives by the numbers of s2_world_state (extra rows). False: it has failed and reported the
+// reason elsewhere.
 typedef bool S2ModelExtra(void *user, S2World *world, double *y, double *dstate);
 
 typedef struct S2ModelDef {
-  S2World *world; // with actuators, one a number of u; stepped, and put back: the caller's,
-                  // outlives the model
+  S2World *world; // with one actuator for each number of u; it is stepped, then restored; the
+                  // caller's, outlives the model
   const S2Coordinate *coordinates; // of the reduced state; NULL: joints, then bodies
   int coordinate_count;
   const S2Output *outputs; // copied
@@ -19,7 +20,7 @@ typedef struct S2ModelDef {
   S2ModelExtra *extra; // NULL: none
   void *user;
   int extra_count;
-  int knots, steps; // a trajectory is that many times so many steps with the same command
+  int knots, steps; // a trajectory has `knots` knots of `steps` steps with the same command
 } S2ModelDef;
 
 typedef struct S2Model S2Model;
@@ -33,9 +34,9 @@ int s2_model_outputs(const S2Model *model); // p: values of outputs, then their 
 const S2Coordinate *s2_model_coordinates(const S2Model *model); // n / 2
 double s2_model_period(const S2Model *model);                   // s between knots
 
-// From now on trajectories start here, in the state the world is in.
+// From now on trajectories start in the present state of the world.
 void s2_model_start(S2Model *model);
-// The world is put there again.
+// Returns the world to that start.
 S2Status s2_model_rewind(S2Model *model);
 
 // Feedback about a trajectory: u = clamp(u + step k + gain (x' - x)).
@@ -44,16 +45,17 @@ typedef struct S2Feedback {
   double step;
 } S2Feedback;
 
-// u (knots x m): commands, clipped to what actuators take; with feedback it becomes what was given.
-// x ((knots + 1) x n), y ((knots + 1) x p): states and outputs at knots. A step that fails, or
-// numbers that are not finite, end it with a status.
-// x is of velocities as they are, with what the next step takes from them (s2_reduction_settle),
-// when `raw`: what a script reads.
+// u (knots x m): commands, clipped to the ranges of actuators; with feedback it becomes the applied
+// commands. x ((knots + 1) x n), y ((knots + 1) x p): states and outputs at knots. A step that
+// fails, or numbers that are not finite, end the run with a status. With `raw`, x contains the
+// velocities as a script reads them, including the part that the next step removes
+// (s2_reduction_settle).
 S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
                       double *y);
 
-// The same trajectory (u as it is) with a (knots x n x n), b (knots x n x m): how knots follow from
-// those before, and dy ((knots + 1) x p x n). `flags`: S2GradientFlag of all steps.
+// The same trajectory (u stays) with a (knots x n x n) and b (knots x n x m), the derivatives of a
+// knot by the one before and by its command, and dy ((knots + 1) x p x n). `flags`: S2GradientFlag
+// of all steps.
 typedef struct S2ModelSlope {
   double *a, *b, *dy;
   unsigned flags;
@@ -61,7 +63,7 @@ typedef struct S2ModelSlope {
 S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *y,
                             S2ModelSlope *slope);
 
-// Of what actuators take: lo, hi (m).
+// The ranges of the actuators: lo, hi (m).
 void s2_model_range(const S2Model *model, double *lo, double *hi);
 
 #endif

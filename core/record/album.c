@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_MOMENTS = 256 }; // of a strobe; then every other is left out
+enum { MOST_MOMENTS = 256 }; // of a strobe; beyond that every other moment is dropped
 #define LATE 1e-9            // s: times are sums of steps
 
 #define COPY(to, from, field)                                                                      \
@@ -34,7 +34,7 @@ static void album_keep(S2Album *album, const S2Moment *moment) {
     *s2_array_append(album->moments) = (S2Moment){0};
   }
   copy_moment(&album->moments.at[album->count], moment);
-  album->count += 1; // when it is whole
+  album->count += 1; // when it is complete
 }
 
 static void leave_out_every_other(S2Album *album) {
@@ -69,7 +69,7 @@ bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *op
   return album->count == 0 || time - album->start + LATE >= album->next * album->period;
 }
 
-// Is the moment one of a strobe picture? Then the next is a later one.
+// Whether the moment belongs in a strobe picture. If so, the next one is a later one.
 static bool album_pass(S2Album *album, double time, const S2RecordOptions *options) {
   if (options->strobe_times != NULL) {
     int before = album->shown;
@@ -89,7 +89,7 @@ static bool album_pass(S2Album *album, double time, const S2RecordOptions *optio
 
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options) {
   s2_trails_add(&album->trails, moment, options);
-  // The last moment only; trails still have to fit into the view.
+  // The last moment only, but trails still have to fit into the view.
   if (!is_strobe(options)) {
     if (options->trails != S2_TRAILS_NONE) {
       s2_sweep_add(&album->sweep, moment);
@@ -102,7 +102,7 @@ S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOpti
     album->start = moment->time;
     album->period = options->strobe_period;
   }
-  // A strobe: where moments become too many every other one goes.
+  // A strobe: if there are too many moments, every other one is dropped.
   if (album_pass(album, moment->time, options)) {
     s2_sweep_add(&album->sweep, moment);
     album_keep(album, moment);
@@ -127,7 +127,7 @@ S2Status s2_album_scene(const S2Album *album, const S2RecordOptions *options, S2
   const S2Moment *last = &story.moments[story.count - 1];
   S2Sweep sweep = {0};
   s2_sweep_add(&sweep, last);
-  // Following a body, other moments are where the view is not.
+  // The view follows a body, so it does not show the area of other moments.
   bool many = story.count > 1 || options->trails != S2_TRAILS_NONE;
   bool all = many && options->draw.follow.index == 0;
   S2Status status = s2_view_fit(all ? &album->sweep : &sweep, last, &options->draw, &scene->view);

@@ -1,4 +1,5 @@
-// What a recording keeps for one picture: the last moment, or those of a strobe, and trails.
+// The part of a recording that makes one picture: the last moment, or those of a strobe, and
+// trails.
 #ifndef S2_ALBUM_H
 #define S2_ALBUM_H
 
@@ -7,18 +8,18 @@
 
 // All zeros is empty.
 typedef struct S2Album {
-  S2_ARRAY(S2Moment) moments; // those past `count` are free for use
+  S2_ARRAY(S2Moment) moments; // those after `count` are free for use
   int count;
-  int shown;           // of options->strobe_times
+  int shown;           // number of options->strobe_times done
   double start;        // s, time of the first moment
   double period, next; // s; periods from the start to the next moment that is kept
   S2Trails trails;
   S2Sweep sweep;
 } S2Album;
 
-// Is there use for a moment of this time?
+// Whether the album needs a moment of this time.
 bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *options);
-// A moment that may be kept; its contents are copied.
+// Adds a moment if the album needs it; its contents are copied.
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options);
 // S2_IO when no moment was kept.
 S2Status s2_album_scene(const S2Album *album, const S2RecordOptions *options, S2Scene *scene);

@@ -109,7 +109,7 @@ static S2JointId find_joint(const S2World *world, const char *start, size_t leng
   return found;
 }
 
-// What there is instead: the nearest word, or all.
+// The error for a name that does not exist: suggests the nearest word, or lists all.
 static S2Status no_column(const char *name, const char *owner, const char *word, const Known *known,
                           int count) {
   const char *names[OF_WORLD];
@@ -135,7 +135,7 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
     column->unit = of_world[column->number].unit;
     return s2_ok();
   }
-  // Else what stands before the last dot is a body's or, if there is none of that name, a joint's.
+  // Otherwise the part before the last dot is the name of a body or, if there is none, of a joint.
   const char *dot = strrchr(name, '.');
   if (dot == NULL) {
     return no_column(name, "a world", name, of_world, OF_WORLD);
@@ -146,7 +146,7 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
   bool is_body = column->body.index != 0;
   const Known *known = is_body ? of_body : of_joint;
   int count = is_body ? OF_BODY : OF_JOINT;
-  // Nothing has the name: for a slip in a number of the world those are listed.
+  // The owner does not exist. For a mistyped number of the world, list those.
   if (!is_body && column->joint.index == 0) {
     if (is_name("energy", name, length) || is_name("momentum", name, length) ||
         is_name("audit", name, length)) {
@@ -155,7 +155,7 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
     return s2_error(S2_INVALID, "column '%.60s': no body or joint has the name '%.*s'", name,
                     (int)(length < 40 ? length : 40), name);
   }
-  // What stands behind the dot is one of its numbers.
+  // The part after the dot is one of its numbers.
   column->number = column_find(known, count, dot + 1);
   if (column->number < 0) {
     return no_column(name, is_body ? "a body" : "a joint", dot + 1, known, count);
@@ -170,7 +170,7 @@ static double read_world(S2World *world, OfWorld number) {
   int count = 0;
   double momentum[3];
   switch (number) {
-  // Asked of the world each by itself: a table has few of them.
+  // Each is a separate query of the world, because a table has few of them.
   case KINETIC:
     return s2_world_energy(world).kinetic;
   case POTENTIAL:

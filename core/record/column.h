@@ -5,20 +5,20 @@
 #include "dynamics/dynamics.h"
 
 typedef struct S2Column {
-  int number;       // which; private
+  int number;       // number of the quantity; private
   S2BodyId body;    // of these three at most one is in use
   S2JointId joint;  //
   const char *unit; // static text, "" for none
 } S2Column;
 
-// Finds what a name stands for. Of the world: energy.kinetic, energy.potential, energy.total,
+// Finds the column of a name. Names of the world: energy.kinetic, energy.potential, energy.total,
 // momentum.angular, momentum.x, momentum.y, residual, penetration, joint_error, contacts, step, and
-// audit.passage, .jump, .slip, .momentum, .energy, .distance, .drift (S2AuditResiduals). Of
+// audit.passage, .jump, .slip, .momentum, .energy, .distance, .drift (S2AuditResiduals). Names of
 // the first body of that name: NAME.x, .y, .angle, .vx, .vy, .omega; of the first joint:
-// NAME.angle, .speed, .force_x, .force_y, .torque, .error. S2_INVALID: there is no such thing.
+// NAME.angle, .speed, .force_x, .force_y, .torque, .error. S2_INVALID: there is no such column.
 S2Status s2_column_find(const S2World *world, const char *name, S2Column *column);
 
-// Its present value; nan when the body or joint is gone.
+// Its present value; nan if the body or joint does not exist any more.
 double s2_column_read(S2World *world, const S2Column *column);
 
 #endif

@@ -84,7 +84,7 @@ static void capture_contacts(S2Moment *moment, S2World *world) {
   const S2Contact *contacts = s2_world_contacts(world, &count);
   moment->contacts.count = 0;
   for (int i = 0; i < count; i++) {
-    // Bodies by their place in the moment.
+    // Bodies by their positions in the moment.
     int32_t a = body_position(moment, contacts[i].a);
     int32_t b = body_position(moment, contacts[i].b);
     if (a < 0 || b < 0) {
@@ -124,11 +124,11 @@ static S2Status capture_poses(S2Moment *moment, const S2World *world) {
   return s2_ok();
 }
 
-// Those that are there already are of the same revision, or there are none.
+// The moment's joints have the world's revision, or there are none.
 static S2Status capture_joints(S2Moment *moment, const S2World *world) {
   int count = s2_world_joints(world, NULL, 0);
-  // What joints there are changes with the world's revision: the list is empty then, and made
-  // again.
+  // The list of joints belongs to the world's revision. If that has changed, the list is empty and
+  // is filled again.
   bool anew = moment->joints.count != count;
   if (anew) {
     s2_array_reserve(moment->joint_ids, count);
@@ -154,7 +154,7 @@ static S2Status capture_joints(S2Moment *moment, const S2World *world) {
       memcpy(joint->way, info.way, sizeof joint->way);
       name_copy(joint->name, info.name);
     }
-    // These move with every step.
+    // These change with every step.
     joint->anchor_a = info.anchor_a;
     joint->anchor_b = info.anchor_b;
     joint->impulse = info.impulse;

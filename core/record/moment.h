@@ -1,5 +1,5 @@
-// A moment: all that can be seen of a world at one time, as plain arrays. Pictures and files are
-// made from moments, so a frame read back from a file draws like the world it came from.
+// A moment: the visible state of a world at one time, as plain arrays. Pictures and files are made
+// from moments, so a frame read back from a file draws like the world it came from.
 #ifndef S2_MOMENT_H
 #define S2_MOMENT_H
 
@@ -42,7 +42,7 @@ typedef struct S2MomentJoint {
   bool enabled, collide, compliant;
   int32_t a, b;
   S2Vec2 anchor_a, anchor_b, impulse; // as in S2JointInfo
-  int ways;                           // the same, and as long as the joint lives
+  int ways;                           // the number of points, which is constant for a joint
   S2Vec2 way[S2_JOINT_WAY];
   double angle, speed;
   char name[S2_NAME_SIZE];
@@ -52,7 +52,7 @@ typedef S2Annotation S2MomentAnnotation;
 
 enum { S2_UNIT_SIZE = 16 }; // bytes with the 0
 
-// A number that whoever records sets for each frame: the value of a script's own quantity.
+// A number that the recording program sets for each frame, as the value of a script's own quantity.
 typedef struct S2MomentChannel {
   char name[S2_NAME_SIZE], unit[S2_UNIT_SIZE];
   double value; // NAN until it is set
@@ -64,7 +64,7 @@ typedef struct S2Moment {
   double time;       // s
   uint64_t step;     // steps done
   uint64_t hash;     // s2_world_hash
-  uint64_t revision; // s2_world_revision of bodies, shapes and joints; 0: they are of no world
+  uint64_t revision; // s2_world_revision of bodies, shapes and joints; 0: they belong to no world
   double kinetic, potential; // J; NAN, as those below: not recorded
   double momentum[3];        // angular about the origin, x, y
   double residual;           // scaled, worst of the last step
@@ -76,17 +76,17 @@ typedef struct S2Moment {
   S2_ARRAY(S2MomentContact) contacts;
   S2_ARRAY(S2MomentJoint) joints; // creation order
   S2_ARRAY(S2MomentAnnotation) annotations;
-  S2_ARRAY(int32_t) body_of_slot; // scratch of the capture
+  S2_ARRAY(int32_t) body_of_slot; // scratch memory of the capture
   S2_ARRAY(S2BodyId) body_ids;
   S2_ARRAY(S2JointId) joint_ids;
 } S2Moment;
 
-// Replaces the contents of `moment` by what `world` shows now; channels stay as they are. Touches
-// the heap only while the world grows. Bodies, shapes and joints that `moment` has already by its
-// revision are not looked at again: whoever writes to them, or captures another world, sets that
-// to 0 first.
+// Replaces the contents of `moment` by the present state of `world`; channels are not changed.
+// Allocates memory only while the world grows. Bodies, shapes and joints are not read again if
+// `moment` already has their revision. A caller that writes to them, or captures another world,
+// first sets the revision to 0.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
-// Only the time and the bodies; there are no contacts then, and joints show nothing of now.
+// Only the time and the bodies. There are no contacts, and the data of joints are not current.
 S2Status s2_moment_capture_bodies(S2Moment *moment, S2World *world);
 void s2_moment_free(S2Moment *moment);
 

@@ -1,7 +1,7 @@
-// Seeing and keeping what happened: drawings and trajectory files.
+// Recordings: drawings and trajectory files.
 //
-// One scene description (S2Scene, a list of plain primitives in world coordinates) is filled from a
-// world; every picture back end draws that and nothing else.
+// A world fills one scene description (S2Scene, a list of plain primitives in world coordinates).
+// Every picture back end draws only that.
 #ifndef S2_RECORD_H
 #define S2_RECORD_H
 
@@ -16,13 +16,13 @@
 enum { S2_TITLE_SIZE = 120 }; // bytes with the final 0
 
 typedef struct S2DrawOptions {
-  int width;     // pixels of the picture; 0, in recordings: as usual for the format
+  int width;     // pixels of the picture; 0, in recordings: the usual width of the format
   bool contacts; // contact points with normal and friction impulses
   bool joints;
   bool names;
-  bool legend;     // time, scale and what the arrows mean, below the picture
+  bool legend;     // time, scale and meaning of the arrows, below the picture
   bool dark;       // light on dark
-  bool fit;        // view: fit to everything that moves (with context); else lo..hi
+  bool fit;        // view: fit to everything that moves (with context); otherwise lo..hi
   S2Vec2 lo, hi;   // m
   S2BodyId follow; // the view keeps its size and moves with this body; index 0: none
   char title[S2_TITLE_SIZE];
@@ -30,8 +30,8 @@ typedef struct S2DrawOptions {
 
 S2DrawOptions s2_draw_options(void);
 
-// Draws the world as it is; `options` may be NULL. The suffix picks the back end: .svg, or .png
-// where the library was built with cairo.
+// Draws the present world; `options` may be NULL. The suffix selects the back end: .svg, or .png if
+// the library was built with cairo.
 S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *options);
 
 typedef enum S2TrailsOf { S2_TRAILS_NONE, S2_TRAILS_ALL, S2_TRAILS_LISTED } S2TrailsOf;
@@ -57,7 +57,7 @@ typedef struct S2RecordOptions {
 
 S2RecordOptions s2_record_options(void);
 
-// A recording in progress: one file, one world. The suffix picks the format:
+// A recording in progress: one file, one world. The suffix selects the format:
 //   .csv  one row per body and frame: time, body index, name, angle, x, y, omega, vx, vy
 //   .html a page that plays it, with the .s2d in it; S2_UNAVAILABLE in a build without the page
 //   .s2d  binary, append-only (docs/replay-format.md)
@@ -67,24 +67,25 @@ S2RecordOptions s2_record_options(void);
 typedef struct S2Recorder S2Recorder;
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder);
-// `options` may be NULL, and need not outlive the call.
+// `options` may be NULL. They need not exist after the call.
 S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
                                S2Recorder **recorder);
-// What is known of the run, for formats that keep it; before the first frame.
+// The description of the run, for formats that store it; before the first frame.
 void s2_recorder_run(S2Recorder *recorder, const S2Run *run);
-// A number besides the world's state, for formats that keep such: returns its place. Its value is
-// NAN until it is set, and then stays. Each new channel after the first frame costs a scene.
+// Adds a number besides the world's state, for formats that store such numbers, and returns its
+// index. Its value is NAN until it is set; after that it persists. Each new channel after the first
+// frame costs a scene.
 int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit);
 void s2_recorder_set(S2Recorder *recorder, int channel, double value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
-// A frame of another recording.
+// Adds a frame of another recording.
 S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
-// A plot of the script, to be shown beside the frames; the last one of a name counts. S2_INVALID:
-// the format holds none.
+// Adds a plot of the script, to be shown beside the frames. The last plot of a name replaces
+// earlier ones. S2_INVALID: the format stores none.
 bool s2_recorder_holds_plots(const S2Recorder *recorder);
 S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg);
-// What clocks have decided in the run, in order, after what was told before: formats that hold a
-// run so that it can be made again keep it (docs/replay-format.md), others pass it over.
+// Adds the decisions of clocks in the run, in order, after those added before. Formats that hold a
+// run so that it can be repeated store them (docs/replay-format.md); others ignore them.
 S2Status s2_recorder_decisions(S2Recorder *recorder, const uint32_t *decisions, int count);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 

@@ -17,13 +17,15 @@
 #include <stdio.h>
 #include <string.h>
 
-// A format of recordings. What is NULL there is nothing to do for.
+// A format of recordings. A function that is NULL has nothing to do.
 typedef struct Sink {
   const char *suffix;
-  bool stream;  // can be read before it is whole: it is where it is looked for, also after a kill
-  bool foreign; // ends in other programs and libraries, of which nothing may be left in the middle
+  // can be read before it is complete: it is written in place, and is there even after a kill
+  bool stream;
+  bool foreign; // calls other programs and libraries, which must not be left in the middle
   bool arrays, picture, gif;
-  S2Status (*available)(void); // can this build write such files? Told before the file is emptied
+  // whether this build can write such files; called before the file is emptied
+  S2Status (*available)(void);
   S2Status (*capture)(S2Moment *moment, S2World *world);
   S2Status (*start)(S2Recorder *recorder);                // with the first frame, or the end
   bool (*wants)(const S2Recorder *recorder, double time); // NULL: every step
@@ -44,7 +46,7 @@ struct S2Recorder {
   S2Run run;
   S2Output output;
   char *path;         // owned
-  S2Moment moment;    // of the world, and the channels
+  S2Moment moment;    // state of the world, and the channels
   S2S2dWriter writer; // .s2d
   S2HtmlWriter html;
   S2Track *track;  // .npz, .h5
@@ -54,10 +56,10 @@ struct S2Recorder {
   S2Scene scene;   // at the end: the picture
   S2DataSet set;   // and the arrays
   bool exhausted;  // memory ran out: the frames before are all there is
-  bool whole;      // at the end: is there a file, be it one that lacks its end?
+  bool whole;      // at the end: whether there is a file, even an incomplete one
 };
 
-// Of an .npz file, with room for its headers; a recording that grows larger ends here.
+// Limit of an .npz file, less its headers. A recording that grows larger ends there.
 static const uint64_t MOST_BYTES = (uint64_t)UINT32_MAX - (1u << 24);
 
 S2RecordOptions s2_record_options(void) {
@@ -101,7 +103,7 @@ static S2Status s2d_finish(S2Recorder *recorder) {
   return s2_ok();
 }
 
-// How the page opens is told as what is known of the run is.
+// Settings for opening the page are stored as entries of the run.
 static S2Status html_start(S2Recorder *recorder) {
   const S2RecordOptions *options = &recorder->options;
   char number[S2_NUMBER_SIZE];
@@ -158,7 +160,7 @@ static S2Status track_gather(void *user) {
   return s2_track_arrays(recorder->track, &recorder->set);
 }
 
-// What could be recorded makes a file, even where the recording ended before the run.
+// The frames recorded so far make a file, even if the recording ended before the run.
 static S2Status track_finish(S2Recorder *recorder) {
   S2Status gathered = s2_memory_guarded(track_gather, recorder);
   if (gathered.code == S2_MEMORY) {
@@ -193,7 +195,7 @@ static S2Status picture_scene(void *user) {
 static S2Status picture_build(S2Recorder *recorder) {
   S2Status made = s2_memory_building(picture_scene, recorder);
   if (made.code == S2_MEMORY) {
-    recorder->scene = (S2Scene){0}; // what was in it is gone
+    recorder->scene = (S2Scene){0}; // its contents are lost
   }
   return made;
 }
@@ -222,7 +224,7 @@ static S2Status video_frame(S2Recorder *recorder, const S2Moment *moment) {
 static S2Status video_finish(S2Recorder *recorder) {
   const S2Output *output = &recorder->output; // holds the place for ffmpeg
   const char *path = output->part != NULL ? output->part : recorder->path;
-  // Half a video is none: it is not made of the frames before one that failed.
+  // An incomplete video is useless: frames before one that failed make none.
   S2Status status = recorder->failed.code != S2_OK
                         ? recorder->failed
                         : s2_video_write(&recorder->video, path, &recorder->options);
@@ -298,13 +300,13 @@ static S2Status recorder_make(void *user) {
   const S2RecordOptions *used = making->options;
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->sink = making->sink;
-  // Lists of the options belong to the caller: they are copied.
+  // Lists in the options belong to the caller, so they are copied.
   opened->options = *used;
   opened->options.trail_bodies = opened->trail_bodies =
       copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
   opened->options.strobe_times = opened->strobe_times =
       copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
-  // Videos have widths of their own, and choose later.
+  // Videos have their own default widths, which they select later.
   if (opened->sink->picture && used->draw.width == 0) {
     opened->options.draw.width = s2_draw_options().width;
   }
@@ -321,7 +323,7 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   *recorder = NULL;
   const S2RecordOptions defaults = s2_record_options();
   const S2RecordOptions *used = options == NULL ? &defaults : options;
-  // The suffix picks the format.
+  // The suffix selects the format.
   const char *suffixes[SINKS];
   for (int i = 0; i < SINKS; i++) {
     suffixes[i] = sinks[i].suffix;
@@ -330,7 +332,7 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   S2_TRY(s2_suffix_find(path, suffixes, SINKS, &index));
   const Sink *sink = &sinks[index];
   Making making = {.path = path, .options = used, .sink = sink};
-  // All that can be refused is refused before the file is touched.
+  // All checks come before the file is opened.
   S2_TRY(recorder_check_options(used));
   if (sink->arrays) {
     S2_TRY(s2_data_check_path(path));
@@ -367,7 +369,7 @@ static S2Status add_channel(void *user) {
 
 int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit) {
   if (s2_memory_guarded(add_channel, recorder).code != S2_OK) {
-    recorder->exhausted = true; // told with the next frame
+    recorder->exhausted = true; // the next frame returns the error
     return -1;
   }
   S2MomentChannel *channel = &recorder->moment.channels.at[recorder->moment.channels.count - 1];
@@ -383,7 +385,7 @@ void s2_recorder_set(S2Recorder *recorder, int channel, double value) {
   }
 }
 
-// What is known of the run comes before the first frame.
+// The description of the run comes before the first frame.
 static S2Status recorder_start(S2Recorder *recorder) {
   bool first = !recorder->started && recorder->sink->start != NULL;
   recorder->started = true;
@@ -393,7 +395,7 @@ static S2Status recorder_start(S2Recorder *recorder) {
 static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   S2_TRY(recorder_start(recorder));
   S2_TRY(recorder->sink->frame(recorder, moment));
-  // Whole frames reach the file one by one: whatever ends this process, they are there.
+  // Complete frames are flushed one by one, so they survive any end of this process.
   return recorder->sink->stream ? s2_output_flush(&recorder->output) : s2_ok();
 }
 
@@ -409,7 +411,7 @@ static S2Status no_memory(const S2Recorder *recorder) {
                   s2_path_tail(recorder->path));
 }
 
-// Half a frame is none, and frames build on each other: after one there is no other.
+// A frame depends on the one before it, so after an incomplete frame no other is written.
 static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user) {
   if (recorder->exhausted) {
     return no_memory(recorder);
@@ -424,7 +426,7 @@ static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user
 
 typedef struct Adding {
   S2Recorder *recorder;
-  S2World *world;         // its present ...
+  S2World *world;         // its present state ...
   const S2Moment *moment; // ... or this
 } Adding;
 
@@ -485,7 +487,7 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (recorder == NULL) {
     return s2_ok();
   }
-  // The end of the file; one that is not worth keeping goes.
+  // Finishes the file. A file without any content is removed.
   S2Status finished = recorder->sink->foreign ? recorder_finish(recorder)
                                               : s2_memory_guarded(recorder_finish, recorder);
   if (!recorder->whole) {
@@ -494,7 +496,7 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (finished.code == S2_OK) {
     finished = recorder->exhausted ? no_memory(recorder) : recorder->failed;
   }
-  // Failures that a buffer held back show here.
+  // Failures of buffered writes are reported here.
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
   s2_s2d_free(&recorder->writer);

@@ -39,7 +39,8 @@ typedef struct Making {
   S2Rows *rows;
 } Making;
 
-// What the format cannot hold is told now: at the end of a run the numbers would be lost.
+// Checks now that the format can hold the titles: an error at the end of a run would lose the
+// numbers.
 static S2Status check_titles(void *user) {
   const Making *making = user;
   S2DataSet set = {0};
@@ -47,7 +48,7 @@ static S2Status check_titles(void *user) {
     s2_data_add(&set, making->titles[i].name, making->titles[i].unit, S2_DATA_NUMBER, 1,
                 &(size_t){0});
   }
-  s2_run_add(&set.run, "sim2d", ""); // there may be a run to tell of
+  s2_run_add(&set.run, "sim2d", ""); // there may be entries of the run
   S2Status status = s2_data_check(&set, making->path);
   s2_data_free(&set);
   return status;
@@ -59,7 +60,7 @@ static S2Status rows_make(void *user) {
   opened->format = making->format;
   opened->output = making->output;
   opened->width = making->count;
-  // Titles one behind the other, each with its 0.
+  // Titles one after another, each with its 0.
   size_t bytes = 0;
   for (int i = 0; i < making->count; i++) {
     bytes += strlen(making->titles[i].name) + strlen(making->titles[i].unit) + 2;
@@ -83,7 +84,7 @@ S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2R
   int format = 0;
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
   Making making = {.path = path, .count = count, .titles = titles, .format = (Format)format};
-  // All that can be refused is refused before the file is touched.
+  // All checks come before the file is opened.
   S2_TRY(s2_memory_building(check_titles, &making));
   S2_TRY(format == CSV ? s2_output_open(&making.output, path)
                        : s2_output_open_whole(&making.output, path));
@@ -111,7 +112,7 @@ static S2Status rows_write_row(S2Rows *rows, const double *values) {
     s2_output_text(&rows->output, text);
   }
   s2_output_text(&rows->output, "\n");
-  return s2_output_flush(&rows->output); // whole rows survive whatever ends this process
+  return s2_output_flush(&rows->output); // complete rows survive any end of this process
 }
 
 static S2Status too_long(const S2Rows *rows) {

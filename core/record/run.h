@@ -1,5 +1,5 @@
-// What a recording says about the run it comes from: what it takes to make that run again. No time
-// of writing: the same run gives the same bytes.
+// The description of the run that a recording comes from, as needed to repeat that run. It contains
+// no time of writing, so that the same run gives the same bytes.
 #ifndef S2_RUN_H
 #define S2_RUN_H
 
@@ -30,9 +30,11 @@ void s2_run_add(S2Run *run, const char *key, const char *value); // copies
 void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *value,
                       size_t value_size);
 void s2_run_copy(S2Run *to, const S2Run *from); // appends
-// The value of the next entry of the key from entry *at on, and moves *at behind it; NULL: none.
+// Returns the value of the next entry of the key from entry *at on, and moves *at past it. NULL:
+// none.
 const char *s2_run_next(const S2Run *run, const char *key, int *at);
-// The nth value of the key, from 0; NULL: none. For few: it looks from the start.
+// The nth value of the key, from 0; NULL: none. It searches from the start, so it suits few
+// entries.
 const char *s2_run_get(const S2Run *run, const char *key, int n);
 void s2_run_free(S2Run *run);
 

@@ -1,5 +1,5 @@
-// Moments kept in a temporary file that vanishes with the process: what a video is drawn from when
-// the run is over.
+// Moments kept in a temporary file that is deleted with the process. A video is drawn from them
+// after the run.
 #ifndef S2_STORE_H
 #define S2_STORE_H
 
@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 typedef struct S2Store {
-  FILE *file; // NULL: nothing was added
+  FILE *file; // NULL: nothing has been added
 } S2Store;
 
-// Fail with S2_IO.
+// These return S2_IO on failure.
 S2Status s2_store_add(S2Store *store, const S2Moment *moment);
 S2Status s2_store_rewind(S2Store *store);
 S2Status s2_store_next(S2Store *store, S2Moment *moment);

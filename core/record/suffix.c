@@ -19,7 +19,7 @@ S2Status s2_suffix_find(const char *path, const char *const *known, int count, i
     strncat(list, known[i], sizeof list - 1 - strlen(list));
   }
   if (suffix[0] == '\0') {
-    return s2_error(S2_INVALID, "'%s' has no suffix that tells its format (known: %s)",
+    return s2_error(S2_INVALID, "'%s' has no suffix, so its format is unknown (known: %s)",
                     s2_path_tail(path), list);
   }
   return s2_error(S2_INVALID, "'%s' has an unknown suffix '%.16s' (known: %s)", s2_path_tail(path),

@@ -4,8 +4,8 @@
 
 #include "base/status.h"
 
-// Index of the path's suffix among the `count` that are known here; capitals do not matter.
-// S2_INVALID for others, listing the known ones.
+// Index of the path's suffix among the `count` known ones; case does not matter. S2_INVALID for
+// others; the message lists the known ones.
 S2Status s2_suffix_find(const char *path, const char *const *known, int count, int *index);
 
 #endif

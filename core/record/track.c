@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Numbers or integers, 8 bytes each, or flags. Not S2_ARRAY: an int counts too little.
+// Numbers or integers, 8 bytes each, or flags. S2_ARRAY is not used, because an int is too small
+// for its count.
 typedef struct Column {
   union {
     double *numbers;
@@ -29,13 +30,13 @@ typedef struct Channel {
 } Channel;
 
 struct S2Track {
-  S2Status status;     // of the last growth; after a failure no frame is taken
-  size_t frames, rows; // that are whole; rows of the arrays of contacts
+  S2Status status;     // of the last growth; after a failure no more frames are added
+  size_t frames, rows; // complete ones; rows of the arrays of contacts
   Column time, energy, momentum, residual, contacts;
   Column q, v; // frame by frame, `stride` bodies each, of which the first bodies.count are in use
   size_t stride;
   S2_ARRAY(Body) bodies; // in the order they were first seen
-  uint32_t newest;       // largest serial of them
+  uint32_t newest;       // their largest serial
   S2_ARRAY(int) places;  // of the moment's bodies
   Column contact_frame, contact_bodies, contact_point, contact_normal, contact_gap, contact_impulse;
   Column contact_sliding;
@@ -46,7 +47,7 @@ S2Track *s2_track_new(void) {
   return s2_memory_take_zeroed(sizeof(S2Track));
 }
 
-// Makes room for `count` more. False: there is none, as track->status tells.
+// Makes room for `count` more. False: there is none, and track->status is set.
 static bool reserve_bytes(S2Track *track, Column *column, size_t count, size_t size) {
   if (track->status.code == S2_OK && (column->count + count) * size > column->bytes.size) {
     track->status = s2_spill_grow(&column->bytes, (column->count + count) * size);
@@ -82,7 +83,8 @@ static void track_pad(S2Track *track, Column *column, size_t count) {
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
-// Gives each frame room for `stride` bodies, or takes room away, in place: there is room.
+// Changes the room of each frame from `from` to `to` bodies, in place. The column has enough
+// memory.
 static void track_restride(Column *column, size_t frames, size_t from, size_t to, size_t used) {
   size_t row = 3 * sizeof(double);
   for (size_t i = 0; i < frames && to < from; i++) {
@@ -98,8 +100,8 @@ static void track_restride(Column *column, size_t frames, size_t from, size_t to
   column->count = 3 * frames * to;
 }
 
-// Where a body is kept. `after` is where the body before it in the world is: most often it is the
-// next one.
+// The index of a body in the track. `after` is that of the previous body in the world: usually this
+// is the next one.
 static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
   int count = track->bodies.count;
   bool is_new = body->id.serial > track->newest; // serials grow
@@ -117,32 +119,33 @@ static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
 }
 
 static void add_poses(S2Track *track, const S2Moment *moment) {
-  // A column for each body that was ever there: found or added, with all memory in hand.
+  // A column for each body that has ever existed: found or added. The memory is reserved first.
   s2_array_reserve(track->places, moment->bodies.count);
-  s2_array_reserve(track->bodies, track->bodies.count + moment->bodies.count); // none fails below
+  // nothing below fails
+  s2_array_reserve(track->bodies, track->bodies.count + moment->bodies.count);
   int *places = track->places.at;
   int before = track->bodies.count, after = -1;
   for (int i = 0; i < moment->bodies.count; i++) {
     after = places[i] = track_place_of(track, &moment->bodies.at[i], after);
   }
-  // Rows have room for more bodies than there are; what is too narrow is doubled.
+  // Rows have room for more bodies than there are. If a row is too narrow, its width is doubled.
   size_t stride = track->stride < 1 ? 1 : track->stride;
   while (stride < (size_t)track->bodies.count) {
     stride *= 2;
   }
-  // For the frames there are, with that stride, and one more.
+  // Memory for the present frames with that stride, and for one more.
   size_t more = 3 * stride * (track->frames + 1) - track->q.count;
   if (!track_reserve(track, &track->q, more) || !track_reserve(track, &track->v, more)) {
     track->bodies.count = before;
     return;
   }
-  // Rows before get the new width, from the last to the first.
+  // Earlier rows get the new width, from the last to the first.
   if (stride != track->stride) {
     track_restride(&track->q, track->frames, track->stride, stride, (size_t)before);
     track_restride(&track->v, track->frames, track->stride, stride, (size_t)before);
     track->stride = stride;
   }
-  // A new row: nan where no body is.
+  // A new row: nan for bodies that do not exist.
   double *q = track->q.numbers + track->q.count, *v = track->v.numbers + track->v.count;
   for (size_t k = 0; k < 3 * stride; k++) {
     q[k] = v[k] = (double)NAN;
@@ -168,7 +171,7 @@ static bool reserve_contacts(S2Track *track, size_t count) {
 }
 
 static void add_contacts(S2Track *track, const S2Moment *moment) {
-  // One row a contact, in arrays side by side.
+  // One row for each contact, in parallel arrays.
   append_integer(track, &track->contacts, moment->contacts.count);
   size_t count = (size_t)moment->contacts.count;
   if (count == 0 || !reserve_contacts(track, count)) {
@@ -204,7 +207,7 @@ static void add_contacts(S2Track *track, const S2Moment *moment) {
   track->contact_sliding.count += count;
 }
 
-// Channels come but do not go; one that is not in this frame keeps nan.
+// Channels are added but never removed. A channel that is not in this frame gets nan.
 static void add_channels(S2Track *track, const S2Moment *moment) {
   for (int i = 0; i < moment->channels.count; i++) {
     int known = 0;
@@ -251,7 +254,7 @@ uint64_t s2_track_bytes(const S2Track *track) {
 
 // ---- Arrays -----------------------------------------------------------------------------------
 
-// An array whose values are those of the column.
+// Adds an array with the values of the column.
 static void track_add_column(S2DataSet *set, const char *name, const char *unit, S2DataType type,
                              const Column *column, int axes, const size_t *shape) {
   const size_t none[S2_DATA_AXES] = {0};
@@ -268,12 +271,12 @@ static void add_pose_array(S2DataSet *set, const char *name, Column *column, con
   size_t bodies = (size_t)track->bodies.count;
   const size_t shape[3] = {track->frames, bodies, 3};
   track_restride(column, track->frames, track->stride, bodies, bodies);
-  // Each body has an angle and a place: no one unit.
+  // Each body has an angle and a position, so there is no single unit.
   track_add_column(set, name, name[0] == 'q' ? "rad, m, m" : "rad/s, m/s, m/s", S2_DATA_NUMBER,
                    column, 3, shape);
 }
 
-enum { CHANNEL_SIZE = S2_NAME_SIZE + 24 }; // bytes, with what is put before a name
+enum { CHANNEL_SIZE = S2_NAME_SIZE + 24 }; // bytes, including a prefix before the name
 
 static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
   const size_t rows[2] = {track->rows, 2};
@@ -286,15 +289,15 @@ static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
   track_add_column(set, "contact_sliding", "", S2_DATA_FLAG, &track->contact_sliding, 1, rows);
 }
 
-// A name that the formats can hold and that is free: of those that the script chose there is no
-// other check, and at the end of a run none of its numbers shall be lost for one.
+// Selects a name that is free and valid in the formats. Names that the script chose are not checked
+// anywhere else, and an invalid one must not lose numbers at the end of a run.
 static void pick_name(const S2DataSet *set, const char *wanted, char name[CHANNEL_SIZE]) {
   static const char *const kept[] = {"", ".", "units", "run"};
   snprintf(name, CHANNEL_SIZE, "%s", wanted);
-  // Names that mean something to readers, or are there already, get "channel_" before them.
+  // Names that are reserved for readers, or used already, get the prefix "channel_".
   for (int i = 0;; i++) {
     for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) {
-      *at = '_'; // in .h5 there are groups before it
+      *at = '_'; // in .h5 it would separate groups
     }
     bool free = s2_data_find(set, name) == NULL;
     for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
@@ -322,7 +325,7 @@ static void add_channel_arrays(S2DataSet *set, const S2Track *track) {
                        &track->frames);
       continue;
     }
-    // It was not in the last frames.
+    // It was not in the last frames, which get nan.
     double *values =
         s2_data_add(set, name, channel->unit, S2_DATA_NUMBER, 1, &track->frames)->values;
     for (size_t k = 0; k < track->frames; k++) {

@@ -1,10 +1,10 @@
-// Boxes over the parts of an outline.
+// Boxes of the parts of an outline.
 #include "shape/mesh.h"
 
 #include <math.h>
 
-// Part of the product of lengths below which a side is not told from the line: some hundred times
-// the rounding that s2_side allows for, so that what is put aside here is never close.
+// A side counts as close to the line below this fraction of the product of lengths. That is some
+// hundred times the rounding in s2_side, so boxes that are excluded here are never close.
 static const double CLOSE = 1e-13;
 
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
@@ -13,7 +13,7 @@ static bool box_tree_is_empty(S2Box box) {
   return !(box.lo.x <= box.hi.x);
 }
 
-static double box_tree_least(double a, double b) { // in line, unlike fmin
+static double box_tree_least(double a, double b) { // inlined, unlike fmin
   return a < b ? a : b;
 }
 
@@ -26,7 +26,7 @@ static S2Box box_tree_join(S2Box a, S2Box b) {
                  {box_tree_most(a.hi.x, b.hi.x), box_tree_most(a.hi.y, b.hi.y)}};
 }
 
-// Is cross(along, v - p) below 0 for all v of the box?
+// Whether cross(along, v - p) is below 0 for all v of the box.
 static bool box_tree_below(S2Box box, S2Vec2 p, S2Vec2 along) {
   if (box_tree_is_empty(box)) {
     return true;

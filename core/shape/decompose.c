@@ -1,7 +1,7 @@
-// Convex pieces of a simple polygon: ears are clipped (Meisters 1975), the triangles are kept as
-// half-edges, their diagonals are turned until no triangle is thinner than it must be (delaunay.c),
-// and every diagonal whose two ends stay convex without it is taken out again (Hertel and Mehlhorn
-// 1983: at most four times the least number of pieces).
+// Splits a simple polygon into convex pieces. Ears are clipped (Meisters 1975), and the triangles
+// are stored as half-edges. Their diagonals are flipped until no triangle is thinner than necessary
+// (delaunay.c). Then every diagonal is removed whose two ends stay convex without it (Hertel and
+// Mehlhorn 1983: at most four times the least number of pieces).
 
 #include "shape/mesh.h"
 #include "shape/outline.h"
@@ -12,7 +12,7 @@
 // A merged corner may turn the wrong way by rounding only; straightening removes it afterwards.
 static const double ROUNDING_SINE = 1e-14;
 
-// m: vertices are this far apart: the least size with room for rounding.
+// m: least distance of vertices: the least size with a margin for rounding.
 static const double NEIGHBOURS = S2_SHAPE_MIN_SIZE * (1 + 1e-9);
 
 static double decompose_area(const S2Vec2 *points, int count) {
@@ -44,19 +44,19 @@ static void decompose_merge(S2Mesh *mesh, int outline_count) {
     int twin = d + 1;
     int d_before = e[d].previous, d_after = e[d].next;
     int twin_before = e[twin].previous, twin_after = e[twin].next;
-    // Without the diagonal both of its ends are still convex corners: the two pieces become one.
+    // Without the diagonal both of its ends are still convex corners, so the two pieces become one.
     if (stays_convex(mesh, d_before, twin_after) && stays_convex(mesh, twin_before, d_after)) {
       decompose_link(e, d_before, twin_after);
       decompose_link(e, twin_before, d_after);
-      e[d].next = e[twin].next = -1; // gone
+      e[d].next = e[twin].next = -1; // removed
     }
   }
 }
 
 // ---- Pieces -----------------------------------------------------------------------------------
 
-// Drops vertices until no two neighbours are nearer than the least size of a shape. What is lost
-// is no thicker than that.
+// Removes vertices until no two neighbours are nearer than the least size of a shape. The removed
+// area is no thicker than that.
 static int decompose_thin_out(S2Vec2 *vertices, int count) {
   int kept = 0;
   for (int i = 0; i < count; i++) {
@@ -75,7 +75,7 @@ static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *piec
   pieces->vertices = S2_TAKE(arena, S2Vec2 *, mesh->count);
   S2Vec2 *store = S2_TAKE(arena, S2Vec2, mesh->count);
   S2HalfEdge *e = mesh->edges;
-  // Each loop of half-edges that is left is a piece; walked edges are taken out.
+  // Each remaining loop of half-edges is a piece; visited edges are removed.
   for (int k = 0; k < mesh->count; k++) {
     int size = 0;
     for (int at = k; e[at].next >= 0;) {
@@ -85,7 +85,7 @@ static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *piec
       at = next;
     }
     size = s2_outline_straighten(store, decompose_thin_out(store, size));
-    // A piece that is no shape is thinner than the least size of one: it is left out.
+    // A piece that is not a valid shape is thinner than the least size, and is left out.
     S2Shape shape = {.vertices = store, .count = size};
     if (size >= 3 && s2_shape_check(&shape).code == S2_OK) {
       pieces->sizes[pieces->count] = size;
@@ -96,7 +96,8 @@ static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *piec
   }
 }
 
-// The outline without tiny edges and vertices in line, as long as it stays simple without them.
+// Removes tiny edges and vertices in line from the outline, as long as it stays simple without
+// them.
 static int decompose_clean(S2Vec2 *outline, int count, S2Arena *arena) {
   S2Vec2 *clean = S2_TAKE(arena, S2Vec2, count);
   memcpy(clean, outline, sizeof *clean * (size_t)count);
@@ -124,7 +125,7 @@ S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces 
   decompose_merge(&mesh, count);
   decompose_collect(&mesh, arena, pieces);
   if (pieces->count == 0) {
-    return s2_error(S2_INVALID, "the polygon of %d vertices is nowhere %g m thick", count,
+    return s2_error(S2_INVALID, "the polygon of %d vertices is thinner than %g m everywhere", count,
                     S2_SHAPE_MIN_SIZE);
   }
   return s2_ok();

@@ -1,14 +1,14 @@
-// Diagonals of a triangulated outline, turned until they are locally Delaunay (Lawson 1977).
+// Flips the diagonals of a triangulated outline until they are locally Delaunay (Lawson 1977).
 #include "shape/mesh.h"
 
 #include <math.h>
 
-// A diagonal is turned if the two angles opposite to it exceed a half turn by more than rounding:
-// the sine of their sum.
+// A diagonal is flipped if the sum of the two angles opposite to it exceeds a half turn by more
+// than rounding: the sine of their sum.
 static const double TURN_SINE = 1e-12;
 
-// Turns per diagonal, at most. Lawson's bound is their number, but outlines take a few; without the
-// last turns it is a triangulation all the same.
+// The most flips per diagonal. Lawson's bound is their number, but outlines need few. Without the
+// last flips the result is still a triangulation.
 enum { TURNS_MOST = 200 };
 
 // The two triangles a, b, c and b, a, e at a diagonal a -> b.
@@ -31,7 +31,7 @@ static bool should_turn(const S2Mesh *mesh, int d) {
   Quad quad = quad_of(mesh, d);
   S2Vec2 a = delaunay_point(mesh, d), b = delaunay_point(mesh, quad.after);
   S2Vec2 c = delaunay_point(mesh, quad.before), e = delaunay_point(mesh, quad.twin_before);
-  // Both new triangles must run to the left.
+  // Both new triangles must be counter-clockwise.
   if (s2_side(e, b, c) <= 0 || s2_side(a, e, c) <= 0) {
     return false;
   }
@@ -63,7 +63,7 @@ void s2_delaunay(S2Mesh *mesh, int count, S2Arena *arena) {
   int diagonals = (mesh->count - count) / 2;
   int *stack = S2_TAKE(arena, int, diagonals + 1), top = 0;
   bool *waits = S2_TAKE(arena, bool, diagonals + 1);
-  // Diagonal k is the half-edges count + 2 k and the next. The first is looked at first.
+  // Diagonal k is the half-edges count + 2 k and the next. The first one is processed first.
   for (int k = diagonals - 1; k >= 0; k--) {
     stack[top++] = k;
     waits[k] = true;
@@ -77,7 +77,7 @@ void s2_delaunay(S2Mesh *mesh, int count, S2Arena *arena) {
     left -= 1;
     Quad quad = quad_of(mesh, d);
     turn_diagonal(mesh, d);
-    // The four sides have other triangles beside them now.
+    // The four sides now have other triangles beside them.
     const int sides[] = {quad.after, quad.before, quad.twin_after, quad.twin_before};
     for (int i = 0; i < 4; i++) {
       int side = (sides[i] - count) / 2;

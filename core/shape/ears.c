@@ -1,5 +1,5 @@
-// Ears (Meisters 1975), the one with the shortest diagonal first. Whether a corner is one is asked
-// when its turn comes; one that holds a vertex waits for that vertex to be cut off.
+// Ear clipping (Meisters 1975), the ear with the shortest diagonal first. A corner is tested when
+// its turn comes. A corner that contains a vertex waits until that vertex is cut off.
 #include "shape/mesh.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@ enum { NOBODY = -1 };
 typedef struct Ears {
   S2Mesh *mesh;
   int count;
-  int *half;        // of a vertex left: the half-edge of what remains that leaves it
-  S2BoxTree left;   // of the vertices left
-  double *diagonal; // a tree like it: least square of what may be cut, INFINITY: nothing
-  int *waits_for;   // the vertex in the way, NOBODY
+  int *half;        // for a remaining vertex: the half-edge of the remaining outline that leaves it
+  S2BoxTree left;   // of the remaining vertices
+  double *diagonal; // a tree like it: least squared length of possible cuts, INFINITY: none
+  int *waits_for;   // the vertex in the way; -1: there is none
   int *first_waiting, *next_waiting, *previous_waiting; // lists of those that wait
 } Ears;
 
@@ -28,7 +28,7 @@ static void set_diagonal(Ears *ears, int vertex, double value) {
   }
 }
 
-// Of the shortest among vertices from `from` on, the first; the tree has one.
+// The first of the shortest candidates among vertices from `from` on; the tree has one.
 static int first_of(const Ears *ears, double value, int from, int k, int lo, int width) {
   if (lo + width <= from || !(ears->diagonal[k] <= value)) {
     return NOBODY;
@@ -36,12 +36,12 @@ static int first_of(const Ears *ears, double value, int from, int k, int lo, int
   if (width == 1) {
     return lo;
   }
-  // The left half first: of equals the first counts.
+  // The left half comes first: among equals the first counts.
   int half = width / 2, found = first_of(ears, value, from, 2 * k, lo, half);
   return found != NOBODY ? found : first_of(ears, value, from, 2 * k + 1, lo + half, half);
 }
 
-// The shortest candidate, the first of equals around the outline from `start`.
+// The shortest candidate; among equals the first around the outline from `start`.
 static int ears_shortest(const Ears *ears, int start) {
   double value = ears->diagonal[1];
   if (!(value < INFINITY)) {
@@ -69,7 +69,7 @@ static void wait_no_more(Ears *ears, int vertex) {
   if (other == NOBODY) {
     return;
   }
-  // Out of the list of those that wait for the same vertex.
+  // Removes it from the list of those that wait for the same vertex.
   int next = ears->next_waiting[vertex], previous = ears->previous_waiting[vertex];
   *(previous == NOBODY ? &ears->first_waiting[other] : &ears->next_waiting[previous]) = next;
   if (next != NOBODY) {
@@ -78,7 +78,7 @@ static void wait_no_more(Ears *ears, int vertex) {
   ears->waits_for[vertex] = NOBODY;
 }
 
-// May be an ear, for all that is known.
+// Makes the vertex a candidate for an ear.
 static void make_candidate(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex];
@@ -100,9 +100,9 @@ static bool in_triangle(const Corner *corner, S2Vec2 v) {
          s2_side(corner->r, corner->p, v) >= 0;
 }
 
-// A vertex in the triangle of a corner that is none of its own; NOBODY.
+// A vertex in the triangle of a corner, other than the corner's own. -1: there is none.
 static int find_within(const Ears *ears, const Corner *corner, int k, int lo, int width) {
-  // All of a box beyond one side of the triangle: nothing in it is within.
+  // If all of a box is beyond one side of the triangle, none of its vertices is inside.
   S2Box box = ears->left.box[k];
   if (s2_box_right_of(box, corner->p, corner->q) || s2_box_right_of(box, corner->q, corner->r) ||
       s2_box_right_of(box, corner->r, corner->p)) {
@@ -116,12 +116,12 @@ static int find_within(const Ears *ears, const Corner *corner, int k, int lo, in
   return found != NOBODY ? found : find_within(ears, corner, 2 * k + 1, lo + half, half);
 }
 
-// Whether the corner at a vertex can be cut off without touching the rest. If not, it is no
-// candidate any more.
+// Whether the corner at a vertex can be cut off without touching the rest. If not, it is no longer
+// a candidate.
 static bool is_ear(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
-  // It must turn to the left and hold no other vertex.
+  // It must turn to the left and contain no other vertex.
   Corner corner = {ears_point_of(ears, before),
                    ears_point_of(ears, at),
                    ears_point_of(ears, after),
@@ -133,7 +133,7 @@ static bool is_ear(Ears *ears, int vertex) {
   if (turns && other == NOBODY) {
     return true;
   }
-  // Not now; if a vertex is in the way, when that is gone.
+  // It is no ear now. If a vertex is in the way, it may be one after that is cut off.
   set_diagonal(ears, vertex, INFINITY);
   if (other != NOBODY) {
     wait_for(ears, vertex, other);
@@ -141,8 +141,8 @@ static bool is_ear(Ears *ears, int vertex) {
   return false;
 }
 
-// A simple outline always has an ear. If the outline was not simple, and none is left: the corner
-// that turns most to the left.
+// A simple outline always has an ear. If the outline was not simple, and no ear is left, this is
+// the corner that turns most to the left.
 static int ears_sharpest(const Ears *ears, int start) {
   const S2HalfEdge *e = ears->mesh->edges;
   int found = ears->half[start], at = found;
@@ -192,7 +192,7 @@ static Ears ears_begin(S2Mesh *mesh, int count, S2Arena *arena) {
   for (int k = 0; k < 2 * ears.left.leaves; k++) {
     ears.diagonal[k] = INFINITY;
   }
-  // The outline as a ring of half-edges, and its vertices in the tree of what is left.
+  // The outline as a ring of half-edges, and its vertices in the tree of remaining ones.
   for (int i = 0; i < count; i++) {
     mesh->edges[i] = (S2HalfEdge){i, (i + 1) % count, (i + count - 1) % count, -1};
     ears.half[i] = i;
@@ -206,14 +206,14 @@ static Ears ears_begin(S2Mesh *mesh, int count, S2Arena *arena) {
   return ears;
 }
 
-// Takes the corner at a vertex off; returns the vertex before it.
+// Cuts the corner at a vertex off; returns the vertex before it.
 static int ears_cut(Ears *ears, int vertex) {
   S2Mesh *mesh = ears->mesh;
   S2HalfEdge *e = mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
-  int inner = mesh->count; // closes the ear
-  int outer = inner + 1;   // takes the ear's place in the remaining outline
-  // The diagonal's two half-edges: one closes the ear, one takes its place in the ring.
+  int inner = mesh->count; // it closes the ear
+  int outer = inner + 1;   // it replaces the ear in the remaining outline
+  // The diagonal's two half-edges: one closes the ear, one replaces it in the ring.
   e[inner] = (S2HalfEdge){e[after].origin, before, at, outer};
   e[outer] = (S2HalfEdge){e[before].origin, after, e[before].previous, inner};
   e[e[before].previous].next = outer;
@@ -221,7 +221,7 @@ static int ears_cut(Ears *ears, int vertex) {
   e[at].next = inner;
   e[before].previous = inner;
   mesh->count += 2;
-  // The vertex is gone: who waited for it may be an ear now, and so may both neighbours.
+  // The vertex is removed. Corners that waited for it may be ears now, and so may both neighbours.
   int start = e[outer].origin;
   ears->half[start] = outer;
   set_diagonal(ears, vertex, INFINITY);
@@ -238,7 +238,7 @@ static int ears_cut(Ears *ears, int vertex) {
 void s2_triangulate(S2Mesh *mesh, int count, S2Arena *arena) {
   Ears ears = ears_begin(mesh, count, arena);
   int start = 0;
-  // Three vertices left are the last triangle.
+  // The last three vertices are the last triangle.
   for (int left = count; left > 3; left--) {
     start = ears_cut(&ears, ears_choose(&ears, start));
   }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-// A hull thinner than this part of its length is a line.
+// A hull thinner than this fraction of its length is a line.
 static const double THIN = 1e-9;
 
 static bool hull_precedes(S2Vec2 p, S2Vec2 q) {
@@ -46,8 +46,8 @@ static double hull_turn(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return s2_cross(s2_sub(q, p), s2_sub(r, p));
 }
 
-// Scans points[from..count), already sorted, onto the hull in points[0..size): points that turn out
-// to lie inside are swapped behind it. Never drops below `base` hull points. Returns the new size.
+// Scans points[from..count), already sorted, onto the hull in points[0..size). Points inside are
+// swapped behind it. Never drops below `base` hull points. Returns the new size.
 static int hull_scan(S2Vec2 *points, int size, int base, int from, int count) {
   for (int i = from; i < count; i++) {
     while (size > base && hull_turn(points[size - 2], points[size - 1], points[i]) <= 0) {
@@ -75,7 +75,7 @@ int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull) {
   if (distinct < 3) {
     return distinct;
   }
-  // The lower chain from left to right, the upper one back over what that left aside.
+  // The lower chain from left to right, then the upper one back over the remaining points.
   int lower = hull_scan(hull, 1, 1, 1, distinct);
   hull_sort(hull + lower, distinct - lower, false);
   int size = hull_scan(hull, lower, lower, lower, distinct);

@@ -11,7 +11,7 @@ typedef struct Moments {
   double second; // polar, m^4
 } Moments;
 
-// Triangle of the reference point with an edge p -> q.
+// Adds the triangle of the reference point and an edge p -> q.
 static void add_triangle(Moments *sum, S2Vec2 p, S2Vec2 q) {
   double twice = s2_cross(p, q);
   sum->area += twice / 2;
@@ -19,7 +19,7 @@ static void add_triangle(Moments *sum, S2Vec2 p, S2Vec2 q) {
   sum->second += twice / 12 * (s2_length2(p) + s2_dot(p, q) + s2_length2(q));
 }
 
-// Rectangle of height `radius` standing on the edge p -> q.
+// Adds a rectangle of height `radius` on the edge p -> q.
 static void add_strip(Moments *sum, S2Vec2 p, S2Vec2 q, S2Vec2 normal, double radius) {
   double length = s2_length(s2_sub(q, p));
   double area = length * radius;
@@ -29,7 +29,7 @@ static void add_strip(Moments *sum, S2Vec2 p, S2Vec2 q, S2Vec2 normal, double ra
   sum->second += area * (s2_length2(middle) + (length * length + radius * radius) / 12);
 }
 
-// Sector at a vertex from the normal of the edge before it to that of the edge after it. The
+// Adds the sector at a vertex from the normal of the previous edge to that of the next edge. The
 // integral of the unit vector over the angle is right(to) - right(from).
 static void add_sector(Moments *sum, S2Vec2 vertex, S2Vec2 from, S2Vec2 to, double angle,
                        double radius) {
@@ -50,7 +50,7 @@ static S2Vec2 edge_normal(S2Vec2 p, S2Vec2 q) {
 
 S2MassProperties s2_shape_mass(const S2Shape *shape) {
   int n = shape->count;
-  S2Vec2 reference = {0, 0}; // near the centroid, so that the shift at the end costs no digits
+  S2Vec2 reference = {0, 0}; // near the centroid, so that the final shift loses no digits
   for (int i = 0; i < n; i++) {
     reference = s2_add_scaled(reference, 1.0 / n, shape->vertices[i]);
   }
@@ -59,7 +59,7 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     S2Vec2 any = {1, 0};
     add_sector(&sum, s2_sub(shape->vertices[0], reference), any, any, 2 * PI, shape->radius);
   }
-  // The core by triangles, a strip along each edge, a sector at each vertex.
+  // The core as triangles, a strip along each edge, a sector at each vertex.
   for (int i = 0; n > 1 && i < n; i++) {
     S2Vec2 p = s2_sub(shape->vertices[i], reference);
     S2Vec2 q = s2_sub(shape->vertices[(i + 1) % n], reference);
@@ -67,7 +67,8 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     S2Vec2 normal = edge_normal(p, q);
     S2Vec2 next = edge_normal(q, r);
     double sine = s2_cross(normal, next);
-    double turn = atan2(sine > 0 ? sine : 0, s2_dot(normal, next)); // not of -0: fmax may give it
+    // without -0, which fmax may return
+    double turn = atan2(sine > 0 ? sine : 0, s2_dot(normal, next));
     add_triangle(&sum, p, q);
     add_strip(&sum, p, q, normal, shape->radius);
     add_sector(&sum, q, normal, next, turn, shape->radius);
@@ -77,7 +78,7 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     return (S2MassProperties){
         .length = length, .centre = reference, .inertia = length * length * length / 12};
   }
-  // Steiner: from the reference to the centroid.
+  // Steiner's theorem: from the reference to the centroid.
   S2Vec2 centre = s2_scale(1 / sum.area, sum.first);
   return (S2MassProperties){
       .area = sum.area,

@@ -1,4 +1,5 @@
-// Which outlines are simple polygons: n log n for those that do not fold up in themselves.
+// Checks that outlines are simple polygons: in n log n for those that do not fold back on
+// themselves.
 #include "shape/mesh.h"
 #include "shape/shape.h"
 
@@ -12,9 +13,9 @@ double s2_corner_sine(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return lengths > 0 ? s2_cross(in, out) / lengths : 0;
 }
 
-// ---- Sides, exactly ---------------------------------------------------------------------------
+// ---- Exact sides ------------------------------------------------------------------------------
 
-// A sum kept without rounding: parts that do not overlap, by magnitude (Shewchuk 1997).
+// A sum without rounding: parts that do not overlap, by magnitude (Shewchuk 1997).
 typedef struct ExactSum {
   double part[16];
   int count;
@@ -51,7 +52,7 @@ static int exact_side(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   exact_add_product(&sum, -q.y, r.x);
   exact_add_product(&sum, r.x, p.y);
   exact_add_product(&sum, -r.y, p.x);
-  // The last part outweighs all before it.
+  // The last part is larger than the sum of all before it.
   double last = sum.count > 0 ? sum.part[sum.count - 1] : 0;
   return (last > 0) - (last < 0);
 }
@@ -72,7 +73,8 @@ static bool outline_between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
 }
 
 static bool segments_meet(S2Vec2 p, S2Vec2 q, S2Vec2 r, S2Vec2 s) {
-  // Each segment's ends on different sides of the other, or an end on the other.
+  // The ends of each segment are on different sides of the other one, or an end is on the other
+  // one.
   int r_side = s2_side(p, q, r), s_side = s2_side(p, q, s);
   int p_side = s2_side(r, s, p), q_side = s2_side(r, s, q);
   if (r_side * s_side < 0 && p_side * q_side < 0) {
@@ -94,7 +96,7 @@ static int outline_by_place(const void *a, const void *b) {
   return x != 0 ? x : y != 0 ? y : (p->index > q->index) - (p->index < q->index);
 }
 
-// The first vertex that comes again, and where it does first.
+// The first vertex that occurs again, and its first repetition.
 static bool find_repeated(const S2Vec2 *points, int count, S2Arena *arena, int *first, int *again) {
   Numbered *sorted = S2_TAKE(arena, Numbered, count);
   for (int i = 0; i < count; i++) {
@@ -125,7 +127,7 @@ static S2Status check_points(const S2Vec2 *points, int count, S2Arena *arena) {
                       p.x, p.y, S2_SHAPE_MAX_SIZE);
     }
   }
-  // Each point once, and not all in line.
+  // Each point occurs once, and not all are in line.
   int first = 0, again = 0;
   if (find_repeated(points, count, arena, &first, &again)) {
     return s2_error(S2_INVALID, "vertices %d and %d are the same point (%g, %g)", first + 1,
@@ -158,8 +160,8 @@ static bool edges_meet(const Edges *edges, int i, int j) {
   return segments_meet(edges->points[i], edge_end(edges, i), edges->points[j], edge_end(edges, j));
 }
 
-// The first edge after i and its neighbour, below node k of items lo .. lo + width - 1, that meets
-// edge i; `count` when there is none.
+// The first edge that meets edge i, after i and its neighbour. It searches below node k, which has
+// items lo .. lo + width - 1. Returns `count` if there is none.
 static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, int width) {
   const S2Box *at = &edges->tree.box[k];
   S2Vec2 p = edges->points[i], q = edge_end(edges, i);
@@ -167,7 +169,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
       s2_box_right_of(*at, p, q) || s2_box_left_of(*at, p, q)) {
     return edges->count;
   }
-  // Edges next to each other share a vertex, the first and the last one, too.
+  // Neighbouring edges share a vertex, and so do the first and the last one.
   if (width == 1) {
     bool neighbour = i == 0 && lo + 1 == edges->count;
     return !neighbour && edges_meet(edges, i, lo) ? lo : edges->count;
@@ -179,7 +181,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
 
 static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   Edges edges = {points, count, s2_box_tree(arena, count)};
-  // Boxes about the edges, in a tree.
+  // Boxes of the edges, in a tree.
   for (int i = 0; i < count; i++) {
     S2Vec2 p = points[i], q = edge_end(&edges, i);
     edges.tree.box[edges.tree.leaves + i] =
@@ -187,7 +189,7 @@ static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   }
   s2_box_tree_build(&edges.tree);
   for (int i = 0; i < count; i++) {
-    // Neighbours share a point, so they may fold back; others must not meet.
+    // Neighbours share a point, so only folding back counts. Other edges must not meet.
     int i_next = (i + 1) % count;
     S2Vec2 p = points[i], q = points[i_next], r = points[(i + 2) % count];
     if (s2_side(p, q, r) == 0 && s2_dot(s2_sub(q, p), s2_sub(r, q)) < 0) {

@@ -7,10 +7,10 @@ enum { MAX_VERTICES = 32768 };
 
 static const double PI = 3.14159265358979323846; // M_PI is not C17
 
-// Least sine of the turn at a corner: below it rounding decides which way the corner turns.
+// Least sine of the turn at a corner: below it rounding decides the direction of the turn.
 static const double MIN_TURN_SINE = 1e-9;
 
-static const double TURN_TOLERANCE = 1e-3; // rad; a full turn more or less is what it tells apart
+static const double TURN_TOLERANCE = 1e-3; // rad; it separates different numbers of full turns
 
 static bool is_finite(S2Vec2 p) {
   return isfinite(p.x) && isfinite(p.y);
@@ -58,12 +58,12 @@ static S2Status check_convex(const S2Shape *shape) {
     return s2_error(S2_INVALID, "the outline goes around %.0f times; it must go around once",
                     turned / (2 * PI));
   }
-  // A sliver has edges long enough but no thickness.
+  // A sliver has sufficiently long edges but no thickness.
   for (int i = 0; i < n; i++) {
     S2Vec2 start = shape->vertices[i];
     S2Vec2 along = s2_sub(shape->vertices[(i + 1) % n], start);
     double length = s2_length(along), thickness = 0;
-    for (int k = 0; k < n && thickness < S2_SHAPE_MIN_SIZE; k++) { // the other side first
+    for (int k = 0; k < n && thickness < S2_SHAPE_MIN_SIZE; k++) { // starting on the opposite side
       S2Vec2 vertex = shape->vertices[(i + n / 2 + k) % n];
       double height = s2_cross(along, s2_sub(vertex, start)) / length;
       thickness = height > thickness ? height : thickness;
@@ -103,12 +103,12 @@ S2Status s2_shape_check(const S2Shape *shape) {
     return s2_error(S2_INVALID, "radius is %g; that of a circle must be at least %g m",
                     shape->radius, S2_SHAPE_MIN_SIZE);
   }
-  // Circles and segments are convex as they are.
+  // Circles and segments are always convex.
   S2_TRY(check_vertices(shape));
   if (shape->count > 2) {
     S2_TRY(check_convex(shape));
   }
-  // A chain is made of segments, whose neighbours must be points of their own.
+  // A chain consists of segments whose neighbours must be distinct points.
   if ((shape->has_previous || shape->has_next) && shape->count != 2) {
     return s2_error(S2_INVALID, "a shape in a chain has %d vertices; it must have 2", shape->count);
   }
@@ -138,7 +138,7 @@ S2Box s2_shape_box(const S2Shape *shape, S2Pose pose) {
     box.lo = s2_vec2(v.x < box.lo.x ? v.x : box.lo.x, v.y < box.lo.y ? v.y : box.lo.y);
     box.hi = s2_vec2(v.x > box.hi.x ? v.x : box.hi.x, v.y > box.hi.y ? v.y : box.hi.y);
   }
-  // The radius goes all round.
+  // The radius extends the box on all sides.
   S2Vec2 margin = {shape->radius, shape->radius};
   box.lo = s2_add(pose.position, s2_sub(box.lo, margin));
   box.hi = s2_add(pose.position, s2_add(box.hi, margin));
@@ -153,7 +153,7 @@ bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point) {
   }
   bool inside = shape->count > 2;
   double nearest2 = INFINITY;
-  // On the left of all edges, or within the radius of one.
+  // Inside means left of all edges, or within the radius of one.
   for (int i = 0; i < shape->count; i++) {
     S2Vec2 start = shape->vertices[i];
     S2Vec2 along = s2_sub(shape->vertices[(i + 1) % shape->count], start);

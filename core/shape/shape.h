@@ -10,38 +10,39 @@
 
 #include <stdint.h>
 
-// Of a piece of a body, edge i and vertex i as parts of the body's outline. Numbers alone, so that
-// they can be kept among vertices.
+// Edge i and vertex i of a piece, as parts of the outline of its body. The structure has only
+// numbers, so that it can be stored among vertices.
 typedef struct S2Side {
-  double from, to; // m along the edge from vertex i: what is beyond belongs to other pieces or lies
-                   // against them; from > to: all of it. At a hollow they are a little beyond it
-  S2Vec2 in, out;  // unit: in which directions the body's outline comes to the vertex and leaves it
-  double owns_in, owns_out; // 1: this piece has the edge in that direction, 0: another one
+  // m along the edge from vertex i: the parts beyond belong to other pieces or lie against them;
+  // from > to: all of it does. At a hollow corner they are slightly beyond it
+  double from, to;
+  S2Vec2 in, out;           // unit: directions of the body's outline before and after the vertex
+  double owns_in, owns_out; // 1: this piece has the edge in that direction, 0: another one has it
 } S2Side;
 
-// Geometry only, borrowed: the vertices belong to someone else and must outlive the view.
+// Geometry only, borrowed: the vertices have another owner and must outlive the view.
 typedef struct S2Shape {
   const S2Vec2 *vertices; // m
   int count;              // >= 1
   double radius;          // m, >= 0; > 0 when count == 1
-  // Terrain chains only (count == 2): the neighbours' far ends, so that a body gliding from one
-  // segment to the next meets no corner that is not there.
+  // Only for terrain chains (count == 2): the far ends of the neighbours, so that a body sliding
+  // from one segment to the next meets no false corner.
   bool has_previous, has_next;
   S2Vec2 previous, next;
-  // Pieces of bodies only: a side a vertex, so that a body gliding over an inner cut meets nothing.
-  // NULL: the piece lies beside no other.
+  // Only for pieces of bodies: a side for each vertex, so that a body sliding over an inner cut
+  // meets no corner there. NULL: the piece is not beside another one.
   const S2Side *sides;
 } S2Shape;
 
 typedef struct S2MassProperties {
-  double area;    // m^2; 0 for a bare segment
-  double length;  // m, of a bare segment; 0 for a shape with an area
-  S2Vec2 centre;  // centroid, m
-  double inertia; // second polar moment about the centroid: of area, m^4; of a bare segment's
-                  // length, m^3
+  double area;   // m^2; 0 for a bare segment
+  double length; // m, of a bare segment; 0 for a shape with an area
+  S2Vec2 centre; // centroid, m
+  // second polar moment about the centroid: of area, m^4; for a bare segment of length, m^3
+  double inertia;
 } S2MassProperties;
 
-// Smallest size accepted, m: below it contact arithmetic loses its digits. And the largest.
+// The smallest accepted size, m, below which contact arithmetic loses its digits, and the largest.
 #define S2_SHAPE_MIN_SIZE 1e-6
 #define S2_SHAPE_MAX_SIZE 1e6
 
@@ -57,14 +58,14 @@ double s2_shape_reach(const S2Shape *shape);
 S2Box s2_shape_box(const S2Shape *shape, S2Pose pose);
 bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point);
 
-// Convex hull, counter-clockwise, no three vertices in line. `hull` holds `count` at least; returns
-// the number of hull vertices, fewer than 3 when the points are (nearly) in line.
+// Convex hull, counter-clockwise, no three vertices in line. `hull` has at least `count` places.
+// Returns the number of hull vertices, fewer than 3 if the points are (nearly) in line.
 int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull);
 
-// Splits a simple polygon (either orientation) into convex counter-clockwise pieces, taken from
-// `arena`, each of which passes s2_shape_check. Vertices nearer than S2_SHAPE_MIN_SIZE are one, and
-// parts thinner than that are left out. Errors: fewer than 3 vertices, repeated or collinear
-// vertices only, edges that cross or touch (decided exactly); the message names the vertices
+// Splits a simple polygon (in either orientation) into convex counter-clockwise pieces, allocated
+// from `arena`. Each piece passes s2_shape_check. Vertices nearer than S2_SHAPE_MIN_SIZE are
+// merged, and parts thinner than that are left out. Errors: fewer than 3 vertices, only repeated or
+// collinear vertices, edges that cross or touch (decided exactly); the message names the vertices
 // (1-based). A convex polygon gives one piece.
 typedef struct S2Pieces {
   int count;
@@ -73,8 +74,8 @@ typedef struct S2Pieces {
 } S2Pieces;
 S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces *pieces);
 
-// Writes to sides[i] what of piece i is on the outline of the body that they are pieces of, NULL
-// for one that lies beside no other. Sharp polygons only; memory from `arena`.
+// Sets sides[i] to the parts of piece i that are on the outline of the body of all pieces. NULL:
+// the piece is not beside another one. Sharp polygons only; memory from `arena`.
 void s2_sides(const S2Shape *pieces, int count, S2Arena *arena, S2Side **sides);
 
 #endif

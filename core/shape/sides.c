@@ -1,22 +1,23 @@
-// Which parts of the outlines of a body's pieces are on the outline of the body: the rest are inner
-// cuts, where one piece lies against, or in, another.
+// Finds the parts of the outlines of a body's pieces that are on the outline of the body. The rest
+// are inner cuts, where one piece is against, or in, another.
 #include "shape/shape.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// Pieces whose sides are no further apart than this part of the smaller one's size are joined. Far
-// above what rounding to float32 leaves between tiles, far below a step that can be seen.
+// Pieces whose sides are no further apart than this fraction of the smaller one's size are joined.
+// It is far above the rounding of tiles to float32, and far below a visible step.
 static const double JOINED = 1e-7;
 
-// A covered or an open part of an edge shorter than so many of these distances is none.
+// A covered or an open part of an edge is ignored if it is shorter than so many of these distances.
 static const double SHORT = 4;
 
-// rad: directions of edges that differ by less are the same.
+// rad: directions of edges that differ by less are equal.
 static const double SAME_ANGLE = 1e-6;
 
-// A vertex that sinks into one side of a hollow still stands on the other one: an edge goes on in
-// front of what closes it by so much of the least width of the pieces there.
+// A vertex that sinks into one side of a hollow corner still rests on the other one. So an edge is
+// extended beyond the surface that closes it, by this fraction of the least width of the pieces
+// there.
 static const double OVERHANG = 0.1;
 
 static const double PI = 3.14159265358979323846; // M_PI is not C17
@@ -28,10 +29,10 @@ typedef struct Part {
 
 typedef struct Joints {
   const S2Shape *pieces;
-  Part *parts; // by the left side of their boxes
+  Part *parts; // ordered by the left side of their boxes
   int count;
   double *sizes; // m, of all pieces
-  int *near;     // pieces that may touch the one under way
+  int *near;     // pieces that may touch the present one
   int near_count;
 } Joints;
 
@@ -43,7 +44,7 @@ static int sides_compare(const void *left, const void *right) {
   return (a->index > b->index) - (a->index < b->index);
 }
 
-// m: pieces this near to each other are joined.
+// m: pieces within this distance of each other are joined.
 static double sides_distance(const Joints *joints, int a, int b) {
   return JOINED * fmin(joints->sizes[a], joints->sizes[b]);
 }
@@ -58,7 +59,7 @@ static S2Vec2 sides_unit(S2Vec2 v) {
 
 // ---- Edges ------------------------------------------------------------------------------------
 
-// The part of the line p + s along, 0 <= s <= length, that lies in a shape grown by `margin`.
+// The part of the line p + s along, 0 <= s <= length, that is in a shape grown by `margin`.
 static bool sides_clip(const S2Shape *shape, S2Vec2 p, S2Vec2 along, double length, double margin,
                        double *from, double *to) {
   *from = 0;
@@ -82,8 +83,8 @@ typedef struct Cover {
   double from, to, distance;
 } Cover;
 
-// What of edge i is open: beyond what other pieces cover at its start and at its end. Cuts in its
-// middle do not matter: no contact of the edge is misplaced there.
+// The open part of edge i, beyond the covers of other pieces at its start and at its end. Cuts in
+// its middle do not matter: no contact of the edge is misplaced there.
 static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
   const S2Shape *shape = &joints->pieces[piece];
   S2Vec2 p = shape->vertices[i], edge = s2_sub(sides_next(shape, i), p);
@@ -93,7 +94,7 @@ static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
   Cover open = {0, length, 0};
   for (int k = 0; k < joints->near_count; k++) {
     const S2Shape *other = &joints->pieces[joints->near[k]];
-    // Just outside the edge is the other piece.
+    // The other piece covers points just outside the edge.
     Cover cover = {.distance = sides_distance(joints, piece, joints->near[k])};
     S2Vec2 beside = s2_add_scaled(p, cover.distance, s2_right(along));
     if (sides_clip(other, beside, along, length, cover.distance / 2, &cover.from, &cover.to) &&
@@ -102,7 +103,7 @@ static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
       open.distance = fmax(open.distance, cover.distance);
     }
   }
-  // From both ends, cover after cover.
+  // From both ends, one cover after another.
   for (bool more = true; more;) {
     more = false;
     for (int k = 0; k < count; k++) {
@@ -127,7 +128,7 @@ static bool sides_inner(const Cover *open) {
 // ---- Vertices ---------------------------------------------------------------------------------
 
 // The wedge of a shape at a point: from direction `out`, to the left, to direction `back`. False:
-// the point is outside. A point within has no wedge: all around is solid.
+// the point is outside. A point inside has no wedge, because the shape surrounds it.
 typedef struct Wedge {
   S2Vec2 out, back;
   bool all;
@@ -142,7 +143,7 @@ static bool sides_wedge(const S2Shape *shape, S2Vec2 point, double distance, Wed
       return false;
     }
     if (height >= -distance) {
-      // On this edge; on the next one, too, if it is a vertex.
+      // The point is on this edge. If it is a vertex, it is on the next edge, too.
       S2Vec2 before = shape->vertices[i > 0 ? i - 1 : shape->count - 1];
       bool at_start = s2_length(s2_sub(point, v)) <= 2 * distance;
       bool at_end = s2_length(s2_sub(point, sides_next(shape, i))) <= 2 * distance;
@@ -154,15 +155,15 @@ static bool sides_wedge(const S2Shape *shape, S2Vec2 point, double distance, Wed
   return true;
 }
 
-// From direction a to the left to direction b, rad: above -SAME_ANGLE, at most a full turn less
-// that.
+// The angle from direction a to the left to direction b, rad: above -SAME_ANGLE, at most a full
+// turn less that.
 static double sides_turn(S2Vec2 a, S2Vec2 b) {
   double angle = atan2(s2_cross(a, b), s2_dot(a, b));
   return angle < -SAME_ANGLE ? angle + 2 * PI : angle;
 }
 
-// Grows the wedge of a piece at a vertex by those of the pieces beside it, until both its sides
-// are on the outline. Returns false if it is solid all around.
+// Grows the wedge of a piece at a vertex by those of the pieces beside it, until both its sides are
+// on the outline. Returns false if the pieces surround the vertex.
 static bool sides_grow(const Joints *joints, int piece, S2Vec2 vertex, Wedge *wedge) {
   double solid = sides_turn(wedge->out, wedge->back);
   for (bool more = true; more;) {
@@ -175,7 +176,7 @@ static bool sides_grow(const Joints *joints, int piece, S2Vec2 vertex, Wedge *we
         continue;
       }
       double extent = beside.all ? 2 * PI : sides_turn(beside.out, beside.back);
-      // How far the other wedge goes beyond each side of this one.
+      // The angles by which the other wedge extends beyond each side of this one.
       double right = sides_turn(beside.out, wedge->out),
              left = sides_turn(wedge->back, beside.back);
       bool to_right = right > SAME_ANGLE && right <= extent + SAME_ANGLE;
@@ -192,7 +193,7 @@ static bool sides_grow(const Joints *joints, int piece, S2Vec2 vertex, Wedge *we
   return true;
 }
 
-// ---- All --------------------------------------------------------------------------------------
+// ---- All pieces -------------------------------------------------------------------------------
 
 static bool sides_take_part(const S2Shape *shape) {
   return shape->count > 2 && shape->radius == 0;
@@ -211,7 +212,7 @@ static void sides_find_near(Joints *joints, int place) {
   }
 }
 
-// m: the least distance between two parallel lines that enclose the shape.
+// m: the least distance of two parallel lines that enclose the shape.
 static double sides_width(const S2Shape *shape) {
   double least = INFINITY;
   for (int i = 0; i < shape->count; i++) {
@@ -233,7 +234,7 @@ static double sides_overhang(const Joints *joints, int piece) {
   return OVERHANG * width;
 }
 
-// The sides of one piece; NULL if it lies beside no other.
+// The sides of one piece; NULL if it is not beside another one.
 static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena *arena) {
   const S2Shape *shape = &joints->pieces[piece];
   int n = shape->count;
@@ -256,7 +257,7 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
     bool inner = sides_inner(&open[i]), inner_before = sides_inner(&open[before]);
     bool leaves = !inner && open[i].from == 0;
     bool arrives = !inner_before && open[before].to == s2_length(back);
-    // Where both edges at a vertex are open there, it is a corner of this piece alone.
+    // If both edges at a vertex are open there, it is a corner of this piece alone.
     bool alone = leaves && arrives;
     if (alone || ((leaves || arrives) && sides_grow(joints, piece, v, &wedge))) {
       sides[i].in = s2_neg(wedge.back);
@@ -264,7 +265,7 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
       sides[i].owns_in = arrives;
       sides[i].owns_out = leaves;
     }
-    // What closes an edge is the other side of a hollow, but for straight and convex joints.
+    // An edge is closed by the other side of a hollow corner, except at straight and convex joints.
     bool hollow = !alone && s2_cross(sides[i].in, sides[i].out) < -SAME_ANGLE;
     double from = hollow || !leaves ? overhang : slack, to = hollow || !arrives ? overhang : slack;
     sides[i].from = inner ? INFINITY : alone ? -INFINITY : open[i].from - from;

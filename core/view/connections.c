@@ -1,5 +1,5 @@
-// One thread serves all connections and waits for none: whatever a client does or leaves undone
-// costs its own place. What is read of a request and of a frame has a fixed size.
+// One thread serves all connections without waiting for any. A misbehaving client only blocks its
+// own place. Requests and frames are read into buffers of fixed size.
 #include "view/connections.h"
 
 #include "view/http.h"
@@ -23,14 +23,14 @@
 enum { HOST_SIZE = 64 }; // bytes
 
 // s
-static const double REQUEST_TIME = 5;  // for a request to be complete
-static const double ANSWER_TIME = 5;   // without taking anything of an answer
-static const double MESSAGE_TIME = 10; // without taking anything of a message
-static const double QUIET_TIME = 10;   // without a word, after which a client is asked for one
-static const double SILENT_TIME = 30;  // after which it is given up
-static const double END_TIME = 1;      // for the other side to close
-static const double LEAVE_TIME = 0.1;  // for all that, when the server closes
-static const double DEAF_TIME = 0.1;   // until the next try when the system has no more sockets
+static const double REQUEST_TIME = 5;  // until a request must be complete
+static const double ANSWER_TIME = 5;   // without progress of an answer
+static const double MESSAGE_TIME = 10; // without progress of a message
+static const double QUIET_TIME = 10;   // without data from a client, after which it gets a ping
+static const double SILENT_TIME = 30;  // without data from a client, after which it is dropped
+static const double END_TIME = 1;      // until the other side must have closed
+static const double LEAVE_TIME = 0.1;  // for all of these, when the server closes
+static const double DEAF_TIME = 0.1;   // until the next try if the system has no free sockets
 
 static double clock_now(void) {
   struct timespec now;
@@ -38,21 +38,20 @@ static double clock_now(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// ---- Who may come in --------------------------------------------------------------------------
+// ---- Access -----------------------------------------------------------------------------------
 
 static bool same_secret(const char *a, const char *b) {
   if (strlen(a) != strlen(b)) {
     return false;
   }
-  unsigned difference = 0; // all of it is looked at: the time tells nothing
+  unsigned difference = 0; // compares all characters, so that the time reveals nothing
   for (size_t i = 0; a[i] != '\0'; i++) {
     difference |= (unsigned)(a[i] ^ b[i]);
   }
   return difference == 0;
 }
 
-// A page of somebody else's, whose name leads to 127.0.0.1, shows by its own name in Host or
-// Origin.
+// The page of another site, whose name resolves to 127.0.0.1, shows its own name in Host or Origin.
 static bool may_enter(const S2Server *server, const S2HttpRequest *request) {
   char hosts[2][HOST_SIZE], token[S2_SERVER_TOKEN] = "";
   snprintf(hosts[0], HOST_SIZE, "127.0.0.1:%d", server->port);
@@ -66,7 +65,7 @@ static bool may_enter(const S2Server *server, const S2HttpRequest *request) {
          same_secret(token, server->token);
 }
 
-// ---- What is to be sent -----------------------------------------------------------------------
+// ---- Sending ----------------------------------------------------------------------------------
 
 static bool is_sending(const S2Connection *connection) {
   return connection->sent < connection->out.size + connection->page_size;
@@ -87,7 +86,7 @@ static void send_frame(S2Connection *connection, S2SocketOpcode opcode, const vo
   connection->since = now;
 }
 
-// The first message that the client has not got; false: there is none.
+// Starts to send the first message that the client does not have. False: there is none.
 static bool send_news(S2Server *server, S2Connection *connection, double now) {
   bool found = false;
   pthread_mutex_lock(&server->mutex);
@@ -122,7 +121,7 @@ static void say_goodbye(S2Server *server, S2Connection *connection, double now) 
   connection->state = S2_CONNECTION_ANSWERING;
 }
 
-// Whatever is next for a client that took all it was sent.
+// Starts the next output for a client that has received everything so far.
 static void send_next(S2Server *server, S2Connection *connection, double now) {
   if (connection->state != S2_CONNECTION_CLIENT || is_sending(connection)) {
     return;
@@ -190,7 +189,7 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
                         double now) {
   static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
   enum { MOST = 200 };
-  // What a browser says (RFC 6455, 4.2.1); anything else is refused with a reason.
+  // The handshake of a browser (RFC 6455, 4.2.1). Anything else is refused with a reason.
   const char *key = request->socket_key;
   if (request->socket_version == NULL || strcmp(request->socket_version, "13") != 0) {
     connection_refuse(connection, "426 Upgrade Required", "sim2d: only version 13 of websockets\n");
@@ -200,14 +199,14 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
     connection_refuse(connection, "400 Bad Request", "sim2d: no Sec-WebSocket-Key\n");
     return;
   }
-  // A place among the clients.
+  // Reserves a place among the clients.
   connection->client = take_place(server);
   if (connection->client < 0) {
     connection_refuse(connection, "503 Service Unavailable",
                       "sim2d: too many pages are watching this run\n");
     return;
   }
-  // The answer proves that the key was understood.
+  // The answer proves that the server has processed the key.
   char accept[S2_SOCKET_ACCEPT];
   s2_socket_accept(key, accept);
   S2ServerKept *out = &connection->out;
@@ -223,7 +222,7 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
 static void obey_request(S2Server *server, S2Connection *connection, size_t size, double now) {
   S2HttpRequest request;
   connection->since = now;
-  // Refused in this order: no request, a stranger, nothing there, not to be had like that.
+  // Refusals in this order: not a request, no access, not found, wrong method.
   if (!s2_http_read((char *)connection->in, size, &request)) {
     connection_refuse(connection, "400 Bad Request", "sim2d: this is no request\n");
   } else if (!may_enter(server, &request)) {
@@ -238,19 +237,19 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
   } else {
     serve_page(server, connection);
   }
-  // What follows the head stays.
+  // Bytes after the head are kept.
   connection->got -= size;
   memmove(connection->in, connection->in + size, connection->got);
 }
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Do both set the same thing, so that the later one makes the earlier one needless? The same words
-// up to the last but `values`.
+// Whether both commands set the same thing, so that the later one replaces the earlier one. They do
+// if their first words are equal; the rest are values.
 static bool connection_replaces(const char *now, const char *before) {
   static const struct {
     const char *verb;
-    int words; // that have to be the same
+    int words; // number of first words that must be equal
   } latest[] = {{"move ", 1}, {"pace ", 1}, {"set ", 2}};
   for (size_t i = 0; i < sizeof latest / sizeof latest[0]; i++) {
     if (strncmp(now, latest[i].verb, strlen(latest[i].verb)) == 0) {
@@ -296,7 +295,7 @@ static bool take_text(S2Server *server, int client, const unsigned char *text, s
   return taken;
 }
 
-// An S2SocketEnd; 0: the connection stays.
+// Returns an S2SocketEnd; 0: the connection stays open.
 static int obey_frame(S2Server *server, S2Connection *connection, const S2SocketFrame *frame) {
   switch (frame->opcode) {
   case S2_SOCKET_TEXT:
@@ -350,9 +349,9 @@ static bool would_block(void) {
 
 static void connection_receive(S2Server *server, S2Connection *connection, double now) {
   if (connection->state == S2_CONNECTION_ENDING || connection->end != 0) {
-    connection->got = 0; // nothing it says counts any more
+    connection->got = 0; // further input is ignored
   }
-  // As much as there is, and there is room for.
+  // Reads what is available, as far as the buffer has room.
   ssize_t got = recv(connection->socket, connection->in + connection->got,
                      S2_SERVER_REQUEST - connection->got, 0);
   if (got <= 0) {
@@ -364,7 +363,7 @@ static void connection_receive(S2Server *server, S2Connection *connection, doubl
   connection->got += (size_t)got;
   connection->heard = now;
   connection->pinged = false;
-  // A request is waited for until its head is whole.
+  // Waits until the head of a request is complete.
   if (connection->state == S2_CONNECTION_READING) {
     size_t size = s2_http_head_size((const char *)connection->in, connection->got);
     if (size > 0) {
@@ -375,7 +374,7 @@ static void connection_receive(S2Server *server, S2Connection *connection, doubl
                         "sim2d: too long a request\n");
     }
   }
-  // What follows its head may be frames already.
+  // The bytes after the head may be frames already.
   if (connection->state == S2_CONNECTION_CLIENT) {
     obey_frames(server, connection);
   }
@@ -398,13 +397,13 @@ static void connection_transmit(S2Server *server, S2Connection *connection, doub
     connection->since = now;
   }
   if (connection->state == S2_CONNECTION_ANSWERING) {
-    // Closed at once while something it sent is unread, it would lose what we said.
+    // If the socket closed at once while input is unread, the client would lose our last message.
     (void)shutdown(connection->socket, SHUT_WR);
     connection->state = S2_CONNECTION_ENDING;
   }
 }
 
-// s: when something has to happen although nothing was heard
+// s: the time at which something must happen even without input
 static double connection_due(const S2Connection *connection) {
   switch (connection->state) {
   case S2_CONNECTION_READING:
@@ -443,7 +442,7 @@ static void connection_attend(S2Server *server, S2Connection *connection, short 
   }
 }
 
-// A free place, or that of the oldest connection that is no client; NULL: there is none.
+// A free place, or that of the oldest connection that is not a client. NULL: there is none.
 static S2Connection *find_place(S2Server *server, bool free_one) {
   S2Connection *oldest = NULL;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
@@ -468,16 +467,16 @@ bool s2_connections_set_flags(int file) {
 
 static void let_in(S2Server *server, double now) {
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
-    // As many as wait, but not for ever.
+    // Accepts all that wait, but not without end.
     int visitor = accept(server->listener, NULL, NULL);
     if (visitor < 0) {
-      if (!would_block() && errno != ECONNABORTED) { // no more sockets
+      if (!would_block() && errno != ECONNABORTED) { // the system has no free sockets
         (void)find_place(server, false);
         server->deaf = now + DEAF_TIME;
       }
       return;
     }
-    // The oldest that may go makes room; without one the visitor is sent away.
+    // The oldest connection that is not a client makes room. Otherwise the new one is refused.
     S2Connection *connection = find_place(server, true);
     if (connection == NULL || !s2_connections_set_flags(visitor)) {
       close(visitor);
@@ -495,24 +494,24 @@ static void let_in(S2Server *server, double now) {
 
 // ---- The thread -------------------------------------------------------------------------------
 
-// Waits until something is to be done, or `until`, and does it.
+// Waits for an event or until the time `until`, and handles it.
 static void connection_turn(S2Server *server, double until) {
   enum { PIPE, LISTENER, FIRST };
   struct pollfd polled[FIRST + S2_SERVER_PLACES];
   double now = clock_now();
-  // The simulation's thread wakes us by a pipe; after a failure to accept nobody is let in for a
-  // while.
+  // The simulation's thread wakes this one through a pipe. After a failed accept no connection is
+  // accepted for a while.
   polled[PIPE] = (struct pollfd){.fd = server->wake[0], .events = POLLIN};
   polled[LISTENER] =
       (struct pollfd){.fd = now < server->deaf ? -1 : server->listener, .events = POLLIN};
   if (now < server->deaf) {
     until = fmin(until, server->deaf);
   }
-  // Each connection says what it waits for, and until when.
+  // The event and the time limit of each connection.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     S2Connection *connection = &server->connections[i];
     struct pollfd *of = &polled[FIRST + i];
-    *of = (struct pollfd){.fd = connection->socket}; // below 0: nobody
+    *of = (struct pollfd){.fd = connection->socket}; // below 0: a free place
     if (connection->socket >= 0) {
       send_next(server, connection, now);
       of->events = (short)((connection->state != S2_CONNECTION_ANSWERING ? POLLIN : 0) |
@@ -520,13 +519,13 @@ static void connection_turn(S2Server *server, double until) {
       until = fmin(until, connection_due(connection));
     }
   }
-  // No time limit where nothing is due.
+  // There is no time limit if nothing is due.
   double ms = isfinite(until) ? ceil(fmax(until - now, 0) * 1e3) : -1;
   if (poll(polled, FIRST + S2_SERVER_PLACES, (int)ms) < 0) {
     return;
   }
   now = clock_now();
-  // Woken: the pipe is emptied so that the next byte wakes again.
+  // Empties the pipe, so that the next byte wakes this thread again.
   if (polled[PIPE].revents != 0) {
     char bytes[8];
     pthread_mutex_lock(&server->mutex);
@@ -534,7 +533,7 @@ static void connection_turn(S2Server *server, double until) {
     (void)!read(server->wake[0], bytes, sizeof bytes);
     pthread_mutex_unlock(&server->mutex);
   }
-  // Those who are there before those who come.
+  // Existing connections come before new ones.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     if (server->connections[i].socket >= 0) {
       connection_attend(server, &server->connections[i], polled[FIRST + i].revents, now);
@@ -545,7 +544,7 @@ static void connection_turn(S2Server *server, double until) {
   }
 }
 
-// Nobody comes in any more; clients are told, if they take what comes before that.
+// Accepts no more connections. Clients get a closing message if they take what comes before it.
 static void begin_leaving(S2Server *server) {
   close(server->listener);
   server->listener = -1;
@@ -571,7 +570,7 @@ static bool connection_is_empty(const S2Server *server) {
 void *s2_connections_serve(void *user) {
   S2Server *server = user;
   double until = (double)INFINITY;
-  // Until the engine closes, and then until what is under way has been sent, but not for long.
+  // Runs until the engine closes, then until current output has been sent, but not for long.
   do {
     connection_turn(server, until);
     pthread_mutex_lock(&server->mutex);

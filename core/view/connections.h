@@ -1,4 +1,4 @@
-// What the two halves of the live viewer's server share: server.c is called by the simulation,
+// The common data of both parts of the live viewer's server: the simulation calls server.c, and
 // connections.c runs on the server's own thread.
 #ifndef S2_CONNECTIONS_H
 #define S2_CONNECTIONS_H
@@ -12,42 +12,42 @@
 
 enum {
   S2_SERVER_TOKEN = 33,  // bytes with the final 0
-  S2_SERVER_QUEUE = 256, // commands; moves of one hand take one place
-  // Connections at once. When all places are taken a new one gets that of the oldest that is no
-  // client, so that those that say nothing do not keep a page from loading.
+  S2_SERVER_QUEUE = 256, // commands; all moves of one hand take one place
+  // The most connections at a time. If all places are taken, a new connection replaces the oldest
+  // that is not a client, so that silent connections do not keep a page from loading.
   S2_SERVER_PLACES = 64,
-  S2_SERVER_REQUEST = 16384, // bytes: browsers send the cookies of everything at this host
+  S2_SERVER_REQUEST = 16384, // bytes: browsers send the cookies of all pages of this host
 };
 
 typedef struct S2ServerKept {
   unsigned char *at;
   size_t size, capacity;
-  uint64_t number; // of its put; 0: never
+  uint64_t number; // number of the call that put it; 0: never
 } S2ServerKept;
 
 typedef enum S2ConnectionState {
   S2_CONNECTION_READING,   // a request
   S2_CONNECTION_ANSWERING, // and then closing
   S2_CONNECTION_CLIENT,
-  S2_CONNECTION_ENDING, // all is said: until the other side closes, what it still sends is dropped
+  S2_CONNECTION_ENDING, // all output is sent: until the other side closes, further input is dropped
 } S2ConnectionState;
 
-// Seen by the server's thread alone.
+// Used only by the server's thread.
 typedef struct S2Connection {
   int socket; // -1: a free place
   S2ConnectionState state;
-  uint64_t number; // they are counted as they come
-  double since;    // s: when it came, or last took something
-  double heard;    // s: when the client last sent something
+  uint64_t number; // connections are numbered in order
+  double since;    // s: time of the connection, or of its last progress
+  double heard;    // s: time of the client's last input
   bool pinged;     // since then
   int client;
-  int end; // an S2SocketEnd that the client is to be told; 0: it stays
+  int end; // an S2SocketEnd to be sent to the client; 0: it stays
   bool owes_pong;
   unsigned char pong[S2_SOCKET_CONTROL];
   size_t pong_size;
-  uint64_t told[S2_SERVER_MESSAGES]; // numbers of the messages it got
+  uint64_t told[S2_SERVER_MESSAGES]; // numbers of the messages that it has received
   S2ServerKept out;                  // to be sent
-  const unsigned char *page;         // and what follows that, NULL: nothing
+  const unsigned char *page;         // the output after that; NULL: none
   size_t page_size, sent;            // sent: of both
   unsigned char in[S2_SERVER_REQUEST];
   size_t got;
@@ -55,7 +55,7 @@ typedef struct S2Connection {
 
 typedef struct S2ServerClient {
   bool taken;
-  bool gone; // the simulation has not heard of its end yet; until then the place stays taken
+  bool gone; // the simulation does not know of its end yet; until then the place is taken
 } S2ServerClient;
 
 struct S2Server {
@@ -68,7 +68,7 @@ struct S2Server {
 
   // The thread's own
   int listener;
-  double deaf; // s: until then nobody is let in
+  double deaf; // s: until then no connection is accepted
   uint64_t count_connections;
   S2Connection connections[S2_SERVER_PLACES];
 
@@ -81,13 +81,13 @@ struct S2Server {
   S2ServerClient clients[S2_SERVER_CLIENTS];
   S2ServerCommand queue[S2_SERVER_QUEUE];
   int first, count;
-  bool woken;   // there is a byte in the pipe
-  bool closing; // the thread takes its leave
+  bool woken;   // the pipe contains a byte
+  bool closing; // the thread is ending
 };
 
-// Serves connections until the server is to close; the function of its thread.
+// Serves connections until the server closes; the function of its thread.
 void *s2_connections_serve(void *server);
-// Closed on exec, never waited for.
+// Sets a file descriptor to close on exec and to non-blocking.
 bool s2_connections_set_flags(int file);
 
 static inline void s2_server_make_room(S2ServerKept *message, size_t size) {

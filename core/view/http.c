@@ -15,7 +15,7 @@ size_t s2_http_head_size(const char *bytes, size_t count) {
   return 0;
 }
 
-// Cuts the line at `at` off, with a 0 for its end; the line after it.
+// Ends the line at `at` with a 0. Returns the next line.
 static char *cut_line(char *at, const char *end) {
   for (; at + 1 < end; at++) {
     if (at[0] == '\r' && at[1] == '\n') {
@@ -26,7 +26,7 @@ static char *cut_line(char *at, const char *end) {
   return NULL;
 }
 
-// Lines of text: nothing that ends a text or a line early.
+// Whether the text has no characters that would end a text or a line early.
 static bool is_clean(const char *head, size_t size) {
   for (size_t i = 0; i < size; i++) {
     unsigned char c = (unsigned char)head[i];
@@ -62,7 +62,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
   return true;
 }
 
-// Is the word in a list of words with commas?
+// Whether the word is in a list of words with commas.
 static bool http_lists(const char *list, const char *word) {
   size_t length = strlen(word);
   while (*list != '\0') {
@@ -93,12 +93,12 @@ static bool http_read_header(char *line, S2HttpRequest *request, Headers *header
   while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) {
     value[--length] = '\0';
   }
-  // A list of words, which may come more than once.
+  // A list of words. The header may occur several times.
   if (strcasecmp(line, "Connection") == 0) {
     headers->asks_upgrade |= http_lists(value, "upgrade");
     return true;
   }
-  // Others count once; twice is an attack or a mistake.
+  // Other headers may occur once; twice is an attack or a mistake.
   const struct {
     const char *name;
     const char **value;
@@ -135,7 +135,7 @@ bool s2_http_read(char *head, size_t size, S2HttpRequest *request) {
       return false;
     }
   }
-  // No body: nothing we answer has one.
+  // No body is allowed, because no request that we answer has one.
   request->upgrades =
       headers.asks_upgrade && headers.upgrade != NULL && http_lists(headers.upgrade, "websocket");
   bool empty = headers.content_length == NULL || strcmp(headers.content_length, "0") == 0;
@@ -166,8 +166,8 @@ static uint32_t http_turned(uint32_t word, int bits) {
   return word << bits | word >> (32 - bits);
 }
 
-// SHA-1 (RFC 3174) of a text of less than two blocks. It guards nothing here: the protocol wants
-// it.
+// SHA-1 (RFC 3174) of a text of less than two blocks. It protects nothing here: the protocol
+// requires it.
 static void http_sha1(const char *text, unsigned char digest[20]) {
   enum { BLOCK = 64, ROUNDS = 80 };
   unsigned char padded[2 * BLOCK] = {0};
@@ -180,7 +180,7 @@ static void http_sha1(const char *text, unsigned char digest[20]) {
   uint32_t hash[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   for (size_t block = 0; block < blocks; block++) {
     uint32_t w[ROUNDS] = {0}, a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
-    // 80 rounds, each with a word made of words before.
+    // 80 rounds, each with a word computed from earlier words.
     for (size_t i = 0; i < ROUNDS; i++) {
       const unsigned char *at = padded + block * BLOCK + 4 * i;
       w[i] = i < 16 ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
@@ -253,7 +253,7 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
   if (wrong != 0) {
     return wrong;
   }
-  // The length: 7 bits, or 16 of them behind a mark; longer ones we do not take.
+  // The length: 7 bits, or 16 bits after a marker. Longer ones are refused.
   size_t header = 2, size = bytes[1] & LENGTH;
   if (size == EIGHT_BYTES) {
     return S2_SOCKET_TOO_LONG; // 64 kB at least
@@ -265,17 +265,17 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
     }
     size = (size_t)bytes[2] << 8 | bytes[3];
     if (size < TWO_BYTES) {
-      return S2_SOCKET_WRONG; // in more bytes than it takes
+      return S2_SOCKET_WRONG; // in more bytes than necessary
     }
   }
-  // Whole or not at all: the rest may be under way.
+  // A frame is only read when it is complete.
   if (size > most) {
     return S2_SOCKET_TOO_LONG;
   }
   if (count < header + MASK + size) {
     return 0;
   }
-  // Clients mask what they send.
+  // Clients mask their data.
   const unsigned char *mask = bytes + header;
   unsigned char *payload = bytes + header + MASK;
   for (size_t i = 0; i < size; i++) {

@@ -1,4 +1,4 @@
-// The simulation's side of the live viewer: what it puts down and takes up.
+// The simulation's side of the live viewer: it puts messages and takes commands.
 #include "view/server.h"
 
 #include "view/connections.h"
@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 enum {
-  WAITING = 128, // connections that the system keeps for us
-  // Bytes. The C library puts the thread-local storage of all libraries onto a thread's stack, too
-  // (of OpenBLAS: 60 kB), so a little more than we need is not enough.
+  WAITING = 128, // connections that wait in the system
+  // Bytes. The C library also puts the thread-local storage of all libraries onto a thread's stack
+  // (60 kB for OpenBLAS), so slightly more than we need is not enough.
   STACK = 1 << 20,
 };
 
-// The mutex is held.
+// The caller holds the mutex.
 static void server_wake(S2Server *server) {
   if (!server->woken) {
     server->woken = true;
@@ -56,7 +56,7 @@ static S2Status listen_on(S2Server *server, int port) {
                                 .sin_port = htons((uint16_t)port),
                                 .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof address;
-  int on = 1; // the port of a server that has just closed can be had
+  int on = 1; // the port of a server that has just closed can be used again
   int listener = server->listener = socket(AF_INET, SOCK_STREAM, 0);
   if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       !s2_connections_set_flags(listener) ||
@@ -77,7 +77,7 @@ static S2Status server_start(S2Server *server) {
   if (!s2_connections_set_flags(server->wake[0]) || !s2_connections_set_flags(server->wake[1])) {
     return s2_error(S2_IO, "the live viewer cannot use its pipe: %s", strerror(errno));
   }
-  // Signals are the business of the thread that simulates; new threads inherit the mask.
+  // Signals belong to the thread that simulates; new threads inherit the mask.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -101,19 +101,19 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   S2Server *server = s2_memory_take_zeroed(sizeof *server);
   server->page = page;
   server->page_size = size;
-  // Nothing is open yet: closing is safe from here on.
+  // No file is open yet, so closing is safe from here on.
   server->listener = server->wake[0] = server->wake[1] = -1;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     server->connections[i].socket = -1;
   }
-  // Waits are measured by a clock that nobody sets.
+  // Waits use a clock that is never set.
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&server->mutex, NULL);
   pthread_cond_init(&server->asked, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  // Who may watch, where, and the thread that serves them.
+  // The token, the port, and the thread that serves connections.
   S2Status status = make_token(server->token);
   if (status.code == S2_OK) {
     status = listen_on(server, port);
@@ -133,7 +133,7 @@ void s2_server_close(S2Server *server) {
   if (server == NULL) {
     return;
   }
-  // The thread ends by itself; nobody else touches its connections.
+  // The thread ends by itself. No other thread uses its connections.
   if (server->serving) {
     pthread_mutex_lock(&server->mutex);
     server->closing = true;
@@ -141,7 +141,7 @@ void s2_server_close(S2Server *server) {
     pthread_mutex_unlock(&server->mutex);
     pthread_join(server->thread, NULL);
   }
-  // What it used is free now.
+  // Its resources can be released now.
   const int files[] = {server->listener, server->wake[0], server->wake[1]};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     if (files[i] >= 0) {
@@ -191,7 +191,7 @@ void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes,
   pthread_mutex_lock(&server->mutex);
   server_put(server, message, bytes, size);
   if (message == S2_SERVER_SCENE) {
-    server_put(server, S2_SERVER_FRAME, NULL, 0); // of the scene before
+    server_put(server, S2_SERVER_FRAME, NULL, 0); // it belongs to the scene before
   }
   if (count_clients(server) > 0) {
     server_wake(server);
@@ -199,7 +199,7 @@ void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes,
   pthread_mutex_unlock(&server->mutex);
 }
 
-// The end of a client comes after all it had sent.
+// The end of a client comes after all of its commands.
 static bool take_gone(S2Server *server, S2ServerCommand *command) {
   for (int i = 0; i < S2_SERVER_CLIENTS; i++) {
     if (server->clients[i].gone) {

@@ -1,9 +1,9 @@
 // The server of the live viewer: one page and one websocket on the loopback interface.
 //
-// It runs on a thread of its own and never sees a world. The simulation's thread puts down what is
-// to be shown and takes up what clients ask for; neither ever waits for a client. Of each kind of
-// message only the newest is kept, so a client that does not read gets fewer of them, whatever it
-// costs it, and memory stays bounded. A client that comes late gets what is kept at once.
+// It runs on its own thread and never uses a world. The simulation's thread puts messages and takes
+// the commands of clients; neither thread ever waits for a client. Only the newest message of each
+// kind is kept. So a client that does not read gets fewer messages, and memory is bounded. A client
+// that connects later gets the kept messages at once.
 #ifndef S2_SERVER_H
 #define S2_SERVER_H
 
@@ -14,13 +14,14 @@
 
 typedef struct S2Server S2Server;
 
-// What is sent to clients, in this order. Binary messages are bytes of a .s2d file, texts are JSON.
+// Messages to clients, sent in this order. Binary messages are bytes of a .s2d file, texts are
+// JSON.
 typedef enum S2ServerMessage {
   S2_SERVER_STATE,    // text: pause, pace, worlds ...
   S2_SERVER_CONTROLS, // text: sliders, buttons, options ...
   S2_SERVER_SCENE,    // binary: header of a .s2d file and a scene
   S2_SERVER_FRAME,    // binary: a frame that needs no frame before it
-  S2_SERVER_WATCH,    // text: values of the moment
+  S2_SERVER_WATCH,    // text: present values
   S2_SERVER_PLOTS,    // text: plots of the script, as SVG
   S2_SERVER_NOTICE,   // text: errors
   S2_SERVER_MESSAGES
@@ -31,25 +32,26 @@ enum {
   S2_SERVER_COMMAND = 512 // bytes of a command with its final 0; a longer one ends its connection
 };
 
-// What a client sent: words separated by blanks, printable. Lost clients are told of by "gone".
+// A command of a client: words separated by blanks, printable. "gone" reports that a client has
+// ended.
 typedef struct S2ServerCommand {
   int client; // 0 ... S2_SERVER_CLIENTS - 1
   char text[S2_SERVER_COMMAND];
 } S2ServerCommand;
 
-// Serves `page` (borrowed) at a free port, or at `port` if that is not 0. Fails with S2_IO when the
-// port is taken.
+// Serves `page` (borrowed) at a free port, or at `port` if that is not 0. S2_IO: the port is in
+// use.
 S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Server **server);
 void s2_server_close(S2Server *server); // safe on NULL
 
-// http://127.0.0.1:PORT/?token=..., with the secret that every request has to show.
+// http://127.0.0.1:PORT/?token=..., with the secret that every request must contain.
 const char *s2_server_address(const S2Server *server);
 int s2_server_client_count(S2Server *server);
 
-// Replaces the message of this kind; copied. A new scene drops the frame that was there.
+// Replaces the message of this kind; copies it. A new scene removes the frame of the previous one.
 void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes, size_t size);
 
-// The oldest command nobody has taken up yet.
+// Takes the oldest command that is still waiting.
 bool s2_server_take(S2Server *server, S2ServerCommand *command);
 // Waits for a command until `time` (s, CLOCK_MONOTONIC); true: there is one.
 bool s2_server_wait(S2Server *server, double time);

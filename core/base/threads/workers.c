@@ -10,15 +10,16 @@
 #include <stdint.h>
 #include <time.h>
 
-// Chunks a worker gets of a run, on average: enough that all end at nearly the same time, few
-// enough that taking one does not count.
+// Average number of chunks of a run for each worker: enough that all end at nearly the same time,
+// few enough that the cost of taking a chunk does not matter.
 static const int CHUNKS = 16;
-// s that a thread which has nothing to do looks for the next run before it sleeps: runs often
-// follow each other at once, and waking takes as long as a small one.
+// s that an idle thread polls for the next run before it sleeps. Runs often follow each other at
+// once, and waking a thread takes as long as a small run.
 static const double AWAKE = 1e-4;
-// Looks between two at the clock
+// Polls between two readings of the clock.
 enum { LOOKS = 64 };
-// Bytes: that of the main thread, whatever `ulimit -s` says; only what is used costs memory.
+// Bytes: the size of the main thread's stack, whatever `ulimit -s` says. Only the used part costs
+// memory.
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef struct Worker {
@@ -27,7 +28,7 @@ typedef struct Worker {
   int number;
 } Worker;
 
-// All by the mutex, but for what is atomic, which is written by it.
+// The mutex protects all members. Atomic ones are written under it and may be read without it.
 struct S2Workers {
   pthread_mutex_t mutex;
   pthread_cond_t begin, end; // a run has begun; the last worker has left it
@@ -36,13 +37,13 @@ struct S2Workers {
   atomic_ullong run;         // number of the run
   atomic_int busy;           // threads that have not left it
   atomic_bool closing;
-  // of the run
+  // of the current run
   S2Work *work;
   void *user;
   int items, next, chunk;
 };
 
-// With the mutex held before and after.
+// The caller holds the mutex before and after.
 static void workers_take_part(S2Workers *workers, int number) {
   S2Work *work = workers->work;
   void *user = workers->user;
@@ -65,7 +66,7 @@ static double workers_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Without the mutex: looks for another run than this for a while.
+// The caller does not hold the mutex. Polls for a newer run for a while.
 static void workers_look(S2Workers *workers, uint64_t seen) {
   double end = workers_clock() + AWAKE;
   do {
@@ -100,7 +101,7 @@ static void *workers_main(void *argument) {
   return NULL;
 }
 
-// Signals go to the threads of the program.
+// The thread blocks all signals, so that the program's own threads get them.
 static bool workers_start(S2Workers *workers, int number) {
   Worker *worker = &workers->worker[number];
   worker->workers = workers;
@@ -110,7 +111,7 @@ static bool workers_start(S2Workers *workers, int number) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, STACK_SIZE);
-  pthread_sigmask(SIG_SETMASK, &all, &before); // it has the mask of the thread that makes it
+  pthread_sigmask(SIG_SETMASK, &all, &before); // a new thread inherits the mask of its creator
   int failure = pthread_create(&worker->thread, &attributes, workers_main, worker);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
@@ -154,7 +155,7 @@ int s2_workers_count(const S2Workers *workers) {
 }
 
 void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
-  // Alone there is nobody to wake.
+  // Without other threads there is none to wake.
   if (workers->count == 1 || count <= 1) {
     for (int item = 0; item < count; item++) {
       work(user, 0, item);
@@ -162,7 +163,7 @@ void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
     return;
   }
   pthread_mutex_lock(&workers->mutex);
-  assert(workers->busy == 0); // not from within `work`
+  assert(workers->busy == 0); // `work` must not start a run
   int chunk = count / (CHUNKS * workers->count);
   workers->work = work;
   workers->user = user;
@@ -172,7 +173,8 @@ void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
   workers->busy = workers->count - 1;
   workers->run++;
   pthread_cond_broadcast(&workers->begin);
-  // We work, too, and wait until the others have left: what they use is the caller's.
+  // The calling thread takes part, then waits until the others have left, because the work uses the
+  // caller's data.
   workers_take_part(workers, 0);
   while (workers->busy > 0) {
     pthread_cond_wait(&workers->end, &workers->mutex);

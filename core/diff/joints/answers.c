@@ -1,4 +1,4 @@
-// What the program said of joints (diff/joints/answers.h), backwards.
+// Derivatives through the answers that the program gave for joints (diff/joints/answers.h).
 #include "diff/joints/answers.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ void s2_answer_origin_vjp(const S2Answers *answers, uint32_t origin, double bar)
   }
 }
 
-typedef struct Back { // of s2_constraint_back
+typedef struct Back { // the user data of s2_constraint_back
   const S2JointAt *at;
   const S2PlaceBar *to;
 } Back;
@@ -32,7 +32,7 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
     world->memos.at[joint - world->joints.at].world->refused = s2_error(S2_INVALID, "no answer");
     return;
   }
-  // To the poses it was asked for.
+  // Adds to the adjoint of the poses for which the program was asked.
   const S2Slope *slope = &answer->slope[number];
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int i = 0; i < S2_JOINT_COLUMNS; i++) {
@@ -41,8 +41,8 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
       back->to->q[3 * slot + i % 3] += bar * slope->by[i];
     }
   }
-  // Intervals of event stepping begin when others meet; what is asked later than the row is for is
-  // so by a fraction of dt, and so is the start of the substep.
+  // Intervals of event stepping begin when other bodies meet. So the time of a call is later than
+  // the time of the row by a fraction of dt, and so is the start of the substep.
   double by_time = bar * slope->by[S2_JOINT_COLUMNS], now = world->kept.time + back->at->elapsed;
   *back->to->elapsed += by_time;
   answers->gradient->time += by_time;
@@ -58,7 +58,7 @@ void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   memcpy(its.j, bar->ja, sizeof bar->ja);
   memcpy(its.j + 3, bar->jb, sizeof bar->jb);
   memcpy(its.j + 6, bar->more, sizeof bar->more);
-  // Those of more than two bodies bend along their velocities alone.
+  // Constraints of more than two bodies have a bend only along their velocities.
   double bent[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
   bool wide = s2_joint_is_wide(at->joint);
   for (int i = 0; i < S2_JOINT_COLUMNS * S2_JOINT_COLUMNS && bar->bent; i++) {
@@ -83,7 +83,7 @@ double s2_answer_pull_vjp(const S2World *world, int32_t slot, double extension, 
     sum += bar[i] * answer->slope[i].by[0];
     s2_answer_origin_vjp(answers, answer->slope[i].origin, bar[i]);
   }
-  return sum; // an answer there is: the spring was made again from it
+  return sum; // there is an answer, because the spring was made again from it
 }
 
 void s2_answer_lock_vjp(const S2JointAt *at, int which, double since, double goal_bar,

@@ -1,14 +1,15 @@
-// Backwards through dynamics/joints/compliance.c.
+// Derivative of dynamics/joints/compliance.c.
 //
-// However its rows are turned and divided, what gives way obeys
+// However the rows of a compliant joint are turned and divided, they obey
 //
 //     r = l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + (1 - alpha) u_k) = 0
 //
-// (g with the bend of the step where that is seen)
-// in the equations as they are, l being all of the impulse. With t' the adjoint of r and t = K t'
-// that of C r there is nothing of eigenvectors left: the derivative with respect to C is
-// t (l/h + D w)', and that with respect to D is t' w', w = alpha u + (1 - alpha) u_k. Directions in
-// which a matrix C gives no way stay as they are.
+// in the joint's original equations. (g includes the bend of the step where that counts.)
+//
+// Here l is the whole impulse. Let t' be the adjoint of r, and t = K t' that of C r. Then no
+// eigenvectors appear: the derivative with respect to C is t (l/h + D w)', and that with respect to
+// D is t' w', with w = alpha u + (1 - alpha) u_k. Directions in which a matrix C has no compliance
+// are left unchanged.
 #include "diff/joints/answers.h"
 #include "diff/joints/joint_vjp.h"
 
@@ -16,23 +17,23 @@
 
 enum { N = S2_JOINT_EQUATIONS };
 
-typedef struct Bend { // what is common to all rows
+typedef struct Bend { // data common to all rows
   double h, alpha, beta, h_bar, alpha_bar, beta_bar;
   double bent, bent_bar; // of S2Blend
 } Bend;
 
 static void compliance_take_bend(S2JointUndo *undo, const Bend *bend) {
   undo->bar->h += bend->h_bar;
-  if (!undo->step->stiff[undo->slot]) { // else they are 1 whatever the world's are
+  if (!undo->step->stiff[undo->slot]) { // stiff joints use 1 whatever the world's values are
     undo->bar->gradient->alpha += bend->alpha_bar;
     undo->bar->gradient->beta += bend->beta_bar;
   }
-  if (bend->bent > 0) { // the world's alpha
+  if (bend->bent > 0) { // the bend uses the world's alpha
     undo->bar->gradient->alpha += bend->bent_bar;
   }
 }
 
-// g with the bend of the step.
+// g including the bend of the step.
 static double compliance_seen(const Bend *b, const S2JointRow *row) {
   return row->value + (b->bent > 0 ? b->bent * b->h * b->h / 2 * row->bend : 0);
 }
@@ -46,7 +47,8 @@ static void compliance_seen_vjp(Bend *b, const S2JointRow *row, double t, S2RowB
   }
 }
 
-// One row of stiffness k: `t` of C r, `t_` of r, d_t of its damping.
+// One row of stiffness k. `t` is the adjoint of C r, `t_` that of r, d_t the product of its damping
+// and t_.
 static void compliance_row_vjp(Bend *b, const S2JointRow *row, double t, double t_, double d_t,
                                double l, double u, double u_k, S2RowBar *bar) {
   compliance_seen_vjp(b, row, t, bar);
@@ -60,28 +62,30 @@ static void compliance_curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *r
                                  const S2SoftSum *sum, S2RowBar *bar) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
-  // force + tangent (h alpha ((1 - beta) u_k + beta u)), the tangent by the law of the spring
+  // The force is force + tangent (h alpha ((1 - beta) u_k + beta u)), with the tangent of the
+  // spring's law.
   S2JointRow at = *row;
   at.value = compliance_seen(b, row);
   double x = at.value, u = sum->speed[0], u_k = row->speed, t = sum->force[0];
   double force, tangent, d = joint->damping.linear;
   s2_spring_pull(joint, &at, &force, &tangent);
-  // A law that softens is taken as it was at the start.
+  // A softening law uses the tangent at the start alone (beta = 0).
   double beta = tangent > 0 ? b->beta : 0;
-  double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u); // that the tangent acts on
+  // the displacement that the tangent multiplies
+  double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u);
   double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
-  if (joint->has_law) { // it was asked without the bend
+  if (joint->has_law) { // the program was asked without the bend
     bar->value += s2_answer_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
   } else {
     compliance_seen_vjp(b, row, t * (tangent + bent * along), bar);
   }
-  // To the speed at the start, to the law's own numbers, ...
+  // Adjoints of the speed at the start and of the law's own numbers, ...
   bar->speed += t * (b->h * b->alpha * (1 - beta) * tangent + (1 - b->alpha) * d);
   g->stiffness += t * (x + along);
   g->quadratic += t * x * (x + 2 * along);
   g->cubic += t * x * x * (x + 3 * along);
   g->damping.linear += t * (b->alpha * u + (1 - b->alpha) * u_k);
-  // ... and to the settings.
+  // ... and of the settings.
   b->h_bar += t * (tangent * along / b->h - sum->impulse[0] / (b->h * b->h));
   b->alpha_bar += t * (tangent * along / b->alpha + d * (u - u_k));
   b->beta_bar += tangent > 0 ? t * b->h * b->alpha * tangent * (u - u_k) : 0;
@@ -96,13 +100,13 @@ static void compliance_scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow 
     if (!sum->soft[i]) {
       continue;
     }
-    // One number for each kind of row: k of springs, 1/C of others.
+    // There is one number for each kind of row: k for springs, 1/C for others.
     bool angular = s2_joint_row_angular(&rows[i]) && !springs;
     double c = angular ? joint->compliance.angular : joint->compliance.linear;
     double d = angular ? joint->damping.angular : joint->damping.linear;
     double k = springs ? joint->stiffness : 1 / c, t_ = sum->force[i], t = k * t_;
     double u = sum->speed[i], u_k = rows[i].speed, w = b->alpha * u + (1 - b->alpha) * u_k;
-    // To the row, and to what resists along it.
+    // Adjoints of the row and of the damping along it.
     compliance_row_vjp(b, &rows[i], t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
     *(angular ? &g->damping.angular : &g->damping.linear) += t_ * w;
     if (springs) {
@@ -151,13 +155,13 @@ static void compliance_multiply(int n, double a[N][N], const double *x, double *
   }
 }
 
-// y = C^-1 x where C gives way, and the part of x there.
+// y = C^-1 x in the directions that have compliance; x keeps only its part in them.
 static void compliance_divide(int n, double c[N][N], double *x, double *y) {
   double packed[N * N], value[N], q[N * N], largest = 0, part[N] = {0};
   for (int i = 0; i < n * n; i++) {
     packed[i] = c[i / n][i % n];
   }
-  // C = Q diag(value) Q', of which those above rounding give way.
+  // C = Q diag(value) Q'. Directions whose value is above rounding have compliance.
   s2_joint_eigen(n, packed, value, q);
   for (int k = 0; k < n; k++) {
     largest = fmax(largest, value[k]);
@@ -168,7 +172,7 @@ static void compliance_divide(int n, double c[N][N], double *x, double *y) {
     for (int i = 0; i < n; i++) {
       along += q[i * n + k] * x[i];
     }
-    for (int i = 0; i < n && value[k] > 1e-13 * largest; i++) { // as compliance.c has it
+    for (int i = 0; i < n && value[k] > 1e-13 * largest; i++) { // same threshold as in compliance.c
       y[i] += q[i * n + k] * along / value[k];
       part[i] += q[i * n + k] * along;
     }
@@ -190,23 +194,23 @@ static void compliance_matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow
     u[i] = sum->speed[i];
     u_k[i] = rows[i].speed;
   }
-  // t = K t'; in directions that give no way nothing has a part.
+  // t = K t'. Directions without compliance contribute nothing.
   compliance_divide(n, c, t_, t);
-  compliance_divide(n, c, u, none); // speeds in directions that give no way do not count
+  compliance_divide(n, c, u, none); // speeds in directions without compliance do not count
   compliance_divide(n, c, u_k, none);
   for (int i = 0; i < n; i++) {
     w[i] = b->alpha * u[i] + (1 - b->alpha) * u_k[i];
   }
-  // D t' and D w, where they count.
+  // D t' and D w, in the same directions.
   compliance_multiply(n, d, t_, d_t);
   compliance_multiply(n, d, w, d_w);
   compliance_divide(n, c, d_t, none);
   compliance_divide(n, c, d_w, none);
   for (int i = 0; i < n; i++) {
-    // To each equation, ...
+    // Adjoints of each equation, ...
     compliance_row_vjp(b, &rows[i], t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
     for (int j = 0; j < n; j++) {
-      // ... and to C: t (l/h + D w)', to D: t' w'.
+      // ... and of C: t (l/h + D w)', of D: t' w'.
       c_bar[i][j] = t[i] * (sum->impulse[j] / b->h + d_w[j]);
       d_bar[i][j] = t_[i] * w[j];
     }

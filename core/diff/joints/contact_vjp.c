@@ -81,7 +81,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   } else if (directed) {
     contact_add_scaled(&from_bar, sign / distance, s2_add_scaled(n_bar, -s2_dot(n, n_bar), n));
   }
-  // To poses, ...
+  // Adjoints of the poses, ...
   contact_add(&pa_bar, from_bar);
   contact_add_scaled(&pb_bar, -1, from_bar);
   contact_turn_bar(pa, pa_bar, &to.qa[0]);
@@ -91,10 +91,10 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   to.qa[2] += apart.y;
   to.qb[1] -= apart.x;
   to.qb[2] -= apart.y;
-  // ... to the vertices in their shapes, ...
+  // ... of the vertices in their shapes, ...
   to.local_a = s2_unrotate(turn_a, pa_bar);
   to.local_b = s2_unrotate(turn_b, pb_bar);
-  // ... and to both ends of the edge.
+  // ... and of both ends of the edge.
   if (at->feature == S2_EDGE_A) {
     contact_edge_normal_bar(edge, normal_a, &to.local_a, &to.edge_end);
   } else if (at->feature == S2_EDGE_B) {
@@ -109,7 +109,7 @@ void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const
   const S2ManifoldPoint *at = &touch->points[k].at;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
   int index_a = (int)(at->id >> INDEX_BITS) & INDEX_MASK, index_b = (int)at->id & INDEX_MASK;
-  // Which vertices the point is made of is in its feature.
+  // The feature of the point says which vertices it is made of.
   S2Vec2 edge = {0};
   int end = 0;
   if (at->feature != S2_VERTEX_VERTEX) {
@@ -122,7 +122,7 @@ void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const
   }
   S2PointSource to = s2_manifold_point_vjp(at, edge, q + 3 * touch->body_a, q + 3 * touch->body_b,
                                            a->radius, b->radius, bar);
-  // Into the gradient of the world.
+  // Add them to the gradient of the world.
   for (int c = 0; c < 3; c++) {
     q_bar[3 * touch->body_a + c] += to.qa[c];
     q_bar[3 * touch->body_b + c] += to.qb[c];
@@ -162,8 +162,9 @@ typedef struct Combined { // a number of a shape or of its body, and its adjoint
   bool tracked;
 } Combined;
 
-// Two numbers that are equal. What changes both together gets all of it, by half of each; what
-// changes one of two numbers of 0 alone leaves the least of them 0, and is the largest.
+// The derivative where the two numbers are equal. A parameter that changes both numbers gets the
+// whole derivative, half through each. If only one of two numbers of 0 changes, their minimum stays
+// 0 and their maximum follows it.
 static void contact_equal_bar(S2Combine how, Combined a, Combined b, double bar) {
   bool alone = a.value == 0 && a.tracked != b.tracked;
   double part = !alone ? 0.5 : how == S2_COMBINE_MAX ? 1 : 0;
@@ -227,8 +228,8 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   S2BodyGradient *body_b = &gradient->body[touch->body_b];
   S2PieceGradient *piece_a = &gradient->piece[touch->shape_a];
   S2PieceGradient *piece_b = &gradient->piece[touch->shape_b];
-  // Numbers that a callback chose are constants: they are not those of the materials.
-  S2Touch made = *touch; // as without a callback
+  // Numbers that a callback chose are constants. They differ from those of the materials.
+  S2Touch made = *touch; // the material without a callback
   s2_touch_set_material(world, &made);
   if (def->contact != S2_FRICTIONLESS && made.friction == touch->friction) {
     contact_combine_bar(def->combine_friction, COMBINED(friction, a), COMBINED(friction, b),
@@ -245,7 +246,7 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   }
   body_a->contact_viscosity += bar->viscosity;
   body_b->contact_viscosity += bar->viscosity;
-  // Of springs in a row compliances are sums.
+  // Two springs in series: their compliances add up.
   double sum = touch->compliance;
   if (sum > 0) { // d = (Ca^2 da + Cb^2 db)/C^2
     double part_a = a->contact_compliance / sum, part_b = b->contact_compliance / sum;
@@ -260,8 +261,8 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   }
 }
 
-// C' = C/(h alpha D), b = (gap + (h alpha (1 - beta) + d C (1 - alpha)) u_k)/(alpha D), with
-// D = h beta + d C; of what is open b = gap/h, and alpha = beta = 1.
+// C' = C/(h alpha D), b = (gap + (h alpha (1 - beta) + d C (1 - alpha)) u_k)/(alpha D), with D = h
+// beta + d C. An open contact has b = gap/h and alpha = beta = 1.
 S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, double damping,
                                S2Blend blend, double compliance_bar, double bias_bar,
                                S2TouchBar *touch) {
@@ -269,7 +270,7 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
   double c = compliance, d = damping, h = blend.h;
   double alpha = pressed ? blend.alpha : 1, beta = pressed ? blend.beta : 1;
   double sum = h * beta + d * c, give = compliance_bar * c / (h * alpha * sum);
-  // C' alone: of what is open, too.
+  // C' alone, which open contacts have, too.
   touch->compliance += compliance_bar * beta / (alpha * sum * sum);
   touch->damping -= give * c / sum;
   S2SoftGapBar to = {.h = -give * (1 / h + beta / sum)};

@@ -1,13 +1,13 @@
-// Backwards through dynamics/joints/geometric.c and what joint_rows.c makes of it: with K+ and K-
-// the positive and the negative part of the geometric stiffness, V the velocities of a and b at the
-// end of the step and V0 those at its start, its impulse on them is
+// Derivative of dynamics/joints/geometric.c and of the impulse that joint_rows.c computes from it.
+// K+ and K- are the positive and the negative part of the geometric stiffness, V the velocities of
+// a and b at the end of the step, V0 those at its start. The impulse on the bodies is
 //
 //     -h^2 alpha (K+ (beta V + (1 - beta) V0) + K- V0),      K- left out where it is to be "psd".
 //
 // The parts are those over (length * turn, shift), as in geometric.c.
 //
-// Eigenvectors do not come into it: the derivative of the parts of a symmetric matrix is by divided
-// differences of its eigenvalues (Daleckii, Krein 1965).
+// No derivatives of eigenvectors are needed: the derivative of a part of a symmetric matrix uses
+// divided differences of its eigenvalues (Daleckii, Krein 1965).
 #include "diff/joints/joint_vjp.h"
 
 #include <string.h>
@@ -18,9 +18,9 @@ static double geometric_part_of(double x, bool positive) {
   return positive ? fmax(x, 0) : fmin(x, 0);
 }
 
-// (part(x) - part(y))/(x - y); the derivative where they are equal, at 0 the mean of both sides.
+// (part(x) - part(y))/(x - y). If x = y it is the derivative, and at 0 the mean of both sides.
 static double geometric_slope(double x, double y, double size, bool positive) {
-  if (fabs(x - y) > 1e-9 * size) { // nearer both have the same sign or neither counts
+  if (fabs(x - y) > 1e-9 * size) { // if they are closer, both have the same sign or neither counts
     return (geometric_part_of(x, positive) - geometric_part_of(y, positive)) / (x - y);
   }
   if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor in the centre of a body
@@ -29,8 +29,8 @@ static double geometric_slope(double x, double y, double size, bool positive) {
   return positive ? x + y > 0 : x + y < 0;
 }
 
-// D^-1 K D^-1 = Q diag(value) Q' with D = diag(scale): 1, and of turns the length of the body.
-// Parts of K are D (parts of that) D.
+// D^-1 K D^-1 = Q diag(value) Q' with D = diag(scale). The scale is 1 for shifts and the length of
+// the body for turns. A part of K is D (part of D^-1 K D^-1) D.
 typedef struct Split {
   double value[N], q[N * N], size;
   double scale[N];
@@ -44,7 +44,7 @@ static double geometric_along(const Split *split, int k, const double x[N]) {
   return sum;
 }
 
-// y = D^-1 (part of K) x, and the same from D x.
+// y = D^-1 (part of K) x, computed with D x.
 static void geometric_scaled_part(const Split *split, bool positive, const double x[N],
                                   double y[N]) {
   double scaled[N];
@@ -68,7 +68,7 @@ static void geometric_times_part(const Split *split, bool positive, const double
   }
 }
 
-// k_bar += the adjoint of D^-1 K D^-1 where that of its part is D z (D w)'.
+// Adds to k_bar the adjoint of D^-1 K D^-1, where the adjoint of its part is D z (D w)'.
 static void geometric_part_vjp(const Split *split, bool positive, const double z[N],
                                const double w[N], double k_bar[N][N]) {
   double inner[N][N], half[N][N] = {{0}}, scaled_z[N], scaled_w[N], of_z[N], of_w[N];
@@ -81,7 +81,7 @@ static void geometric_part_vjp(const Split *split, bool positive, const double z
     of_z[i] = geometric_along(split, i, scaled_z);
     of_w[i] = geometric_along(split, i, scaled_w);
   }
-  // ... times divided differences, symmetric; ...
+  // ... times divided differences, made symmetric, ...
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
       double of = of_z[i] * of_w[j] + of_z[j] * of_w[i];
@@ -89,7 +89,7 @@ static void geometric_part_vjp(const Split *split, bool positive, const double z
           of / 2 * geometric_slope(split->value[i], split->value[j], split->size, positive);
     }
   }
-  // ... Q inner Q'.
+  // ... and turned back: Q inner Q'.
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
       for (int k = 0; k < N; k++) {
@@ -106,7 +106,8 @@ static void geometric_part_vjp(const Split *split, bool positive, const double z
   }
 }
 
-// d_bar += the adjoint of D in z' D (part of D^-1 K D^-1) D w, but for what is inside the part.
+// Adds to d_bar the adjoint of D in z' D (part of D^-1 K D^-1) D w, where the part counts as
+// constant.
 static void geometric_scale_vjp(const Split *split, bool positive, const double z[N],
                                 const double w[N], double d_bar[N]) {
   double of_z[N], of_w[N];
@@ -117,7 +118,7 @@ static void geometric_scale_vjp(const Split *split, bool positive, const double 
   }
 }
 
-// From the adjoint of D^-1 K D^-1 to that of K, in place, and of D.
+// Turns the adjoint of D^-1 K D^-1 into that of K, in place, and adds to that of D.
 static void geometric_unscale_vjp(const Split *split, double k_bar[N][N], double d_bar[N]) {
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
@@ -136,7 +137,7 @@ static void geometric_unscale_vjp(const Split *split, double k_bar[N][N], double
   }
 }
 
-// Lengths are sqrt(I/m) of the side itself, or where that has no mass of the other one.
+// A length is sqrt(I/m) of the side's body, or of the other body if that has no mass.
 static void geometric_lengths_vjp(const S2JointUndo *undo, const double d_bar[N]) {
   const S2Joint *joint = undo->joint;
   const int32_t slot[2] = {joint->a, joint->b};
@@ -166,7 +167,7 @@ static void geometric_find_terms(const S2JointUndo *undo, Terms *terms) {
   const S2Joint *joint = undo->joint;
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  // Equations, with the impulse that each had by the rows it was mixed into.
+  // The equations, with the impulse that each had through the rows that it was mixed into.
   int count = s2_joint_rows(&undo->at, rows);
   s2_joint_hessians(&undo->at, terms->hessian);
   s2_joint_speeds(joint, undo->step->v0, rows, count);
@@ -178,7 +179,7 @@ static void geometric_find_terms(const S2JointUndo *undo, Terms *terms) {
       terms->impulse[r] += joint->impulse[k] * terms->soft[k].mix[r];
     }
   }
-  // And the coordinate, where it was at a limit.
+  // The coordinate as well, if it was at a limit.
   double limit = joint->impulse[S2_JOINT_LO] - joint->impulse[S2_JOINT_HI];
   if (limit != 0 && kind->coordinate != NULL) {
     kind->coordinate(&undo->at, &rows[0], &terms->hessian[count]);
@@ -186,7 +187,7 @@ static void geometric_find_terms(const S2JointUndo *undo, Terms *terms) {
     terms->impulse[count++] = limit;
   }
   terms->count = count;
-  // What is static does not turn.
+  // A static body does not move.
   for (int side = 0; side < 2; side++) {
     int32_t slot = side == 0 ? joint->a : joint->b;
     terms->moves[side] = slot != S2_NONE && undo->at.world->bodies.at[slot].type != S2_STATIC;
@@ -217,7 +218,7 @@ static Split geometric_split_of(const S2JointUndo *undo, const Terms *terms) {
   return split;
 }
 
-// From the adjoint of K to the Hessians and the impulses of the last step.
+// From the adjoint of K to those of the Hessians and of the impulses of the last step.
 static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N]) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
@@ -232,7 +233,7 @@ static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_
         impulse_bar -= k_bar[i / 6][i % 6] * terms->hessian[r].at[i / 6][i % 6] / time;
       }
     }
-    // To the time, and to the impulses of the step before.
+    // Adjoints of the time and of the impulses of the last step.
     g->reaction_time -= impulse_bar * terms->impulse[r] / time;
     if (terms->function[r] == S2_OF_COORDINATE) {
       g->impulse[S2_JOINT_LO] += impulse_bar;
@@ -243,19 +244,20 @@ static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_
         g->impulse[k] += equation ? terms->soft[k].mix[r] * impulse_bar : 0;
       }
     }
-    // And by the third derivatives of the function.
+    // The third derivatives of the function.
     s2_joint_function_vjp(&undo->at, terms->function[r], &bar, &undo->place);
   }
 }
 
-// The reaction that is asked for as one of the momenta: it is what pushes on a, about its anchor.
+// The adjoint of the reaction, added to that of the momenta. The reaction is the impulse on a,
+// about its anchor.
 static void geometric_add_reaction(const S2JointUndo *undo, double z[N]) {
   if (undo->rows->reaction == NULL) {
     return;
   }
   const double *reaction = undo->rows->reaction + 3 * undo->slot;
   S2Vec2 arm = s2_joint_arm(undo), from;
-  if (s2_joint_geometric_ground(&undo->at, &from)) { // the opposite of what pushes on b
+  if (s2_joint_geometric_ground(&undo->at, &from)) { // the opposite of the impulse on b
     z[3] -= reaction[0];
     z[4] += reaction[0] * from.y - reaction[1];
     z[5] -= reaction[0] * from.x + reaction[2];
@@ -266,8 +268,8 @@ static void geometric_add_reaction(const S2JointUndo *undo, double z[N]) {
   z[2] += reaction[2] - reaction[0] * arm.x;
 }
 
-// Of the moment of the impulses `push` on a about its anchor to where that is; of ground, to where
-// b's centre is, too.
+// The adjoint of the moment of the impulses `push` on a about its anchor, passed on to the position
+// of the anchor. If a is ground, it goes to the centre of b, too.
 static void geometric_arm_vjp(S2JointUndo *undo, const double push[N]) {
   int32_t a = undo->joint->a, b = undo->joint->b;
   S2Vec2 from, force = s2_vec2(push[4], push[5]);
@@ -296,16 +298,16 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     return;
   }
   S2WorldDef def = s2_step_settings(step, undo->slot);
-  // K as the solve had it, with its positive and its negative part.
+  // K as in the solve, with its positive and its negative part.
   Terms terms;
   geometric_find_terms(undo, &terms);
   Split split = geometric_split_of(undo, &terms);
-  if (split.size == 0) { // forces that come from 0 turn nothing, but to first order they will
+  if (split.size == 0) { // forces of 0 turn nothing, but they will to first order
     split.size = 1;
   }
   bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;
   double h = step->h, alpha = def.alpha, beta = def.beta;
-  // Against momenta z: K+ z and K- z, each by what multiplies it.
+  // The products of the momenta z with K+ and K-, each with its factor.
   double z[S2_JOINT_COLUMNS], v[S2_JOINT_COLUMNS], v0[S2_JOINT_COLUMNS], mean[N], up[N], down[N],
       k_bar[N][N] = {{0}}, d_bar[N] = {0};
   s2_joint_momenta_bar(undo, z);
@@ -321,7 +323,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     along_more += up[i] * (v[i] - v0[i]);
     along_down += whole ? down[i] * v0[i] : 0;
   }
-  // To the velocities at the start, and of ground that moves.
+  // Adjoints of the velocities at the start and of ground that moves.
   double by = -h * h * alpha;
   for (int i = 0; i < N; i++) {
     double *start = s2_joint_number(joint, undo->bar->v0, i);
@@ -333,13 +335,13 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     *start += by * ((1 - beta) * up[i] + (whole ? down[i] : 0));
     *given += step->node_of[slot] == S2_GROUND ? by * beta * up[i] : 0;
   }
-  // To the settings.
+  // Adjoints of the settings.
   undo->bar->h += -2 * h * alpha * (along_mean + along_down);
-  if (!step->stiff[undo->slot]) { // else they are not the world's
+  if (!step->stiff[undo->slot]) { // stiff joints do not use the world's values
     undo->bar->gradient->alpha += -h * h * (along_mean + along_down);
     undo->bar->gradient->beta += by * along_more;
   }
-  // The impulse itself, where reactions ask for its moment.
+  // The impulse itself, for adjoints of the moment of reactions.
   for (int i = 0; i < N; i++) {
     mean[i] *= by;
     v0[i] *= by;
@@ -351,7 +353,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     push[i] += whole ? still[i] : 0;
   }
   geometric_arm_vjp(undo, push);
-  // To K, from both parts, and from K to its terms.
+  // The adjoint of K from both parts, then of the terms of K.
   geometric_part_vjp(&split, true, z, mean, k_bar);
   geometric_scale_vjp(&split, true, z, mean, d_bar);
   if (whole) {

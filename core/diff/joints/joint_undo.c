@@ -1,4 +1,4 @@
-// A joint in a solve that is undone: what it sees of its bodies, and where adjoints of that go.
+// A joint in a solve that is undone: the velocities that it sees, and the destinations of adjoints.
 #include "diff/joints/joint_vjp.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// The rows that joints have in a problem, backwards: through dynamics/joints/joint_rows.c, in its
+// Derivative of the rows that joints have in a problem: of dynamics/joints/joint_rows.c, in its
 // order.
 #include "diff/joints/joint_vjp.h"
 #include "dynamics/joints/rows.h"
@@ -28,7 +28,7 @@ static double joint_times(const S2JointUndo *undo, const S2JointRow *row,
   return sum;
 }
 
-// The same of equation `index` of a constraint of more than two bodies.
+// The same for equation `index` of a constraint of more than two bodies.
 static void joint_wide_speed_vjp(S2JointUndo *undo, const S2JointRow *row, int index,
                                  const double v[S2_JOINT_COLUMNS], S2RowBar *bar) {
   double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS] = {{{0}}};
@@ -49,7 +49,7 @@ static void joint_wide_speed_vjp(S2JointUndo *undo, const S2JointRow *row, int i
   }
 }
 
-// Of speed and bend of a row: to it and to v0.
+// Passes on the adjoints of speed and bend of a row to the row and to v0.
 static void joint_speed_vjp(S2JointUndo *undo, int index, const S2JointRow *row,
                             const S2JointHessian *hessian, S2RowBar *bar) {
   if (bar->speed == 0 && bar->bend == 0) {
@@ -63,7 +63,7 @@ static void joint_speed_vjp(S2JointUndo *undo, int index, const S2JointRow *row,
     joint_wide_speed_vjp(undo, row, index, v, bar);
     return;
   }
-  // Two sides: the gradient, the velocities and the bend of each.
+  // There are two sides, each with gradient, velocities and bend.
   for (int i = 0; i < 6; i++) {
     double *to = s2_joint_number(undo->joint, undo->bar->v0, i),
            sum = bar->speed * joint_j_of(row, i);
@@ -78,7 +78,7 @@ static void joint_speed_vjp(S2JointUndo *undo, int index, const S2JointRow *row,
   }
 }
 
-// An impulse along a row pushes on a; from the reaction to where that lies.
+// Passes the adjoint of the reaction, which is the impulse on a, on to the direction of the row.
 static void joint_reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double impulse,
                                S2RowBar *bar) {
   if (undo->rows->reaction == NULL || impulse == 0) {
@@ -92,7 +92,7 @@ static void joint_reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double 
   s2_joint_arm_vjp(undo, s2_scale(impulse, s2_vec2(row->ja[1], row->ja[2])));
 }
 
-// The first row of the copies of a constraint that row `index` of it acts on (wide_rows.c).
+// The number of the first copy row (wide_rows.c) that row `index` of a constraint acts on.
 static int joint_copies(const S2JointUndo *undo, int index, int copies) {
   const S2JointPart *part = undo->assembly->part;
   int first = 0;
@@ -102,7 +102,7 @@ static int joint_copies(const S2JointUndo *undo, int index, int copies) {
   return first + 3 * copies * (index < S2_JOINT_EQUATIONS ? index : 0);
 }
 
-// One body's part of a constraint's row: the copy's basis has its direction, and row r its length.
+// One body's part of a constraint's row. The copy's basis has its direction, row r its length.
 static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double length, int copy,
                            double size_bar, double bar[3]) {
   double e[3][3], size = s2_wide_basis(j, length, e), e_bar[3][3], along[3];
@@ -122,10 +122,11 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
   }
 }
 
-// Row r of a constraint of more than two bodies: to its gradient by those that are solved for. The
-// copies with what is beside them are the bodies, so what acts along a body's part is the row's
-// impulse, and what it feels the body's velocity. Projections ask for impulses of copies, too:
-// there it goes by the rows as they are, but for a part of 0, which has no direction.
+// The adjoint of the gradient of row r of a constraint of more than two bodies, for the bodies that
+// are solved for. The copies together with the rows beside them stand for the bodies. So the
+// impulse along a body's part is that of the row, and its velocity is that of the body. Projections
+// also take adjoints of the impulses of copies. There the rows of the problem are used as they are,
+// except for a part of length 0, which has no direction.
 static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
                                  S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -134,7 +135,7 @@ static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row,
   if (movers.count > 2) {
     copy = joint_copies(undo, undo->assembly->part[r].row, last);
   }
-  // Each body that moves: by the row itself, or by the copy that stands for it.
+  // Each body that moves is handled by the row itself, or by the copy that stands for it.
   for (int i = 0, k = 0; i < S2_JOINT_COLUMNS; i += 3) {
     if (s2_joint_node(undo, i) == S2_GROUND) {
       continue;
@@ -161,8 +162,8 @@ static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row,
   }
 }
 
-// Row r of the problem along `sign` times a function, without its part of the reaction: to the
-// function, and what moves the ground.
+// Passes on the adjoint of row r of the problem, without its part of the reaction. The row is
+// `sign` times a function. The adjoint goes to the function and to the velocity of the ground.
 static void joint_unfelt_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
                                    S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -194,18 +195,18 @@ static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sig
 
 // ---- Equations --------------------------------------------------------------------------------
 
-// What an error and its return (s2_joint_return) put into the bias of a rigid row.
+// Adjoint of the bias of a rigid row, which depends on the error and its return (s2_joint_return).
 static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2RowBar *bar) {
   const S2WorldDef *def = &undo->step->world->kept.def;
   const S2Blend *blend = &undo->blend;
   bool motion = undo->kind == S2_SOLVE_MOTION;
   double h = undo->step->h, projected = motion ? s2_joint_returned(def, undo->joint) / h : 0;
-  // A projection removes the value, ...
+  // A projection removes the value.
   if (s2_solve_traits(undo->kind).displacements) {
     bar->value += bias;
     return;
   }
-  // ... a solve the rate, what of the speed is turned round, the bend and a share of the error.
+  // A solve uses the rate, the reflected part of the speed, the bend and a part of the error.
   bar->value += bias * (projected + blend->project);
   bar->rate += bias;
   bar->speed += bias * blend->reflect;
@@ -213,7 +214,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   undo->bar->h +=
       bias * (blend->ahead / 2 * row->bend - (projected + blend->project) * row->value / h);
   if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) {
-    // Below 1/2 there is none, at 1/2 the mean of both sides.
+    // Below 1/2 nothing is reflected; at 1/2 it is the mean of both sides.
     double beta = blend->beta, by = (beta > 0.5 ? 1 : 0.5) * bias / (beta * beta);
     undo->bar->gradient->beta -=
         by * ((blend->reflect > 0 ? row->speed : 0) + (blend->ahead > 0 ? h / 2 * row->bend : 0) +
@@ -221,7 +222,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   }
 }
 
-typedef struct Cursor { // next row of a joint, and next part without one
+typedef struct Cursor { // the next row of a joint, and the next part of it without a row
   int row, given;
 } Cursor;
 
@@ -250,7 +251,7 @@ static void joint_soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row
   double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
   own->rate += row >= 0 ? rows->bias[row] : 0;
   joint_reaction_vjp(undo, &soft->row, soft->given, own);
-  for (int i = 0; i < s2_joint_columns(undo->joint); i++) { // what is given acts along it, too
+  for (int i = 0; i < s2_joint_columns(undo->joint); i++) { // the given impulse acts along it, too
     *joint_side_of(own, i) += soft->given * p[i];
   }
   for (int i = 0; i < sum->count; i++) {
@@ -260,7 +261,7 @@ static void joint_soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row
   }
 }
 
-// Are the rows the equations themselves, met by the speeds at the end?
+// Whether the rows are the equations themselves, imposed on the speeds at the end.
 static bool joint_is_plain(const S2JointUndo *undo) {
   const S2Blend *blend = &undo->blend;
   return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0 &&
@@ -271,8 +272,8 @@ static bool joint_is_driven(const S2JointUndo *undo, int32_t slot) {
   return slot != S2_NONE && undo->step->world->bodies.at[slot].type == S2_KINEMATIC;
 }
 
-// Are the adjoints of its plain equations those of their values and sides, both of them offsets,
-// and nothing else?
+// Whether the adjoint of its plain equations concerns only their values and sides, and both are
+// offsets.
 static bool joint_is_pin(const S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
@@ -300,7 +301,7 @@ static void joint_plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   int count = s2_joint_rows(&undo->at, rows);
   for (int k = 0; k < count; k++) {
     S2RowBar bar;
-    memset(&bar, 0, offsetof(S2RowBar, hessian)); // that of what is not bent is nobody's
+    memset(&bar, 0, offsetof(S2RowBar, hessian)); // without a bend the rest is not used
     joint_sides_vjp(undo, &rows[k], 1, cursor->row, &bar);
     joint_rigid_vjp(undo, &rows[k], undo->rows->bias[cursor->row], &bar);
     s2_joint_function_vjp(&undo->at, k, &bar, &undo->place);
@@ -327,8 +328,8 @@ static int joint_soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessia
 }
 
 // The row of a gear that moves more than two bodies (wide_rows.c). Its copies have no data of their
-// own, and with what is beside them are the bodies: what acts along a body's part of the row is the
-// row's impulse, and what it feels the body's velocity.
+// own; together with the rows beside them they stand for the bodies. So the impulse along a body's
+// part of the row is that of the row, and its velocity is that of the body.
 static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   const S2Step *step = undo->step;
   const S2Joint *gear = undo->joint;
@@ -336,18 +337,18 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow row[S2_JOINT_EQUATIONS];
   S2JointHessian hessian[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
-  // Its copies come first, the last row is its own.
+  // Its copies come first; the last row is its own.
   S2WideMovers movers = s2_wide_movers(step, gear);
   int count = s2_wide_row_count(&movers), r = cursor->row + count - 1;
   cursor->row += count;
   if (count == 0) {
     return;
   }
-  // The bias, by value and speed.
+  // The bias depends on value and speed.
   joint_soften(undo, row, hessian, soft);
   S2RowBar bar = {0};
   joint_rigid_vjp(undo, &soft[0].row, of->bias[r], &bar);
-  // Along each of up to four angles: to the factor and, of ground, to its speed.
+  // For each of up to four angles: the adjoint of the factor and, for ground, of its speed.
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0][0], row[0].more[1][0]};
   double *const factor_bar[4] = {&bar.ja[0], &bar.jb[0], &bar.more[0][0], &bar.more[1][0]};
@@ -359,7 +360,7 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
       *factor_bar[i] += of->bias[r] * step->free_v[at];
       undo->bar->free_v[at] += of->bias[r] * factors[i];
     }
-    if (i >= 2 && slots[i] != S2_NONE) { // the others are below
+    if (i >= 2 && slots[i] != S2_NONE) { // the others follow below
       *factor_bar[i] += bar.speed * step->v0[at];
       undo->bar->v0[at] += bar.speed * factors[i];
     }
@@ -387,7 +388,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
          undo->assembly->part[cursor->row].row == S2_NONE) {
     cursor->row += 1;
   }
-  // Rigid rows as they are need no blend.
+  // Plain rigid rows need no blend.
   if (joint_is_plain(undo)) {
     if (joint_is_pin(undo)) {
       joint_pin_vjp(undo, cursor->row);
@@ -397,7 +398,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     }
     return;
   }
-  // Rows that may give way, and rigid ones that see the start of the step.
+  // Compliant rows, and rigid ones that depend on the start of the step.
   int count = joint_soften(undo, rows, hessians, soft);
   S2SoftSum sum = {.count = count};
   double p[S2_JOINT_COLUMNS], v[S2_JOINT_COLUMNS];
@@ -408,7 +409,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     if (!soft[k].rigid && !s2_solve_traits(undo->kind).takes_time) {
       continue;
     }
-    // A row that was eliminated is a given impulse alone.
+    // A row that was eliminated is only a given impulse.
     S2RowBar own = {0};
     bool has_row = isfinite(soft[k].compliance);
     int row = has_row ? cursor->row++ : -1;
@@ -416,7 +417,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     if (has_row) {
       joint_sides_vjp(undo, &soft[k].row, 1, row, &own);
     }
-    // To the combination, and from that to the equations it is made of.
+    // The adjoint of the combination, then of the equations it is made of.
     if (soft[k].rigid) {
       joint_rigid_vjp(undo, &soft[k].row, undo->rows->bias[row], &own);
     } else {
@@ -426,20 +427,20 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     joint_spread(&own, &soft[k], count, bars);
   }
   for (int i = 0; i < count; i++) {
-    // What gives way is undone in the equations as they are (compliance_vjp.c).
+    // Compliant rows are undone in the original equations (compliance_vjp.c).
     sum.speed[i] = joint_times(undo, &rows[i], v) + rows[i].rate;
   }
   if (any) {
     s2_joint_soften_vjp(undo, rows, &sum, bars);
   }
   for (int i = 0; i < count; i++) {
-    // Last the functions themselves, with their speeds and bends.
+    // The last are the functions themselves, with their speeds and bends.
     joint_speed_vjp(undo, i, &rows[i], &hessians[i], &bars[i]);
     s2_joint_function_vjp(&undo->at, i, &bars[i], &undo->place);
   }
 }
 
-// ---- Limits and what drives -------------------------------------------------------------------
+// ---- Limits and actuators ----------------------------------------------------------------------
 
 static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   S2JointRow row;
@@ -456,34 +457,35 @@ static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
-// What the distance asks for in a motion: all of what is open, and of what is not by rounding.
+// The fraction of the distance that a motion closes; 1 if it is open, or closed within rounding.
 static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
   return distance >= -slop ? 1 : s2_joint_returned(&undo->step->world->kept.def, undo->joint);
 }
 
-// At a limit as the step began that no step before it had met: it is there by its data, which may
-// move it to either side. Beyond it the position is projected, before it the velocity goes up to
-// it.
+// Whether the joint was at a limit at the start of the step that no step before had met. Then it is
+// there by its data, and a change of them may move it to either side. Beyond the limit the position
+// is projected; before it the velocity may go up to it.
 static bool joint_just_met(const S2JointUndo *undo, const S2JointRow *row, double distance,
                            int index) {
   const S2Step *step = undo->step;
-  bool first = step->t == step->world->kept.time; // of the parts that bisect makes
+  bool first = step->t == step->world->kept.time; // the first of the parts that bisection makes
   double before =
       first ? undo->joint->impulse[index] : step->joint_impulse[S2_JOINT_ROWS * undo->slot + index];
   double slop = S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : undo->length);
   return fabs(distance) <= slop && before == 0;
 }
 
-// `target`: adjoint of s2_limit_target, e times the speed of arrival, which is that of the start of
-// the step: w^2 = u^2 - 2 (f - u) d/h with u and f before and after the forces, at the distance d.
+// `target` is the adjoint of s2_limit_target: e times the speed of arrival w. That depends on the
+// start of the step: w^2 = u^2 - 2 (f - u) d/h with u and f before and after the forces, at the
+// distance d.
 static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
   const S2Step *step = undo->step;
   S2LimitArrival from = s2_limit_arrival(step, undo->island, undo->slot, index);
   if (target == 0 || !from.rebounds) {
     return;
   }
-  // The time of the impact is the end of a step, whatever the data are.
+  // The impact is at the end of a step, whatever the data are.
   undo->bar->gradient->flags |= S2_GRADIENT_PARTIAL;
   double w = from.arrival, h = step->h, w_bar = target * undo->joint->restitution / w;
   double change = from.free_speed - from.speed, distance = fmax(from.distance, 0);
@@ -519,7 +521,7 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
   S2JointRow row;
   S2RowBar bar = {0};
   s2_joint_kind(joint->type)->coordinate(&undo->at, &row, NULL);
-  // In a projection the distance itself, in a motion what of it is to be closed within h.
+  // A projection uses the distance itself, a motion the fraction of it that is closed within h.
   double sign = upper ? -1 : 1, bias = undo->rows->bias[r];
   double distance = upper ? joint->limit_hi - row.value : row.value - joint->limit_lo;
   double distance_bar = s2_solve_traits(undo->kind).displacements ? bias : 0, h = undo->step->h;
@@ -528,7 +530,7 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
     double part = joint_distance_part(undo, &row, distance);
     distance_bar = bias * part / h;
     undo->bar->h -= bias * part * distance / (h * h);
-    // Whether it holds may depend on the way the data change.
+    // Whether the limit is active may depend on the direction of the change.
     bool edge =
         bias != 0 && joint_just_met(undo, &row, distance, upper ? S2_JOINT_HI : S2_JOINT_LO);
     undo->bar->gradient->flags |= edge ? S2_GRADIENT_WEAK : 0;
@@ -536,7 +538,7 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
   if (undo->kind == S2_SOLVE_REBOUND) {
     joint_rebound_vjp(undo, upper ? S2_JOINT_HI : S2_JOINT_LO, -bias);
   }
-  // To the coordinate and the limit.
+  // Adjoints of the coordinate and of the limit.
   joint_sides_vjp(undo, &row, sign, r, &bar);
   bar.value = sign * distance_bar;
   bar.rate = s2_solve_traits(undo->kind).displacements ? 0 : sign * bias;
@@ -544,7 +546,7 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
-// Of a row with |lambda| <= most h.
+// A row with |lambda| <= most h.
 static void joint_bound_vjp(S2JointUndo *undo, int r, double most, double *most_bar) {
   double bar = undo->rows->hi[r] - undo->rows->lo[r];
   *most_bar += bar * undo->step->h;
@@ -568,7 +570,7 @@ static void joint_drive_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
-// Row r of the problem; S2_NONE: a servo without gains has none, and its gains act from 0 on.
+// Row r of the problem. S2_NONE: a servo without gains has none, and its gains count from 0 on.
 static void joint_servo_vjp(S2JointUndo *undo, int r) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient, own = {0};
@@ -590,7 +592,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
     s2_joint_momenta_bar(undo, p);
     sum.force[0] = -undo->step->h * joint_times(undo, &servo.row, p);
   }
-  // To its gains as those of a spring; implicit Euler's alpha and beta are not the world's.
+  // Its gains are those of a spring. Implicit Euler's alpha and beta are not the world's.
   spring.joint = &servo.spring;
   spring.gradient = &own;
   spring.blend = servo.blend;
@@ -607,7 +609,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
-// A lock that yields: its row aims at the goal's speed and back to the goal.
+// A bounded lock: its row asks for the goal's speed and a return to the goal.
 static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_bounded_rows(&undo->at, rows), k = 0;
@@ -617,13 +619,13 @@ static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   const S2BoundedRow *of = &rows[k];
   double bias = undo->rows->bias[r], push = of->most / of->mass;
   S2LockReturn back = s2_lock_return(of->row.value, push, undo->step->h);
-  // The row asks for the goal's speed and for s2_lock_return, of value, push and h.
+  // The row asks for the goal's speed and for s2_lock_return, a function of value, push and h.
   S2RowBar bar = {0};
   joint_sides_vjp(undo, &of->row, 1, r, &bar);
   bar.rate = bias;
   bar.value = bias * back.by_off;
   undo->bar->h += bias * back.by_h;
-  // push = bound / mass, and the bound is the row's, too.
+  // push = bound / mass, and the row has the same bound.
   S2JointGradient *g = undo->gradient;
   double *most_bar = of->component == 0 ? &g->max_torque : &g->max_force;
   S2BodyGradient *body = &undo->bar->gradient->body[undo->joint->a];
@@ -633,8 +635,8 @@ static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, index, &bar, &undo->place);
 }
 
-// Rows lie along the momentum so that their solution is that of the disc to first order, wherever
-// it turns to: of all that they are made of only the bounds count.
+// Rows lie along the momentum so that their solution is that of the disc to first order, whichever
+// way the momentum turns. So only the bounds of the rows have derivatives.
 static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
   if (index == 0) {
     joint_bound_vjp(undo, r, undo->joint->max_torque, &undo->gradient->max_torque);
@@ -645,7 +647,7 @@ static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
 
 // ---- The joints of an island ------------------------------------------------------------------
 
-// What all joints of the island share.
+// The data that all joints of the island share.
 // NOLINTBEGIN(readability-non-const-parameter): elapsed is added to through undo.place
 static S2JointUndo joint_begin(const S2Step *step, const S2Island *island, S2SolveKind kind,
                                const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
@@ -682,7 +684,7 @@ static bool joint_is_bilateral(const S2Assembly *assembly, int r, int32_t slot) 
          assembly->problem.row[r].lo == -INFINITY;
 }
 
-// Equations, what turns, limits that coincide and motors of any force, in the order of the rows.
+// Equations, geometric stiffness, coinciding limits and motors without a bound, in this order.
 static void joint_bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, Cursor *cursor) {
   joint_equations_vjp(undo, cursor);
   s2_joint_geometric_vjp(undo);
@@ -707,20 +709,20 @@ static void joint_bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, C
   }
 }
 
-// A unilateral constraint that gives way: at the end of the step for all alpha and beta.
+// A compliant unilateral constraint. It is imposed at the end of the step for all alpha and beta.
 static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   S2WorldGradient *g = undo->bar->gradient;
   double alpha = g->alpha, beta = g->beta;
   S2JointRow row;
   S2RowBar bar = {0};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
-  // Alpha and beta are 1 whatever the world's are: what they get is taken back.
+  // Alpha and beta are 1 whatever the world's are, so their adjoints are removed again.
   S2Blend blend = undo->blend;
   undo->blend = (S2Blend){.h = undo->step->h, .alpha = 1, .beta = 1};
   s2_joint_kind(undo->joint->type)->coordinate(&undo->at, &row, NULL);
   s2_joint_soften(undo->joint, &row, 1, undo->blend, soft);
   joint_sides_vjp(undo, &row, 1, r, &bar);
-  // One soft row of the coordinate.
+  // The coordinate has one compliant row.
   double v[S2_JOINT_COLUMNS], force = undo->step->h * soft[0].compliance * undo->rows->bias[r];
   s2_joint_velocities(undo, v);
   S2SoftSum sum = {.count = 1, .soft = {true}, .impulse = {undo->rows->lambda[r]}};
@@ -734,7 +736,7 @@ static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   g->beta = beta;
 }
 
-// The row of a constraint that has bounds, or is the friction of another one.
+// The row of a constraint that has bounds, or that is the friction of another one.
 static void joint_bounded_vjp(S2JointUndo *undo, int r) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;

@@ -1,4 +1,4 @@
-// Private to core/diff: the rows of one joint, backwards.
+// Derivatives of the rows of one joint. Private to core/diff.
 #ifndef S2_JOINT_VJP_H
 #define S2_JOINT_VJP_H
 
@@ -22,23 +22,23 @@ typedef struct S2JointUndo { // a joint in a solve
   double length, still;       // m, of the island; m/s: slower is rounding
 } S2JointUndo;
 
-// What rows that give way did, by equation (not by row of the problem).
+// Impulses and speeds of compliant rows, by equation (not by row of the problem).
 typedef struct S2SoftSum {
   int count;
-  bool soft[S2_JOINT_EQUATIONS];      // none of it where this is false
+  bool soft[S2_JOINT_EQUATIONS];      // false: the equation has no compliance
   double impulse[S2_JOINT_EQUATIONS]; // N s, all of it
   // Adjoint of the residual l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + ...).
   double force[S2_JOINT_EQUATIONS];
   double speed[S2_JOINT_EQUATIONS]; // u, rate included
 } S2SoftSum;
 
-// From force to value and speed at the start of the rows (`bars`), to the joint's weights and
-// settings, and to h. (compliance_vjp.c)
+// From `force` to the value and the speed at the start of the rows (`bars`), to the joint's weights
+// and settings, and to h. (compliance_vjp.c)
 void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
                          S2RowBar *bars);
 
-// Compliance or damping as a matrix of the equations; and from its adjoint to the weights:
-// symmetric matrices stay so, each entry has half of what both have.
+// Compliance or damping as a matrix of the equations, and from the adjoint of the matrix to the
+// weights. A symmetric matrix stays symmetric: each of two entries gets half of their sum.
 void s2_joint_weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
                          double matrix[S2_JOINT_EQUATIONS][S2_JOINT_EQUATIONS]);
 void s2_joint_weights_bar(const S2JointRow *rows, int count, int size,
@@ -48,30 +48,30 @@ void s2_joint_weights_bar(const S2JointRow *rows, int count, int size,
 // Rows of geometric stiffness that the solve had, one for each in `acts`. (geometric_vjp.c)
 void s2_joint_geometric_vjp(S2JointUndo *undo);
 
-// Numbers of 0 whose rows the solve did not have. (zero_vjp.c)
+// Numbers of 0, whose rows the solve did not have. (zero_vjp.c)
 void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly);
-// Flags a compliance of 0 that is a parameter.
+// Sets a flag for a compliance of 0 that is a parameter.
 void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all);
 
 // ---- joint_undo.c -------------------------------------------------------------------------------
 
-// From the anchor of a to its centre; what depends on that where an impulse pushes on a.
+// The vector from the anchor of a to its centre, and the adjoint of it for an impulse on a.
 S2Vec2 s2_joint_arm(const S2JointUndo *undo);
 void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
 
-// Velocities of its bodies (3 each; of others 0): those of the solution (of the ground as it
-// moves), of the start; and the adjoint of the momenta, 0 of the ground.
+// Velocities of its bodies (3 each; 0 for absent ones): of the solution (of the ground as it
+// moves), of the start; and the adjoint of the momenta, which is 0 for the ground.
 void s2_joint_velocities(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_start(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_momenta_bar(const S2JointUndo *undo, double p[S2_JOINT_COLUMNS]);
-// Columns of its gradient, and the body of one.
+// The number of columns of its gradient.
 static inline int s2_joint_columns(const S2Joint *joint) {
   return s2_joint_is_wide(joint) ? S2_JOINT_COLUMNS : 6;
 }
 static inline int32_t s2_joint_body(const S2Joint *joint, int i) {
   return i < 6 ? (i < 3 ? joint->a : joint->b) : joint->more[i / 3 - 2];
 }
-// The place in arrays of 3 a slot of number i of its bodies; NULL: the world.
+// The place of number i of its bodies in an array of 3 a slot. NULL: the world.
 static inline double *s2_joint_number(const S2Joint *joint, double *of, int i) {
   int32_t slot = s2_joint_body(joint, i);
   return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;

@@ -1,4 +1,4 @@
-// Backwards through dynamics/joints/measure.c and what the joint types make of it.
+// Derivatives of dynamics/joints/measure.c and of the functions that the joint types make of it.
 #include "diff/joints/measure_vjp.h"
 
 #include "diff/joints/answers.h"
@@ -8,7 +8,7 @@
 
 typedef struct SidesBar {
   S2Vec2 ra, rb, apart;
-  S2Rot turn_b; // of cosine and sine
+  S2Rot turn_b; // adjoint of cosine and sine
   double length;
 } SidesBar;
 
@@ -49,11 +49,11 @@ static void measure_sides_vjp(const S2JointAt *at, const S2Sides *sides, const S
   }
 }
 
-// From the adjoint of a function of a joint (its equation `row`, where that matters) to the poses
-// and to the joint's own numbers.
+// From the adjoint of a function of a joint to those of the poses and of the joint's own numbers.
+// `row` is the number of the equation, where that matters.
 typedef void MeasureVjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2PlaceBar *to);
 
-// Of cross(arm, along).
+// Adjoint of cross(arm, along).
 static void measure_cross_vjp(S2Vec2 arm, S2Vec2 along, double bar, S2Vec2 *arm_bar,
                               S2Vec2 *along_bar) {
   *arm_bar = s2_add_scaled(*arm_bar, bar, s2_right(along));
@@ -91,7 +91,7 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
   measure_cross_vjp(sides.ra, u, bar->ja[0], &sum.ra, &u_bar);
   measure_cross_vjp(w, u, -bar->jb[0], &w_bar, &u_bar);
   measure_add_to(&u_bar, s2_vec2(bar->ja[1] - bar->jb[1], bar->ja[2] - bar->jb[2]));
-  // Second derivatives: -+ u'ra, -u'w, and left(u) across the turn of b.
+  // Second derivatives: -+ u'ra, -u'w, and left(u) where b turns.
   if (bar->bent) {
     const S2JointHessian *bent = &bar->hessian;
     double arm = measure_both(bent, 0, 3) - measure_both(bent, 0, 0),
@@ -103,7 +103,7 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
                                 measure_both(bent, 2, 3) - measure_both(bent, 3, 5));
     measure_add_to(&u_bar, s2_right(turned_bar));
   }
-  // w is the sum of both, u turns with b.
+  // w is the sum of both, and u turns with b.
   measure_add_to(&sum.apart, w_bar);
   measure_add_to(&sum.rb, w_bar);
   sum.turn_b.c = s2_dot(u_bar, direction);
@@ -133,13 +133,13 @@ void s2_joint_pin_vjp(const S2JointAt *at, const S2PinBar *bar, const S2PlaceBar
   measure_sides_vjp(at, &sides, &sum, to);
 }
 
-// Along x or y of b.
+// The offset along x or y of b.
 static void measure_offset_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                                const S2PlaceBar *to) {
   (void)measure_along_direction_vjp(at, row == 0 ? s2_vec2(1, 0) : s2_vec2(0, 1), bar, to);
 }
 
-// Along the joint's axis, and across it.
+// The offset along the joint's axis, or across it.
 static void measure_along_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                               const S2PlaceBar *to) {
   (void)row;
@@ -154,7 +154,7 @@ static void measure_across_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   measure_add_to(&measure_gradient(at, to)->axis, s2_right(across));
 }
 
-// The same over what they are at rest.
+// The angle relative to that at rest.
 static void measure_twist_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                               const S2PlaceBar *to) {
   measure_gradient(at, to)->length -= bar->value;
@@ -173,7 +173,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   S2Sides sides = s2_sides_at(at);
   SidesBar sum = {.length = bar->value};
   double length = s2_length(sides.apart);
-  // n = apart/length, or as it was at the start where there is no length.
+  // n = apart/length. If the length is 0, n has its direction at the start.
   bool none = length < S2_NO_LENGTH;
   S2Vec2 axis = at->joint->axis;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, axis) : s2_scale(1 / length, sides.apart);
@@ -202,7 +202,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
     n_bar =
         s2_add_scaled(s2_add_scaled(n_bar, -bent->at[0][0], sides.ra), bent->at[3][3], sides.rb);
   }
-  // To the direction that n is.
+  // The adjoint of the vector that determines n.
   if (none) {
     sum.turn_b.c = s2_dot(n_bar, axis);
     sum.turn_b.s = s2_dot(n_bar, s2_left(axis));
@@ -214,7 +214,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   measure_sides_vjp(at, &sides, &sum, to);
 }
 
-// Its length less that at rest.
+// The length less that at rest.
 static void measure_stretch_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                                 const S2PlaceBar *to) {
   measure_gradient(at, to)->length -= bar->value;
@@ -232,10 +232,11 @@ static void measure_lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   const S2World *world = at->world;
   const S2Drive *drive =
       world->drives.count > 0 ? &world->drives.at[joint - world->joints.at] : NULL;
-  if (drive != NULL && drive->valid && at->elapsed >= drive->start) { // as s2_lock_goal has it
+  // the same condition as in s2_lock_goal
+  if (drive != NULL && drive->valid && at->elapsed >= drive->start) {
     double moved = -bar->value * drive->rate[c];
     s2_answer_lock_vjp(at, c, at->elapsed - drive->start, -bar->value, -bar->rate);
-    *to->elapsed += moved; // which is no part of dt in event stepping
+    *to->elapsed += moved; // the elapsed time is no part of dt in event stepping
     to->gradient->dt -= moved * at->elapsed / at->world->kept.def.dt;
   } else {
     g->goal[c] -= bar->value;
@@ -250,7 +251,7 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   const S2Joint *gear = at->joint;
   S2JointGradient *g = measure_gradient(at, to);
   g->sum -= bar->value;
-  // c_a + ratio c_b, each of the coordinates with its own bodies.
+  // c_a + ratio c_b, where each coordinate has its own bodies.
   for (int k = 0; k < 2; k++) {
     int32_t slot = k == 0 ? gear->joint_a : gear->joint_b;
     double factor = k == 0 ? 1 : gear->ratio;
@@ -260,9 +261,9 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
     int column[2];
     s2_joint_kind(of.joint->type)->coordinate(&of, &its, bar->bent ? &bent : NULL);
     s2_gear_columns(gear, of.joint, column);
-    // What of the gear's adjoint is that coordinate's: columns of its bodies.
+    // The part of the gear's adjoint that belongs to that coordinate: the columns of its bodies.
     S2RowBar part = {.value = factor * bar->value, .bent = bar->bent};
-    // d/d(ratio): the coordinate and its derivatives themselves.
+    // d/d(ratio) is the coordinate and its derivatives themselves.
     double along = bar->value * its.value;
     for (int i = 0; i < 6; i++) {
       int from = column[i / 3] + i % 3;
@@ -287,7 +288,8 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   }
 }
 
-// One side of a pulley, `factor` times: to its bodies and points, and (of the side of b) the ratio.
+// One side of a pulley, times `factor`: adjoints of its bodies and points, and for side b of the
+// ratio.
 static void pulley_side_vjp(const S2JointAt *at, int side, double factor, const S2RowBar *bar,
                             const S2PlaceBar *to) {
   S2JointGradient *g = measure_gradient(at, to), own = {0};
@@ -299,7 +301,7 @@ static void pulley_side_vjp(const S2JointAt *at, int side, double factor, const 
   int first = 3 * side; // column of its body
   its.joint = &of;
   place.joint = &own;
-  // d/d(ratio): the length and its derivatives themselves.
+  // d/d(ratio) is the length and its derivatives themselves.
   S2JointRow row;
   S2JointHessian bent;
   s2_measure_length(&its, &row, bar->bent ? &bent : NULL);
@@ -332,7 +334,7 @@ static void measure_pulley_a_vjp(const S2JointAt *at, int row, const S2RowBar *b
   pulley_side_vjp(at, 0, 1, bar, to);
 }
 
-// What undoes a measure, and what a type has instead of measures.
+// The derivative of each measure, and of functions that types have instead of measures.
 static const struct {
   S2Measure *measure;
   MeasureVjp *vjp;

@@ -1,10 +1,10 @@
-// The adjoint of one step under way, and the assembly of joint rows, a part that it is made of.
+// The adjoint of a step that is being undone, and the assembly of joint rows as one part of it.
 // Private to core/diff.
 //
-// A step is undone act by act (dynamics/trace/notes.h). For each act an S2Step over what was kept
-// looks as it did just before: the same numbers in the same arrays, so that the functions of
-// core/dynamics that made an island's problem make it again. What these functions read is what
-// adjoints go to.
+// A step is undone act by act (dynamics/trace/notes.h). For each act, an S2Step is built over the
+// recorded data. It has the state just before the act, with the same numbers in the same arrays. So
+// the functions of core/dynamics that assembled an island's problem assemble it again. Adjoints go
+// to the data that these functions read.
 #ifndef S2_STEP_ADJOINT_H
 #define S2_STEP_ADJOINT_H
 
@@ -17,8 +17,8 @@ typedef struct S2StepAdjoint {
   double *given_start, *given_end;                        // 3 a slot
   double *joint_impulse;                                  // S2_JOINT_ROWS a slot
   double *joint_reaction;                                 // 3 a slot
-  double h;                                               // of S2Step.h, where it enters by itself
-  double elapsed; // of S2Step.t - kept.time, what moving goals have moved by at the start
+  double h;                                               // of S2Step.h where it enters by itself
+  double elapsed; // of S2Step.t - kept.time, the time by which moving goals had moved at the start
   S2WorldGradient *gradient; // of the fields of bodies, pieces, vertices, joints, and of settings
 } S2StepAdjoint;
 
@@ -30,23 +30,26 @@ typedef struct S2RowsAdjoint {
   const double *lo, *hi; // of rows with finite bounds
   const double *mu;      // of friction rows
   const double *rhs;     // 3 a node: given impulses are in the right side
-  const double *given;   // 1 a part (parts + parts_given): beside that, as part of kept impulses
-  // 3 a joint slot: of the reactions that the impulses `pushed` (1 a row) are part of; NULL: none
+  // 1 a part (parts + parts_given): in addition to that, as part of kept impulses
+  const double *given;
+  // 3 a joint slot: adjoint of the reactions, which contain the impulses `pushed` (1 a row). NULL:
+  // none
   const double *reaction, *pushed;
   double still; // m/s: speeds up to this are rounding of the solve
 } S2RowsAdjoint;
 
-// Of a solution v, where nothing is asked; `none`: as many zeros as the longest of them has.
+// Adjoints of 0 for a solution v. `none` holds as many zeros as the longest of the arrays has.
 static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none) {
   return (S2RowsAdjoint){v,    none, none, none, none, none, none,
                          none, none, none, none, NULL, NULL, 0};
 }
 
-// What joints put into the problem that s2_assemble(step, island, ..., kind) made: from the adjoint
-// of the first assembly->parts rows (and of rhs) to those of poses (adjoint->q1 in
-// S2_SOLVE_PROJECTION, where S2_SOLVE_PROJECTION takes poses and time from, else q0), v0, free_v
-// (of ground that moves, and what ground friction lies along), mass, h, elapsed, joint_impulse,
-// joint fields, alpha and beta. Arrays of `step` are those before the solve.
+// The adjoint of the rows that joints put into the problem made by s2_assemble(step, island, ...,
+// kind). It starts from the adjoint of the first assembly->parts rows (and of rhs). It goes to the
+// poses, to v0, free_v (of ground that moves, and as the direction of ground friction), mass, h,
+// elapsed, joint_impulse, joint fields, alpha and beta. In S2_SOLVE_PROJECTION, which takes poses
+// and time from the end, the poses are adjoint->q1, otherwise q0. Arrays of `step` are those before
+// the solve.
 void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind kind,
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,
                        S2StepAdjoint *adjoint);

@@ -1,15 +1,15 @@
 // Friction of two points of a pair that stick on one tangent.
 //
-// Their rows are one, so that an adjoint is theirs together, and the system has it in equal parts.
-// Where the bodies approach at these points, as in a flat landing, the least change of a corner
-// makes two rows of one that cannot both hold, and so does a turn where the normal of one point
-// turns with one body, that of the other with the other. The one whose friction is used up first
-// gives way, and the other has it all.
+// Their rows are equal, so the adjoint belongs to both together, and the linear system gives each
+// of them half. If the bodies approach at these points, as in a flat landing, the two rows need not
+// stay equal. The least change of a corner makes two rows that cannot both be active. A turn does
+// the same where the normal of one point turns with one body and that of the other with the other.
+// The row whose friction is used up first starts to slide, and the other gets the whole adjoint.
 #include "diff/joints/contact_vjp.h"
 
 #include <math.h>
 
-// Rows nearer to each other than this part of them are one.
+// Rows whose relative difference is below this are equal.
 static const double ALIKE = 1e-9;
 
 static bool stick_same_row(const S2Row *x, const S2Row *y) {
@@ -50,17 +50,17 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
                   const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data) {
   enum { FIRST, SECOND };
   const int tangent[2] = {normal + 1, normal + 3};
-  // Both stick, with friction left.
+  // Both stick, and neither has used up its friction.
   double most[2], pull = 0, scale = S2_VJP_EDGE * problem->velocity_scale;
   for (int k = 0; k < 2; k++) {
     const S2Row *row = &problem->row[tangent[k]];
     most[k] = row->mu * lambda[row->coupled_to];
     pull += lambda[tangent[k]];
     if (!(most[k] > 0 && fabs(stick_speed_of(row, v) + row->bias) <= scale)) {
-      return true; // one that slides
+      return true; // one of them slides
     }
   }
-  // They are one row, asked for as one, of bodies that approach.
+  // They are equal rows with equal adjoints, and the bodies approach.
   bool one = stick_same_row(&problem->row[tangent[FIRST]], &problem->row[tangent[SECOND]]);
   bool together = dl_dlambda[tangent[FIRST]] == dl_dlambda[tangent[SECOND]];
   bool approach = fmax(fabs(stick_speed_of(&problem->row[normal], v)),
@@ -68,7 +68,8 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
   if (!one || !together || !approach) {
     return true;
   }
-  // The stronger one has it all, surely where the other is used up whatever happens.
+  // The stronger one gets all of it. That is certain if the friction of the other is used up in any
+  // case.
   int strong = most[FIRST] >= most[SECOND] ? FIRST : SECOND;
   bool sure = fabs(pull) + most[!strong] < most[strong];
   if (sure || beyond) {

@@ -1,13 +1,13 @@
-// Numbers of a joint that are exactly 0, and whose rows an assembly therefore leaves out. Their
-// derivative is the one to the side of positive numbers. Next to 0 such a row pushes with an
-// impulse that is known to first order: a friction, a motor, a servo or a lock with the bound F
-// pushes with h F against the speed along its row, a damper d with h d times that speed. The rest
-// of the island answers to an impulse as the solve did, which the adjoint of its right side holds
-// already.
+// Numbers of a joint that are exactly 0, so that an assembly leaves out their rows. Their
+// derivative is the one-sided derivative towards positive numbers. A small positive number adds a
+// row with an impulse that is known to first order. A friction, a motor, a servo or a lock with the
+// bound F pushes with h F against the speed along its row. A damper d pushes with h d times that
+// speed. The rest of the island responds to an impulse as in the solve; the adjoint of the right
+// side holds that response already.
 #include "diff/joints/joint_vjp.h"
 #include "dynamics/joints/rows.h"
 
-// Of an impulse along a row: by what it does to velocities, ...
+// The adjoint of an impulse along a row, through the velocities that it changes, ...
 static double zero_push_bar(const S2JointUndo *undo, const S2JointRow *row) {
   double p[S2_JOINT_COLUMNS], bar = 0;
   s2_joint_momenta_bar(undo, p);
@@ -17,7 +17,7 @@ static double zero_push_bar(const S2JointUndo *undo, const S2JointRow *row) {
   return bar;
 }
 
-// ... and to the reaction of the joint.
+// ... and through the reaction of the joint.
 static double zero_impulse_bar(const S2JointUndo *undo, const S2JointRow *row) {
   double bar = zero_push_bar(undo, row);
   if (undo->rows->reaction != NULL) {
@@ -39,7 +39,8 @@ static double zero_speed(const S2JointUndo *undo, const S2JointRow *row) {
   return speed;
 }
 
-// The sign of a speed along a row; 0 of one that is rounding: there a row would stick with nothing.
+// The sign of a speed along a row. 0 if the speed is rounding: there the row would stick without an
+// impulse.
 static double zero_side(const S2JointUndo *undo, const S2JointRow *row, double speed) {
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
@@ -69,7 +70,8 @@ static void zero_drive_vjp(S2JointUndo *undo) {
   }
 }
 
-// A servo pushes towards where its gains would have it. Its effort is none of the joint's reaction.
+// A servo pushes towards the speed that its gains ask for. Its effort is not part of the joint's
+// reaction.
 static void zero_servo_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   if (!joint->has_servo || joint->servo_max != 0 ||
@@ -85,8 +87,8 @@ static void zero_servo_vjp(S2JointUndo *undo) {
   }
 }
 
-// The damping of a joint that has neither compliance nor a spring: beyond 0 it is a spring without
-// stiffness along the coordinate.
+// The damping of a joint that has neither compliance nor a spring. A positive one makes it a spring
+// without stiffness along the coordinate.
 static void zero_damping_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   if (joint->has_spring || (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) == 0 ||
@@ -110,7 +112,7 @@ static void zero_damping_vjp(S2JointUndo *undo) {
   }
 }
 
-// Locks that may push with nothing.
+// Bounded locks whose bound is 0.
 static void zero_locks_vjp(S2JointUndo *undo) {
   if (!s2_lock_yields(undo->joint)) {
     return;
@@ -129,7 +131,7 @@ static void zero_locks_vjp(S2JointUndo *undo) {
   }
 }
 
-// The ground pushes against the velocity of the body, as a whole.
+// The ground pushes against the velocity of the body, taken as one vector.
 static void zero_ground_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   if (joint->type != S2_GROUND_FRICTION || undo->kind != S2_SOLVE_MOTION) {
@@ -149,7 +151,7 @@ static void zero_ground_vjp(S2JointUndo *undo) {
   }
 }
 
-// The friction of a constraint of the program's own: that times the impulse of its normal row.
+// The friction of a constraint of the program: its coefficient times the impulse of its normal row.
 static void zero_coupled_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
   const S2Joint *joint = undo->joint;
   if (joint->type != S2_CONSTRAINT || joint->coupled == S2_NONE || joint->friction != 0 ||
@@ -166,7 +168,8 @@ static void zero_coupled_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
   }
 }
 
-// What is rigid is stepped another way than what is ever so little soft.
+// A rigid joint is stepped in another way than one with the least compliance, so the derivative has
+// a jump.
 void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all) {
   const S2JointWeights *c = &joint->compliance;
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_COMPLIANCE) == 0 || c->size > 0 ||
@@ -187,6 +190,6 @@ void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
     zero_locks_vjp(undo);
     zero_ground_vjp(undo);
   }
-  // In projections, too: they may take away all that the loss depends on.
+  // In projections, too, because they may remove all that the loss depends on.
   s2_joint_zero_flag(undo->joint, undo->slot, undo->bar->gradient);
 }

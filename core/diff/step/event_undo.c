@@ -1,14 +1,15 @@
-// Event stepping backwards (algorithm B4 in docs/stepping.md): intervals of an island's step.
+// The derivative of event stepping (algorithm B4 in docs/stepping.md): intervals of an island's
+// step.
 //
-// An interval goes x+ = flow(x, h). The last one of a step takes what is left, h = left. One that
-// ends where others meet takes the h at which the gap there is 0:
+// An interval is x+ = flow(x, h). The last one of a step takes the remaining time, h = left. One
+// that ends where two bodies meet takes the h at which their gap is 0:
 //
 //     gap(flow(x, h)) = 0  =>  dh = -(dgap/dx dx)/(dgap/dh),   left+ = left - h
 //
-// so the adjoint of h, which is that of the flow's end less that of what is left, goes as a
-// multiple of the gap to where the flow ends, and what is left passes it on unchanged to the
-// interval before. Rates are those of the flow that was computed (a contact that slides changes
-// them), taken by a sweep of its own over the flow.
+// The adjoint of h is that of the flow's end less that of the remaining time. It becomes a multiple
+// of the adjoint of the gap at the end of the flow. The remaining time passes its adjoint unchanged
+// to the previous interval. Rates are those of the computed flow, which sliding contacts change. A
+// separate sweep over the flow computes them.
 #include "diff/step/undo.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/forces.h"
@@ -16,9 +17,11 @@
 
 #include <string.h>
 
-// Part of an island's speed below which what meets only grazes: derivatives grow beyond bounds.
+// Fraction of an island's speed below which bodies that meet only graze: derivatives grow without
+// bounds.
 #define GRAZING 1e-6
-// Of the same: what leaves and meets again at once does so after S2_EVENT_LEAVING of what was left.
+// Bodies that have just left each other meet again after S2_EVENT_LEAVING of the remaining time.
+// This is the relative error within which an interval counts as such a one.
 #define GIVEN 1e-9
 
 static void event_free_nodes(const S2Undo *undo, const S2Note *note) {
@@ -31,12 +34,12 @@ static double event_since_start(const S2Undo *undo, const S2Note *note) {
   return note->t - undo->world->kept.time;
 }
 
-// ---- What is not solved for -------------------------------------------------------------------
+// ---- Bodies that no solve moves ---------------------------------------------------------------
 
 void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   s2_undo_enter(undo);
   S2StepAdjoint *bar = &undo->bar;
-  // q1 = q0 + h (v0 + free_v)/2, v1 = v2 = free_v; what nothing moves stays at q0.
+  // q1 = q0 + h (v0 + free_v)/2, v1 = v2 = free_v; static bodies stay at q0.
   for (int i = 0; i < undo->world->order.count; i++) {
     int32_t slot = undo->world->order.at[i];
     for (int at = 3 * slot, c = 0; c < 3; c++, at++) {
@@ -53,7 +56,8 @@ void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   undo->length_bar = 0;
 }
 
-// Where it is at the time of a interval, after which the adjoints of its poses are of that time.
+// Puts ground where it is at the time of an interval. Then the adjoints of its poses are those of
+// that time.
 static void event_place_ground(S2Undo *undo) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   const S2Note *start = s2_undo_last(undo, S2_ACT_FREE);
@@ -63,7 +67,7 @@ static void event_place_ground(S2Undo *undo) {
       // Ground moves at free_v all the time.
       undo->step.q0[at] = start->free.q0[at] + done * undo->step.free_v[at];
       undo->step.q1[at] = undo->step.q0[at] + undo->step.h * undo->step.free_v[at];
-      // Adjoints of its poses at other times wait.
+      // Adjoints of its poses at other times are kept for later.
       undo->ground0[at] = undo->bar.q0[at];
       undo->ground1[at] = undo->bar.q1[at];
       undo->bar.q0[at] = undo->bar.q1[at] = 0;
@@ -76,7 +80,7 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// Locks have their rates as the step begins while that is undone, too.
+// Locks have their rates at the start of the step also while that start is undone.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;
   for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {
@@ -84,8 +88,8 @@ static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   }
 }
 
-// What strikes as the step begins meets ground at its velocity then, whose adjoints are taken
-// apart from those of its mean velocity.
+// An impact at the start of the step uses the velocity of ground at that time. Its adjoint is kept
+// apart from that of the mean velocity of ground.
 static void event_set_ground(S2Undo *undo, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
@@ -138,7 +142,8 @@ static void event_forget_ground(S2Undo *undo, const S2Note *interval) {
 
 // ---- The flow ---------------------------------------------------------------------------------
 
-// q1 of nodes and ground at the flow's end, and v2 = v1. A piece by the two stages has q1 itself.
+// Adjoints of q1 of nodes and ground at the end of the flow, and of v2 = v1. A piece of the
+// two-stage flow handles q1 itself.
 static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   double h = note->h, share = note->arrive.share;
@@ -155,7 +160,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
       bar->h += q * ((1 - share) * undo->step.v0[at] + share * undo->step.v1[at]);
     }
   }
-  // The ground went on at free_v.
+  // The ground went on with free_v.
   for (int i = 0; i < interval->of->grounds; i++) {
     for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
       bar->q0[at] += bar->q1[at];
@@ -166,9 +171,9 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
   }
 }
 
-// What was to be smooth knows nothing of contacts to come that the step does not get to.
+// The smooth derivative does not contain contacts to come that the step does not reach.
 static void event_flag_unseen(S2Undo *undo, const S2Note *note) {
-  bool depends = false, last = undo->share == 1; // else more of the step follows
+  bool depends = false, last = undo->share == 1; // with a share below 1 more of the step follows
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     depends |= undo->bar.free_v[3 * note->of->island.node[i / 3] + i % 3] != 0;
   }
@@ -198,7 +203,7 @@ static size_t event_impulses(const S2Undo *undo) {
   return S2_JOINT_ROWS * (size_t)undo->notes->joint_slots;
 }
 
-// Adjoints of a sweep whose other results nobody asks for.
+// Points the adjoints of a sweep to scratch arrays, for all results that are not used.
 static void event_scratch_bars(S2Undo *undo) {
   size_t count = 3 * (size_t)undo->notes->slots;
   size_t joints = (size_t)undo->notes->joint_slots;
@@ -233,8 +238,8 @@ static void event_scratch_bars(S2Undo *undo) {
   };
 }
 
-// All that was read since the flow's end may depend on how long it took: projections, and what they
-// put into the velocities and the joints' impulses.
+// Takes the adjoints of everything that was read after the flow's end, because it may depend on the
+// length of the flow: projections, and their changes of velocities and joint impulses.
 static void event_take_bars(S2Undo *undo, const S2StepAdjoint *from) {
   size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
   memcpy(undo->bar.q1, from->q1, bytes);
@@ -248,7 +253,7 @@ static void event_take_bars(S2Undo *undo, const S2StepAdjoint *from) {
   undo->bar.h = from->h;
 }
 
-// What they were stays for the sweep that counts.
+// Saves the adjoints of impulses for the main sweep.
 static void event_take_impulses(S2Undo *undo, bool none) {
   int count = 2 * undo->touches;
   double *pushed = S2_TAKE_ZEROED(undo->arena, double, count);
@@ -269,23 +274,23 @@ static void event_add_gap(S2Undo *undo, const S2Note *note, double part) {
                      undo->bar.q1, undo->gradient);
 }
 
-typedef enum EventOf { // what is differentiated by the length of a flow
-  OF_LOSS,             // what the adjoints of its end say
-  OF_GAP,              // the gap that vanishes there
+typedef enum EventOf { // the quantity that is differentiated with respect to the length of a flow
+  OF_LOSS,             // the loss, by the adjoints of the flow's end
+  OF_GAP,              // the gap that is 0 there
   OF_LIMIT             // the value of the limit that closes there
 } EventOf;
 
 // dl/dh of the flow that ends with the note.
 static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rate) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
-  if (undo->scratch == NULL) { // it stays
+  if (undo->scratch == NULL) { // it is kept for later calls
     undo->scratch = s2_world_gradient_like(undo->gradient, undo->arena);
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  // A sweep of its own, all of whose other results are thrown away.
+  // A separate sweep, of which all other results are thrown away.
   S2Undo all = *undo;
   event_scratch_bars(undo);
-  // What is differentiated: the gap where the flow ends, or the loss from there on.
+  // The differentiated quantity: the gap at the end of the flow, or the loss from there on.
   if (of == OF_GAP) {
     event_add_gap(undo, note, 1);
   } else if (of == OF_LOSS) {
@@ -294,7 +299,7 @@ static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rat
   undo->closing = of == OF_LIMIT ? 1 : 0;
   event_take_impulses(undo, of != OF_LOSS);
   event_arrive_vjp(undo, note, interval);
-  // Back over the flow to where it set out.
+  // Back over the flow to its start.
   while (s2_undo_good(undo)) {
     undo->index -= 1;
     const S2Note *by = s2_note_at(undo->notes, undo->index);
@@ -312,26 +317,26 @@ static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rat
       s2_undo_fly(undo, by);
     }
   }
-  // Everything but the rate is as it was.
+  // Restores everything but the rate.
   *rate = undo->bar.h;
   *undo = all;
   s2_undo_put_nodes(note, note->arrive.v1, undo->step.v1);
   s2_arena_rewind(undo->arena, mark);
 }
 
-// When they meet.
+// The derivative of the time at which bodies meet.
 static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
-  // What has just left meets again after a given fraction of what was left.
+  // Bodies that have just left each other meet again after a fixed fraction of the remaining time.
   double approach, h_bar, slop = S2_TOUCH_SLOP * note->of->island.length;
   if (fabs(note->h - S2_EVENT_LEAVING * interval->h) <= GIVEN * note->h) {
     undo->share = S2_EVENT_LEAVING;
     return;
   }
-  // The gap where the interval ends has to be 0; else its length means nothing.
+  // At the end of the interval the gap has to be 0. Otherwise its length means nothing.
   undo->share = 0;
   if (note->arrive.point == S2_NONE ||
-      undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // they did not
+      undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // they did not meet
     undo->gradient->flags |= s2_undo_depends(undo, note, true) ? S2_GRADIENT_PARTIAL : 0;
     return;
   }
@@ -339,10 +344,11 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= fabs(undo->open.touches[0].points[note->arrive.point].at.gap) > closed
                                ? S2_GRADIENT_PARTIAL
                                : 0;
-  // dh = -(dgap/dx dx)/(dgap/dh), with the loss by h less what the rest of the step loses.
+  // dh = -(dgap/dx dx)/(dgap/dh). The loss counts by h, less the part that the rest of the step
+  // loses.
   event_rate(undo, note, OF_LOSS, &h_bar);
   event_rate(undo, note, OF_GAP, &approach);
-  // Where they only graze, the rate is next to 0. (The speed of an island is that of a time.)
+  // If they only graze, the rate is close to 0. (The speed of an island belongs to a time.)
   undo->step.h = note->h > 0 ? note->h : interval->h;
   double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
   undo->step.h = note->h;
@@ -352,14 +358,14 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// Does the interval end where a limit of a joint closes?
+// Whether the interval ends where a limit of a joint closes.
 static bool event_closes(const S2Undo *undo, const S2Note *note) {
   const S2Note *by = s2_note_at(undo->notes, undo->index - 1);
   return !note->arrive.meets && by->act == S2_ACT_PIECE &&
          s2_rattle_record(by->rattle.piece, by->of->island.nodes, by->rattle.rows).met >= 0;
 }
 
-// When that is.
+// The derivative of the time at which a limit closes.
 static void event_closing_vjp(S2Undo *undo, const S2Note *note) {
   double approach, h_bar;
   undo->share = 0;
@@ -367,14 +373,15 @@ static void event_closing_vjp(S2Undo *undo, const S2Note *note) {
   event_rate(undo, note, OF_LIMIT, &approach);
   const S2Island *island = &note->of->island;
   double speed = s2_island_speed(&undo->step, island), least = GRAZING * speed;
-  least = fmin(least, least / island->length); // of an angle
+  least = fmin(least, least / island->length); // for an angle
   undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
   undo->closing = approach < 0 ? -(h_bar - undo->left_bar) / approach : 0;
 }
 
 void s2_undo_arrive(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
-  undo->share = note->arrive.meets ? 1 : note->h / interval->h; // all that was left, or half of it
+  // all of the remaining time, or half of it
+  undo->share = note->arrive.meets ? 1 : note->h / interval->h;
   if (event_closes(undo, note)) {
     event_closing_vjp(undo, note);
   }
@@ -388,15 +395,15 @@ void s2_undo_arrive(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// ---- Pieces -----------------------------------------------------------------------------------
+// ---- Parts of an interval ---------------------------------------------------------------------
 
-// What joints and contacts carried in a step is the sum over the impacts and flows of its
+// The impulses of joints and contacts in a step are the sum over the impacts and flows of its
 // intervals.
 static void event_take_sums(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
     size_t at = S2_JOINT_ROWS * (size_t)slot;
-    // Every interval before has the adjoint of the whole sum.
+    // Each interval gets the adjoint of the whole sum.
     memcpy(undo->bar.joint_impulse + at, undo->impulse_bar + at, sizeof(double) * S2_JOINT_ROWS);
     memcpy(undo->bar.joint_reaction + 3 * slot, undo->reaction + 3 * slot, 3 * sizeof(double));
   }
@@ -434,40 +441,40 @@ void s2_undo_struck(S2Undo *undo, const S2Note *note) {
 void s2_undo_interval(S2Undo *undo, const S2Note *note) {
   undo->in_interval = false;
   event_forget_ground(undo, note);
-  undo->length_bar += undo->bar.elapsed; // since the step began: length - left
+  undo->length_bar += undo->bar.elapsed; // the time since the step began is length - left
   undo->left_bar -= undo->bar.elapsed;
   undo->bar.elapsed = 0;
-  for (int i = 0; i < note->of->island.joints; i++) { // those of the step before are not read
+  for (int i = 0; i < note->of->island.joints; i++) { // those of the previous step are not read
     memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->of->island.joint[i], 0,
            sizeof(double) * S2_JOINT_ROWS);
   }
-  // Of all but the first, q0 and v0 were q1 and v2 of the one before.
+  // In all intervals but the first, q0 and v0 were q1 and v2 of the previous one.
   if (note->interval.earlier > 0) {
     s2_undo_move_nodes(note, undo->bar.q0, undo->bar.q1);
     s2_undo_move_nodes(note, undo->bar.v0, undo->bar.v2);
-  } else { // all of the step is left
+  } else { // all of the step remains
     undo->length_bar += undo->left_bar;
     undo->left_bar = 0;
   }
 }
 
-// J by point k of a touch, times `bar`.
+// The adjoint of J through point k of a touch; `bar` is the adjoint of J.
 static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, double bar,
                            S2TouchBar *pair) {
   const S2Touch *touch = &undo->open.touches[i];
   const S2TouchPoint *at = &touch->points[k];
   const double *v0 = undo->step.v0, *v2 = undo->step.v2;
-  if (at->normal_impulse == 0 && at->tangent_impulse == 0) { // no row of the flow takes it up
+  if (at->normal_impulse == 0 && at->tangent_impulse == 0) { // the flow has no row for it
     return;
   }
-  // J = sum over normal and tangent of impulse (u0 + u2)/2: to the impulses, ...
+  // J = sum over normal and tangent of impulse (u0 + u2)/2. Adjoints of the impulses, ...
   S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
   S2PointBar point = {0};
   S2Work work = s2_touch_work(touch, k, v0, v2, note->of->tiny);
   double normal = bar * at->normal_impulse / 2, tangent = bar * at->tangent_impulse / 2;
   undo->pushed[2 * note->of->touch_index[i] + k] += bar * (work.u0 + work.u2) / 2;
   undo->dragged[2 * note->of->touch_index[i] + k] += bar * (work.along0 + work.along2) / 2;
-  // ... to the velocities before and after that count, ...
+  // ... of the velocities before and after, where they count, ...
   for (int after = 0; after < 2; after++) {
     const double *v = after ? v2 : v0;
     double *v_bar = after ? undo->bar.v2 : undo->bar.v0;
@@ -479,7 +486,7 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
       pair->surface_speed -= tangent;
     }
   }
-  // ... and to where the point is, at q1 if its rows were made there.
+  // ... and of the position of the point, at q1 if its rows were made there.
   point.normal = s2_add(point.normal, s2_right(t_bar));
   if (note->energy.turned) {
     s2_touch_point_vjp(undo->world, touch, k, undo->step.q1, &point, undo->bar.q1, undo->gradient);
@@ -488,8 +495,8 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
   }
 }
 
-// The forces of laws at the end of the flow have changed v1, though the flow did not know of them:
-// f'h (v1 as it was - v1)/2 is in no mean velocity.
+// Force laws at the end of the flow have changed v1 after the flow: the term f'h (old v1 - v1)/2 is
+// in no mean velocity.
 static void event_kick_vjp(S2Undo *undo, double bar) {
   int index = undo->index;
   const S2Note *note;
@@ -508,14 +515,14 @@ static void event_kick_vjp(S2Undo *undo, double bar) {
   }
 }
 
-// f'(h m - (q1 - q0)) and what contacts brought, times `bar`; m is the mean of v0 and v2 where
-// there was a flow, else v1.
+// The adjoint of f'(h m - (q1 - q0)) and of the work of contacts; `bar` is the adjoint of their
+// sum. m is the mean of v0 and v2 if there was a flow, otherwise v1.
 static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
   S2Step *step = &undo->step;
   S2StepAdjoint *to = &undo->bar;
-  // The mean velocity of the flow: (v0 + v2)/2, or v1 where nothing flowed.
+  // The mean velocity of the flow: (v0 + v2)/2, or v1 without a flow.
   double share = note->energy.flowed ? 0.5 : 0;
-  // f'(h mean - (q1 - q0)): what forces bring beyond what the motion accounts for.
+  // f'(h mean - (q1 - q0)): the work of forces beyond that of the motion.
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double f = step->force[at], *later = note->energy.flowed ? &to->v2[at] : &to->v1[at];
@@ -532,7 +539,7 @@ static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
   if (note->energy.flowed) {
     event_kick_vjp(undo, bar);
   }
-  // And what each contact brought.
+  // The work of each contact.
   for (int i = 0; i < note->of->island.touches; i++) {
     S2TouchBar pair = {0};
     for (int k = 0; k < undo->open.touches[i].count; k++) {

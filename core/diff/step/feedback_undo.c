@@ -1,21 +1,21 @@
-// What joints displaced in projections goes into the velocities, by the fraction that brings no
-// energy (dynamics/project/project.c): backwards.
+// The derivative of the feedback of projections: displacements by joints change the velocities, by
+// the fraction that adds no energy (dynamics/project/project.c).
 #include "diff/step/undo.h"
 #include "dynamics/project/spin.h"
 
-// What rounding leaves of a sum, in parts of its terms; a part that is in doubt by more than this
-// is on an edge.
+// ROUNDING: the rounding error of a sum, as a fraction of its terms. DOUBT: a fraction that is
+// uncertain by more than this is at an edge.
 static const double ROUNDING = 1e-14, DOUBT = 1e-7;
-// A part that is in doubt by more than this share of itself has no digits, and its derivative none.
-// Below that there is one to as many digits as the part has. It is not small, however small the
-// part: the room is a square (of what joints take from the free motion), so that what velocities
-// get, the root of it, goes with the data as that impulse does.
+// If the fraction is uncertain by more than this share of itself, it has no correct digits, and no
+// derivative. Below that the derivative has as many digits as the fraction has. A small fraction
+// does not make it small. The room is the square of the impulse that joints take from the free
+// motion. The change of the velocities is its root, so it is proportional to that impulse.
 static const double LOST = 0.1;
 
 typedef struct Room { // a s^2 + b s <= room
   double a, b, room;
-  double b_doubt, room_doubt; // what rounding leaves of them
-  double b_left;              // what is left of a b that is 0, by the tolerance of the solve
+  double b_doubt, room_doubt; // rounding errors of them
+  double b_left;              // the remainder of a b that is 0, within the tolerance of the solve
 } Room;
 
 static double feedback_largest_fraction(Room of) {
@@ -23,22 +23,22 @@ static double feedback_largest_fraction(Room of) {
   return of.a + of.b <= room ? 1 : of.b > 0 ? 2 * room / (of.b + root) : (root - of.b) / (2 * of.a);
 }
 
-// The part where b or the room are others within rounding.
+// The fraction if b and the room are changed by their rounding errors.
 static double feedback_doubtful_fraction(Room of, double sign) {
   of.b -= sign * of.b_doubt;
   of.room += sign * of.room_doubt;
   return feedback_largest_fraction(of);
 }
 
-// The two of project.c's harmless_fraction: of the free motion's energy, and of what forces
-// brought.
+// The two rooms of harmless_fraction() in project.c: from the energy of the free motion, and from
+// the work of forces.
 static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame,
                                 Room room[2]) {
   const S2Step *step = &undo->step;
   const double ride[3] = {0, frame.x, frame.y};
   double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
-  // Kinetic energy of v2 + s x/h, less that of v2, in the frame of what holds the island:
+  // The kinetic energy of v2 + s x/h less that of v2, in the frame of the island's ground, is
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -47,18 +47,18 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3];
     double push = note->h * step->force[at] / 2, more = note->solve.x[i] / note->h;
-    // ... at most that of the free motion less that of v2, ...
+    // ... at most the energy of the free motion less that of v2, ...
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
-    // ... and at most that of v0 with what forces did on the way, at their mean speed.
+    // ... and at most the energy of v0 and the work of forces on the way, at their mean speed.
     room[1].b += (inertial * v2 - push) * more;
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
-    // Sums of sizes, for what rounding leaves.
+    // Sums of absolute values, for the rounding errors.
     of_b += (inertial * fabs(v2) + fabs(push)) * fabs(more);
     of_room += inertial * (v0 * v0 + free_v * free_v + v2 * v2) / 2;
   }
-  // Both are the same square of the displacements.
+  // Both have the same square of the displacements.
   room[1].a = room[0].a;
   for (int k = 0; k < 2; k++) {
     room[k].b_doubt = ROUNDING * of_b;
@@ -67,13 +67,13 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
   }
 }
 
-// Do rigid joints of the island stand on something that may move?
+// Whether rigid joints of the island stand on a body that may move.
 static bool feedback_stands_on_movers(const S2Undo *undo, const S2Island *island) {
   bool moves = false;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &undo->world->joints.at[island->joint[i]];
     const int32_t body[2] = {joint->a, joint->b};
-    // Beside the spring of a hinge or slider its other rows are rigid.
+    // Apart from the spring of a hinge or slider, its rows are rigid.
     bool rigid = s2_joint_is_rigid(joint) ||
                  (joint->has_spring && (joint->type == S2_HINGE || joint->type == S2_SLIDER));
     for (int k = 0; k < 2 && rigid; k++) {
@@ -84,36 +84,37 @@ static bool feedback_stands_on_movers(const S2Undo *undo, const S2Island *island
   return moves;
 }
 
-static bool feedback_is_nothing(const Room *room) { // but for rounding
+static bool feedback_is_nothing(const Room *room) { // within rounding
   return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
 }
 
-// A room that is 0 but for rounding stays 0, unless something begins to take energy: a damper or
-// friction that leaves 0 opens it.
+// A room that is 0 within rounding stays 0, unless something begins to take energy. A damper or
+// friction that increases from 0 opens it.
 static bool feedback_is_open(const Room *room) {
   return room->room >= -room->room_doubt;
 }
 
-// The room that bounds the part; NULL: none does, or there is none whatever changes. Rigid joints
-// displace across the velocities that they allow, so b of the free motion's energy is 0 where
-// nothing moves them, and stays so; that of the other room has no such reason, and where it is 0,
-// as where all bodies fall alike, the part max(0, -b/a) is taken as the mean of both sides.
+// The room that bounds the fraction. NULL: none does, or there is no room whatever changes. Rigid
+// joints displace bodies across the velocities that they allow. So b of the first room is 0 where
+// no ground moves them, and stays so. For the other room there is no such reason. If its b is 0, as
+// where all bodies fall alike, the derivative of max(0, -b/a) is the mean of both sides.
 static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
   double part = note->solve.fraction,
          of[2] = {feedback_largest_fraction(rooms[0]), feedback_largest_fraction(rooms[1])};
   const Room *room = &rooms[fabs(of[0] - part) <= fabs(of[1] - part) ? 0 : 1];
-  bool other = false; // there is another derivative, on another side
-  // There is no room whatever the data are, unless what it stands on moves.
+  bool other = false; // the derivative on another side differs
+  // There is no room whatever the data are, unless the ground moves.
   if (feedback_is_nothing(&rooms[0])) {
     other = feedback_stands_on_movers(undo, &note->of->island);
     room = NULL;
   } else {
-    // Where both rooms bind, or rounding decides, there is another derivative.
+    // If both rooms bind, or rounding decides, there is another derivative.
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
     double doubt = feedback_doubtful_fraction(*room, 1) - feedback_doubtful_fraction(*room, -1);
     bool alike = part < DOUBT && feedback_is_nothing(room), linear = room->b > room->b_left;
     bool lost = part == 0 || doubt > LOST * part;
-    bool binds = part > 0 || room->room <= room->room_doubt; // else something else took the part
+    // otherwise something else reduced the fraction
+    bool binds = part > 0 || room->room <= room->room_doubt;
     bool opens = linear && binds && feedback_is_open(room);
     other = both || (doubt > DOUBT && !alike);
     room = ((lost && !opens) || part == 1) && !alike ? NULL : room;
@@ -122,7 +123,7 @@ static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room
   return room;
 }
 
-// To the velocities of what holds the island, as s2_island_frame() has it.
+// The adjoint of the velocities of the island's ground, as s2_island_frame() uses them.
 static void feedback_frame_vjp(S2Undo *undo, const S2Note *note, const double ride_bar[3]) {
   const S2NoteIsland *of = note->of;
   for (int i = 0; i < of->grounds; i++) {
@@ -142,7 +143,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   if (fraction_bar == 0) {
     return;
   }
-  // Which room binds, in the frame of what holds the island?
+  // The room that binds, in the frame of the island's ground.
   S2Vec2 frame = s2_island_frame(step, &note->of->island, note->of->ground, note->of->grounds);
   const double ride[3] = {0, frame.x, frame.y};
   double ride_bar[3] = {0};
@@ -153,13 +154,12 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   }
   bool free_one = bound == &rooms[0], none = feedback_is_nothing(bound);
   Room room = *bound;
-  // a s^2 + b s = room, so ds = (droom - s^2 da - s db)/(2 a s + b); of a room of nothing s is
-  // -b/a.
+  // a s^2 + b s = room, so ds = (droom - s^2 da - s db)/(2 a s + b). With a room of 0, s is -b/a.
   double s = note->solve.fraction, slope = 2 * room.a * s + room.b,
          to = none ? 0 : fraction_bar / slope;
   double a_bar = -s * s * to, b_bar = none ? -fraction_bar / (2 * room.a) : -s * to;
   double room_bar = feedback_is_open(&room) ? to : 0;
-  // The sums of feedback_find_rooms, term by term.
+  // The sums in feedback_find_rooms, term by term.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -169,7 +169,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3], v0_bar = 0, free_bar = 0;
     double push = free_one ? 0 : h * step->force[at] / 2, more = note->solve.x[i] / h;
-    // Both: a = m x^2/2, b = (m v2 - push) x with x displaced per h.
+    // Both rooms: a = m x^2/2, b = (m v2 - push) x with x the displacement per h.
     double v2_bar = b_bar * inertial * more - room_bar * inertial * v2;
     double more_bar = a_bar * inertial * more + b_bar * (inertial * v2 - push);
     double weight = a_bar * more * more / 2 + b_bar * v2 * more, push_bar = 0;
@@ -198,7 +198,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
 
 void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
   double fraction_bar = 0, h = note->h;
-  // v2 += s/h x of what joints displaced: to x, to s and to h.
+  // v2 += s/h x, where x is the displacement by joints: adjoints of x, s and h.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
     double bar = undo->bar.v2[at];
@@ -207,7 +207,7 @@ void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
     fraction_bar += bar * note->solve.x[i] / h;
     undo->bar.h -= note->solve.fraction * bar * note->solve.x[i] / (h * h);
   }
-  // Projections before this one know by which factor their impulses were kept.
+  // Earlier projections get the factor by which their impulses were kept.
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
     undo->feed[slot] = note->solve.fraction / h;

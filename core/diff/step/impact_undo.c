@@ -1,5 +1,5 @@
-// Impacts backwards: restitution from the velocities of a motion (speculative.c, impact.c), and
-// reflections (reflect.c).
+// Derivatives of impacts: restitution from the velocities of a motion (speculative.c, impact.c),
+// and reflections (reflect.c).
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static void impact_targets_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// Adjoints of what joints give to the motion and the impact, put aside or taken up again.
+// Exchanges the adjoints of joint impulses of the motion with those of the impact.
 static void impact_exchange_joints(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
@@ -40,13 +40,13 @@ static void impact_exchange_joints(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// v2 of the island's nodes was set from the velocities that `from` is the adjoint of.
+// Undoes an assignment to v2 of the island's nodes; `from` is the adjoint of its source.
 static void impact_put_back(S2Undo *undo, const S2Note *note, double *from) {
   s2_undo_move_nodes(note, undo->bar.v2, from);
   s2_undo_put_nodes(note, note->plain.before, undo->step.v2);
 }
 
-// What the first solve gave joints is in none of the laws of restitution.
+// The impulses of joints in the first solve are in no law of restitution.
 void s2_undo_restart(S2Undo *undo, const S2Note *note) {
   s2_undo_forget_joints(undo, note);
   impact_put_back(undo, note, undo->bar.v0);
@@ -64,7 +64,8 @@ void s2_undo_rebound(S2Undo *undo, const S2Note *note) {
   if (!s2_undo_kept_impulses(undo, note)) {
     impact_exchange_joints(undo, note);
   }
-  if (undo->in_interval) { // else islands are undone side by side (SLOW comes after all impacts)
+  // otherwise islands are undone side by side (SLOW comes after all impacts)
+  if (undo->in_interval) {
     memset(undo->struck, 0, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)undo->touches);
   }
 }
@@ -78,7 +79,7 @@ typedef struct Keep {
   const double *pressed, *struck;
 } Keep;
 
-// Of the impulses at a point times its speeds before the impact.
+// The impulses at a point times its speeds before the impact.
 static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   S2Undo *undo = keep->undo;
   const S2Touch *touch = &undo->open.touches[i];
@@ -87,18 +88,19 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   S2PointBar point = {0};
   int from = S2_TOUCH_IMPULSES * i + 2 * k;
   int at = 2 * keep->note->of->touch_index[i] + k;
-  // Speeds of the point before the impact; room has -pressed, linear +struck times them.
+  // Speeds of the point before the impact. The factors are -pressed in room, struck in linear.
   double across = s2_touch_velocity(touch, k, n, v1);
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
   double drag = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
-  if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) { // else no row takes it up
+  // otherwise there is no row for it
+  if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) {
     undo->pushed[at] -= keep->room * across;
     undo->dragged[at] -= keep->room * along;
   }
   undo->struck[2 * at] += keep->linear * across;
   undo->struck[2 * at + 1] += keep->linear * along;
-  // To v1, and to where the point is.
+  // Adjoints of v1 and of the position of the point.
   s2_touch_velocity_vjp(touch, k, n, v1, by, undo->bar.v1, &point, &point.normal);
   s2_touch_velocity_vjp(touch, k, t, v1, drag, undo->bar.v1, &point, &t_bar);
   pair->surface_speed -= drag;
@@ -106,8 +108,8 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   s2_undo_point(undo, i, k, &point);
 }
 
-// Impulses of the impact were made smaller, too: dl/d(fraction), and the adjoints of what they
-// were.
+// Impulses of the impact were reduced, too. Returns dl/d(fraction), and updates the adjoints of the
+// full impulses.
 static double impact_fraction_bar(S2Undo *undo, const S2Note *note, const double *struck) {
   double fraction_bar = 0;
   for (int i = 0; i < S2_TOUCH_IMPULSES * note->of->island.touches; i++) {
@@ -127,7 +129,7 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
   const double *struck = pressed + S2_TOUCH_IMPULSES * island->touches;
   S2StepAdjoint *bar = &undo->bar;
   S2Step *step = &undo->step;
-  // What was scaled by s: impulses, ...
+  // The results that are proportional to s: impulses, ...
   double s = note->keep.fraction, fraction_bar = impact_fraction_bar(undo, note, struck);
   S2ImpactEnergy energy =
       s2_impact_energy(step, undo->open.touches, island, pressed, struck, note->keep.before);
@@ -136,12 +138,12 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
     int at = 3 * island->node[i / 3] + i % 3;
     fraction_bar += bar->v2[at] * (note->keep.before[i] - step->v1[at]);
   }
-  // ... and what the loss asks of the impulses themselves.
+  // ... and the direct adjoints of the impulses in the loss.
   fraction_bar += s2_undo_keep_impulses(undo, note, struck);
-  // ds of linear s + square s^2 = room; at s = 0 and at no room it stays what it is.
+  // ds from linear s + square s^2 = room. At s = 0 and without room s stays constant.
   double to = s > 0 && energy.room > 0 ? fraction_bar / (energy.linear + 2 * energy.square * s) : 0;
   Keep keep = {undo, note, to, -s * to, pressed, struck};
-  // To contacts, whose work is in room and linear.
+  // Contacts, whose work is in room and linear.
   for (int i = 0; i < island->touches; i++) {
     S2TouchBar pair = {0};
     const S2Touch *touch = &undo->open.touches[i];
@@ -149,10 +151,10 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
       impact_point_vjp(&keep, i, k, &pair);
     }
     s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
-    // Drag along the surface is no friction row.
+    // Viscous drag along the surface is no friction row.
     undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
   }
-  // To bodies: square and room have the kinetic energy of what was thrown and stopped.
+  // Bodies: square and room contain the kinetic energy before and after the impact.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t slot = island->node[i / 3];
     int at = 3 * slot + i % 3;
@@ -173,8 +175,8 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
 
 // ---- Reflections ------------------------------------------------------------------------------
 
-// What is still gained on the way: how much faster e times the arrival is than e times the speed
-// now, where that is more.
+// The gain during the reflection: the amount by which e times the arrival speed exceeds e times the
+// present speed, where it does.
 static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.touches; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -184,7 +186,7 @@ static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
       const S2Choice *choice = &undo->open.choices[2 * i + k];
       S2Vec2 n = touch->points[k].at.normal;
       double e = touch->restitution, u = s2_touch_velocity(touch, k, n, undo->step.v2);
-      // The target is max(0, e u - e arrival) and no more.
+      // The target is max(0, e u - e arrival), nothing else.
       *more = 0;
       if (bar == 0 || !(choice->bias < 0) || !(-choice->bias + e * u > 0)) {
         continue;
@@ -218,7 +220,7 @@ void s2_undo_blend(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// v2 was put back to that of the start of the reflections, where these adjoints wait to be added.
+// v2 was reset to that of the start of the reflections, where these adjoints are kept to be added.
 void s2_undo_rewind(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
@@ -235,16 +237,16 @@ void s2_undo_reflect(S2Undo *undo, const S2Note *note) {
   impact_gain_vjp(undo, note);
 }
 
-// ---- Impacts at a time of the step's own --------------------------------------------------------
+// ---- Impacts at a time within the step ---------------------------------------------------------
 
-// Is all of the step at the note given to large islands, which only event stepping itself splits?
+// Whether the whole step at the note is left to large islands, which only event stepping splits.
 static bool impact_left_whole(const S2Undo *undo) {
   return undo->world->kept.def.stepping == S2_AUTO &&
          s2_undo_last(undo, S2_ACT_INTERVAL)->interval.earlier == 0;
 }
 
-// Speculative steps land what does not bounce without a rebound: a restitution of 0 that is a
-// parameter counts as constant there.
+// Speculative steps land bodies without bounce with no rebound. A restitution of 0 that is a
+// parameter counts as a constant there.
 static bool impact_leaves_restitution(const S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   bool leaves = false;
@@ -256,8 +258,9 @@ static bool impact_leaves_restitution(const S2Undo *undo) {
   return leaves && undo->world->kept.def.stepping != S2_BISECT;
 }
 
-// An impact whose time does not move with the data: does the loss depend on what it strikes? (Of a
-// short rest of a step in event stepping its flag says so, there is nothing better to be had.)
+// An impact whose time does not depend on the data: sets a flag if the loss depends on the bodies
+// it hits. (For a short remainder of a step in event stepping the flag says so; no better
+// derivative exists.)
 void s2_undo_hit(S2Undo *undo, const S2Note *note) {
   bool rest = undo->in_interval && !impact_left_whole(undo);
   unsigned flag = rest ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;

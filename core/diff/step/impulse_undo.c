@@ -1,5 +1,5 @@
-// What a loss asks of the impulses of a step: contact points' and the reactions of joints. Each
-// solve that a step's result came from has its part of them.
+// Adjoints of the impulses of a step in a loss: those at contact points, and the reactions of
+// joints. Each solve that contributed to the result of a step gets its part.
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ void s2_undo_sum_contacts(S2Undo *undo) {
   }
 }
 
-// Reactions and impulses of contacts are those of all fractions.
+// Reactions and impulses of contacts are sums over all fractions.
 void s2_undo_end_fraction(S2Undo *undo) {
   size_t joints = 3 * (size_t)undo->notes->joint_slots;
   memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
@@ -75,7 +75,7 @@ const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch
   return at != NULL && impulse_is_asked(at) ? at : NULL;
 }
 
-// Does the contact belong to the island of a note? (Which lists those of the rows alone.)
+// Whether the contact belongs to the island of a note. (The note lists only contacts with rows.)
 static bool impulse_is_of(const S2Undo *undo, const S2ContactGradient *contact,
                           const S2Island *island) {
   const int32_t shapes[2] = {contact->shape_a, contact->shape_b};
@@ -107,12 +107,12 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note) {
 
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
   bool contacts = false, joints = false;
-  // Of contacts between its bodies, ...
+  // Contacts between its bodies, ...
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     const S2ContactGradient *at = &undo->contact[i];
     contacts |= impulse_is_asked(at) && impulse_is_of(undo, at, &note->of->island);
   }
-  // ... and of its joints.
+  // ... and its joints.
   for (int i = 0; i < 3 * note->of->island.joints; i++) {
     joints |= undo->bar.joint_reaction[3 * note->of->island.joint[i / 3] + i % 3] != 0;
   }
@@ -149,14 +149,14 @@ double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double 
   return bar + (row == S2_NONE ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * joint + row]);
 }
 
-// Adjoint of an impulse as a vector, by itself and by its moments.
+// The adjoint of an impulse as a vector, directly and through its moments.
 static S2Vec2 impulse_vector_bar(const S2ContactGradient *at, const S2TouchPoint *point) {
   S2Vec2 bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(point->at.point));
   return s2_add_scaled(bar, -at->angular_b, s2_left(point->arm_b));
 }
 
-// Scales `bar` by the fraction of the impact that is kept, of `count` numbers at slots of joints;
-// what they are of waits. Returns what the whole impact contributes.
+// Scales `bar` by the fraction of the impact that is kept, for `count` numbers a joint slot, and
+// keeps the original in `waiting`. Returns the contribution of the whole impact.
 static double impulse_keep_joints(const S2Note *note, int count, const double *struck, double *bar,
                                   double *waiting) {
   double sum = 0;
@@ -171,7 +171,7 @@ static double impulse_keep_joints(const S2Note *note, int count, const double *s
 
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck) {
   const S2Island *island = &note->of->island;
-  // dl/ds of what the impact gave contact points, ...
+  // dl/ds of the impulses that the impact gave contact points, ...
   double sum = 0;
   for (int i = 0; i < 2 * island->touches; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
@@ -184,7 +184,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
              s2_dot(s2_left(n), bar) * struck[2 * i + 1];
     }
   }
-  // ... whose adjoints are those of what was kept from here on, ...
+  // ... whose adjoints are from here on those of the full impulses, ...
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (impulse_is_of(undo, at, island)) {
@@ -194,7 +194,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
       at->angular_b *= note->keep.fraction;
     }
   }
-  // ... and joints.
+  // ... and of joints.
   undo->keeps = true;
   sum += impulse_keep_joints(note, S2_JOINT_ROWS, note->of->impulse, undo->bar.joint_impulse,
                              undo->waiting_impulse);
@@ -209,15 +209,15 @@ bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note) {
       undo->contact[i] = undo->gradient->contact[i];
     }
   }
-  if (keeps) { // those of the motion wait already
+  if (keeps) { // those of the motion are kept already
     s2_undo_forget_joints(undo, note);
   }
   undo->keeps = false;
   return keeps;
 }
 
-// Of normal and tangential impulses of one solve to the sums: of the impulses themselves, and of
-// the geometry they acted with.
+// From the sums to the normal and tangential impulses of one solve: the adjoints of the impulses
+// themselves, and of the geometry in which they acted.
 static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambda[2],
                               double lambda_bar[2]) {
   const S2Touch *of = &undo->open.touches[touch];
@@ -225,14 +225,14 @@ static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambd
   if (at == NULL || !impulse_is_asked(at)) {
     return;
   }
-  // The impulse as a vector, n ln + t lt, and its adjoint: by itself and by moments.
+  // The impulse as a vector, n ln + t lt, and its adjoint: directly and through moments.
   S2Vec2 n = of->points[k].at.normal, t = s2_left(n);
   S2Vec2 all = s2_add_scaled(s2_scale(lambda[0], n), lambda[1], t);
   S2Vec2 all_bar = impulse_vector_bar(at, &of->points[k]);
   S2Vec2 normal_bar = s2_add(all_bar, at->press); // of lambda[0] n
   lambda_bar[0] += s2_dot(n, normal_bar);
   lambda_bar[1] += s2_dot(t, all_bar);
-  // Its direction is the normal's, its moments are about the centres of both bodies.
+  // Its direction is the normal's. Its moments are about the centres of both bodies.
   S2PointBar bar = {
       .normal = s2_add_scaled(s2_scale(lambda[0], normal_bar), lambda[1], s2_right(all_bar)),
       .point = s2_scale(at->angular_a, s2_right(all)),
@@ -254,7 +254,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
       continue;
     }
     bool normal = s2_solve_traits(kind).normals, rough = s2_solve_is_rough(kind, touch);
-    // Rows that there are not have the impulse 0.
+    // Absent rows have the impulse 0.
     const double here[2] = {normal ? lambda[r] : 0, rough ? lambda[r + normal] : 0};
     double bar[2] = {0};
     impulse_point_vjp(undo, i / 2, i % 2, here, bar);
@@ -267,7 +267,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
     }
     r += normal + rough;
   }
-  // Rows of viscosity stand among those of joints.
+  // Rows of viscosity are among those of joints.
   for (int p = 0; p < assembly->parts && undo->asked; p++) { // viscosity
     int point = assembly->part[p].row;
     if (assembly->part[p].joint == S2_NONE) {

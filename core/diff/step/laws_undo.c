@@ -1,5 +1,5 @@
-// Force laws, backwards. What they answered is in the notes with how it changes with what they saw,
-// and goes from there to the bodies where they were seen.
+// Derivatives of force laws. The notes hold their answers with the derivatives by what they were
+// given. The adjoints go from there to the bodies whose state they were given.
 #include "diff/step/undo.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/laws.h"
@@ -7,22 +7,22 @@
 #include <math.h>
 #include <string.h>
 
-// Adjoints of answers that depend on the velocities they are to agree with: rounds until they
-// stand, and the part of the largest that is left then.
+// Adjoints of answers that depend on the velocities they must agree with. ROUNDS: the most
+// iterations. STANDS: the change that ends them, as a fraction of the largest adjoint.
 enum { ROUNDS = 200 };
 static const double STANDS = 1e-15;
 
-// ---- What a law has seen ------------------------------------------------------------------------
+// ---- The arguments of a law -------------------------------------------------------------------
 
 typedef S2LawsSeen Seen;
 
-// The time of the ask is that of the start and a part of h; those of all bodies are in proportion
-// to dt.
+// The time of a call is that of the start plus a fraction of h. The times for all bodies are in
+// proportion to dt.
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
   const S2Note *note = seen->note;
-  if (seen->since_bar != NULL) {                              // of the flow by two stages
-    undo->bar.elapsed += note->act == S2_ACT_PIECE ? bar : 0; // when that began
+  if (seen->since_bar != NULL) {                              // in the two-stage flow
+    undo->bar.elapsed += note->act == S2_ACT_PIECE ? bar : 0; // the time when it began
     *seen->since_bar += bar;
   } else if (note->of == NULL) {
     double elapsed = note->t - undo->world->kept.time + seen->part * note->h;
@@ -42,7 +42,7 @@ static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   int at = 3 * term->term.slot + (int)term->term.part % 3;
   undo->law_q[at] += pose ? bar : 0;
   undo->law_v[at] += bar * (pose ? s : 1);
-  // a by free_v, v and dt
+  // The adjoint of a goes to free_v, v and dt.
   const S2Note *free = s2_undo_last(undo, S2_ACT_FREE);
   double bend_bar = bar * (pose ? s * s / 2 : s);
   double bend = s == 0 ? 0 : pose ? (term->rate - free->free.v0[at]) / s : term->rate;
@@ -57,7 +57,7 @@ static void laws_term_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   int at = 3 * term->term.slot + (int)term->term.part % 3;
   bool pose = term->term.part < S2_BODY_OMEGA;
   if (!pose && !s2_undo_goes(&undo->world->bodies.at[term->term.slot])) {
-    undo->gradient->v[at] += bar; // it waits
+    undo->gradient->v[at] += bar; // it is kept for later
   } else if (term->of != S2_LAW_OWN) {
     laws_way_vjp(seen, term, bar);
   } else if (!pose) {
@@ -127,14 +127,14 @@ void s2_undo_laws(S2Undo *undo, const S2Note *note) {
 
 // ---- Its end ------------------------------------------------------------------------------------
 
-// v = u + c (L(v) - L0) of several bodies: y = v_bar + D' c y, which is the adjoint of u.
+// v = u + c (L(v) - L0) for several bodies: y = v_bar + D' c y, which is the adjoint of u.
 static void laws_agree_vjp(const Seen *seen, const bool *own, const double *c, const double *v_bar,
                            double *y) {
   const S2LawsAct *act = seen->note->laws.act;
   S2Arena *arena = seen->undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   int slots = seen->undo->notes->slots;
-  double *rest = S2_TAKE(arena, double, 3 * slots); // v_bar and what the others say
+  double *rest = S2_TAKE(arena, double, 3 * slots); // v_bar and the terms of the other bodies
   bool stands = false;
   for (int round = 0; round < ROUNDS && !stands; round++) {
     memcpy(rest, v_bar, sizeof *rest * 3 * (size_t)slots);
@@ -187,7 +187,7 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < act->count; i++) {
     int32_t slot = act->answers[i].slot;
     own[slot] = true;
-    if (island) { // the mean force, which free_v is of
+    if (island) { // the mean force, which free_v contains
       s2_undo_free_body(undo, slot, note->h);
     }
     for (int at = 3 * slot; at < 3 * slot + 3; at++) {
@@ -197,7 +197,7 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
       bar->v1[at] = island ? 0 : bar->v1[at];
     }
   }
-  // The mean force has half of each end.
+  // The mean force is half of each end's.
   for (int i = 0; i < act->count && island; i++) {
     const S2LawAnswer *answer = &act->answers[i];
     for (int t = 0; t < answer->terms && !answer->held; t++) {

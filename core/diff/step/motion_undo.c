@@ -1,4 +1,4 @@
-// Velocities that are copied and positions that they carry, backwards.
+// Derivatives of copies of velocities, and of the positions that velocities change.
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static void motion_move(const S2Undo *undo, double *from, double *to) {
 
 // ---- Copies -------------------------------------------------------------------------------------
 
-// Impulses before this act are in no energy that is undone.
+// Impulses before this act are in no energy that is still to be undone.
 static void motion_forget_energies(const S2Undo *undo) {
   size_t bytes = sizeof(double) * 2 * (size_t)undo->touches;
   memset(undo->pushed, 0, bytes);
@@ -62,7 +62,7 @@ void s2_undo_q0_is_q1(S2Undo *undo, const S2Note *note) {
 
 // ---- Positions ----------------------------------------------------------------------------------
 
-// q = q0 + until carry, until being a part of h
+// q = q0 + until carry, where `until` is a fraction of h.
 static void motion_carried_vjp(S2Undo *undo, const S2Note *note, double until, int at, double bar) {
   undo->bar.q0[at] += bar;
   undo->bar.h += s2_undo_carry(undo, note, at) * bar * (until / note->h);
@@ -83,7 +83,7 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
         continue;
       }
       to->q0[at] += bar;
-      if (goes) { // the same where v1 alone carries
+      if (goes) { // the same if v1 alone moves it
         to->h += undo->step.v1[at] * bar;
         to->v1[at] += note->h * bar;
       }
@@ -92,12 +92,13 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
   memset(undo->displaced, 0, sizeof(double) * motion_count(undo));
 }
 
-// Points at q = q0 + until carry, whose gaps were carried back by that times their speeds.
+// Points at q = q0 + until carry. Their gaps were extrapolated back by that time times their
+// speeds.
 void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   const S2Touch *touch = &undo->open.touches[0];
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   double until = note->carried.until;
-  // Where something would pass through what moves as given.
+  // Bodies may pass through kinematic bodies.
   undo->gradient->flags |= note->carried.moves ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   size_t count = motion_count(undo);
@@ -105,14 +106,14 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   double *carry = S2_TAKE_ZEROED(undo->arena, double, count);
   double *q_bar = S2_TAKE_ZEROED(undo->arena, double, count);
   double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
-  // Where the two bodies are taken to be.
+  // The assumed poses of the two bodies.
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
       carry[at] = s2_undo_carry(undo, note, at);
       q[at] = undo->step.q0[at] + until * carry[at];
     }
   }
-  // gap = gap(q) - until n'(carry of a - carry of b), and the point itself is that of q.
+  // gap = gap(q) - until n'(carry of a - carry of b). The point itself is that of q.
   for (int k = 0; k < touch->count; k++) {
     S2PointBar *bar = &undo->late_bar[2 * note->of->touch_index[0] + k];
     S2Vec2 n = touch->points[k].at.normal;
@@ -124,7 +125,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   }
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
-      // And back to what carried them.
+      // Adjoints of the velocities that moved them.
       s2_undo_carried(undo, note, at, carry_bar[at]);
       motion_carried_vjp(undo, note, until, at, q_bar[at]);
     }
@@ -132,7 +133,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   s2_arena_rewind(undo->arena, mark);
 }
 
-// When it ends does not move with the inputs here, though it does.
+// Here the time of the end counts as a constant, though it depends on the data.
 void s2_undo_short(S2Undo *undo, const S2Note *note) {
   double fraction = note->scaled.fraction;
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
@@ -143,7 +144,7 @@ void s2_undo_short(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= S2_GRADIENT_PARTIAL;
 }
 
-// What an abandoned way of q1 started from: its adjoint waits while the way is undone.
+// The adjoint of the q1 that an abandoned path started from. It is kept while the path is undone.
 void s2_undo_go_back(S2Undo *undo, const S2Note *note) {
   s2_undo_move_nodes(note, undo->bar.q1, undo->back);
   s2_undo_put_nodes(note, note->go_back.q1, undo->step.q1);

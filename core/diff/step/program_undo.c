@@ -1,5 +1,5 @@
-// Functions of the program's own within a step, backwards: they answer again from the notes when a
-// problem is made again; and motions, of locks and of bodies that move as the program says.
+// Functions of the program in a step. The notes give their answers again when a problem is made
+// again. And derivatives of motions: of locks, and of bodies that move as the program says.
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static bool program_spring(void *user, S2World *world, S2SpringCall *call) {
 void s2_undo_answer(S2Undo *undo) {
   S2World *world = undo->world;
   int joints = world->joints.count;
-  // Where answers are, and where their adjoints go.
+  // The answers, and the destinations of their adjoints.
   undo->answers = (S2Answers){
       .notes = undo->notes,
       .gradient = undo->gradient,
@@ -53,7 +53,7 @@ void s2_undo_answer(S2Undo *undo) {
       .begin = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .end = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
-  // Whoever asks at the same poses and time gets what was answered then.
+  // A call with the same poses and time gets the same answer as in the step.
   world->callbacks = (S2Callbacks){
       .user = &undo->answers, .constraint = program_constraint, .spring = program_spring};
   world->evaluating = true;
@@ -61,10 +61,10 @@ void s2_undo_answer(S2Undo *undo) {
   for (int i = 0; i < joints; i++) {
     constraints |= undo->notes->fixed->joint[i].type == S2_CONSTRAINT;
   }
-  if (!constraints) { // then nobody looks for what they said
+  if (!constraints) { // then no caller reads their answers
     return;
   }
-  // Else what they were asked is remembered, as in a world.
+  // Otherwise their arguments are stored, as in a world.
   world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
   world->memos.count = joints;
   for (int i = 0; i < joints; i++) {
@@ -80,8 +80,8 @@ static void program_time_vjp(const S2Answers *answers, double dt, double t, doub
   answers->gradient->dt += bar * (t - answers->begun) / dt;
 }
 
-// From the adjoint of the velocities that were answered, and of those at both ends of the step, all
-// 0 afterwards, to q and that of those before.
+// From the adjoints of the velocities answered, and of those at both ends of the step, to q and the
+// velocity before. The former are 0 afterwards.
 static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, double h,
                                    double v_bar[3], double start_bar[3], double end_bar[3],
                                    double q_bar[3]) {
@@ -104,7 +104,7 @@ static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, d
   }
 }
 
-// What drove the lock before this note of the same substep; NULL: it was at its own goal.
+// The drive of the lock before this note in the same substep. NULL: it was at its own goal.
 static const S2Drive *program_drive_before(const S2Undo *undo, int32_t slot) {
   int index = undo->index;
   const S2Note *note;
@@ -121,14 +121,14 @@ static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
   const S2Answer *answer = s2_answer_of(&undo->answers, S2_ASKED_LOCK, slot, note->t, q);
   double *goal = undo->answers.goal + 3 * slot, *rate = undo->answers.rate + 3 * slot;
   double *begin = undo->answers.begin + 3 * slot, *end = undo->answers.end + 3 * slot;
-  for (int c = 0; c < 3; c++) { // what is not locked has the rate 0
+  for (int c = 0; c < 3; c++) { // the rate of a component that is not locked is 0
     rate[c] = undo->world->joints.at[slot].locked[c] ? rate[c] : 0;
   }
-  // What it was answered, by where the lock was.
+  // The answer depends on the lock's place.
   if (answer != NULL) {
     program_velocities_vjp(undo, answer, note->h, rate, begin, end, goal);
   }
-  // Where it had followed an answer before, the goal had moved on with that.
+  // If it had followed an answer before, the goal had moved on with that.
   for (int c = 0; c < 3; c++) {
     double of_rate = rate[c], since = before == NULL ? 0 : drive->start - before->start;
     rate[c] = 0;
@@ -162,7 +162,7 @@ void s2_undo_motions(S2Undo *undo, const S2Note *note) {
     if (answer != NULL) {
       program_velocities_vjp(undo, answer, note->h, of[0], of[1], of[2], of[3]);
     }
-    for (int c = 0; c < 3; c++) { // what nobody was asked about has one velocity
+    for (int c = 0; c < 3; c++) { // components without an answer have one velocity
       of[0][c] += of[1][c] + of[2][c];
       of[1][c] = of[2][c] = 0;
     }
@@ -193,12 +193,12 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
   S2JointAt at = {.world = world, .joint = joint, .q = undo->step.q1, .elapsed = elapsed};
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
-  // Each component that has a bound, and has left its goal behind.
+  // Each component that has a bound and has moved away from its goal.
   for (int i = 0; i < count; i++) {
     int c = rows[i].component;
     double push = rows[i].most / rows[i].mass, q = undo->step.q1[3 * joint->a + c],
            bar = g->goal[c];
-    // One that is held is where it was.
+    // A component that is held has not moved.
     bool held = joint->driven && drive != NULL && drive->place[c];
     if (!held) {
       (void)s2_lock_goal_kept(q - rows[i].row.value, q, push, elapsed, &held);
@@ -206,7 +206,7 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
     if (held) {
       continue;
     }
-    // it is q and, on the goal's side, S2_LOCK_LAG push elapsed^2 of it
+    // Its place is q plus, on the goal's side, S2_LOCK_LAG push elapsed^2.
     S2BodyGradient *body = &undo->gradient->body[joint->a];
     double reach_bar = S2_LOCK_LAG * (rows[i].row.value > 0 ? -bar : bar);
     double push_bar = reach_bar * elapsed * elapsed;

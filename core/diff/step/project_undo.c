@@ -1,23 +1,23 @@
-// A projection of an island, backwards: as a solve (solve_undo.c), of displacements.
+// The derivative of a projection of an island: that of a solve (solve_undo.c), for displacements.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 
 #include <string.h>
 
-// Of a joint: points that are held are equations, too.
+// Whether it is an equation of a joint. Points that are held are equations, too.
 static bool project_is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
 
-// In a projection the geometry of contacts is that of q1, ...
+// In a projection the geometry of contacts is that of q1.
 static void project_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar *point) {
   S2Undo *undo = solve->undo;
   s2_touch_point_vjp(undo->world, &undo->open.touches[i], k, undo->step.q1, point, undo->bar.q1,
                      undo->gradient);
 }
 
-// q1 is what it was; dl/d(displacement), from q1 and from the fraction that was limited by the
-// turn.
+// q1 goes back to its value before. Computes dl/d(displacement) from q1 and from the fraction that
+// the largest turn limited.
 static void project_take_displacement(S2SolveUndo *solve) {
   const S2Note *note = solve->note;
   S2Undo *undo = solve->undo;
@@ -33,14 +33,14 @@ static void project_take_displacement(S2SolveUndo *solve) {
     }
     most = fabs(note->solve.x[3 * i]) > fabs(note->solve.x[3 * most]) ? i : most;
   }
-  // s was the largest turn allowed over the largest turn.
+  // s was the largest turn allowed divided by the largest turn.
   if (note->solve.fraction < 1) {
     double turn = note->solve.x[3 * most];
     solve->dl_dv[3 * most] -= fraction_bar * note->solve.fraction / turn;
   }
 }
 
-// The island as it was, and the adjoint of what it was displaced by.
+// Restores the island, and takes the adjoint of its displacement.
 static void project_begin(S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   s2_undo_set_island(undo, solve->note);
@@ -50,9 +50,10 @@ static void project_begin(S2SolveUndo *solve) {
   project_take_displacement(solve);
 }
 
-// Passes after the first find limits and contacts where those before put them, to rounding: which
-// of them hold then makes no difference, as they move next to nothing. Nor does it in event
-// stepping, where the gaps of what rests and of what has just met are 0 whatever the data.
+// Passes after the first one find limits and contacts where those before put them, up to rounding.
+// So it makes no difference which of them are active, as they move almost nothing. Nor does it in
+// event stepping, where the gaps of resting bodies and of bodies that have just met are 0 whatever
+// the data.
 static bool project_is_later_pass(const S2Undo *undo, const S2Note *of) {
   int32_t first = of->of->island.node[0];
   for (int i = undo->index - 1; i >= 0; i--) {
@@ -66,10 +67,10 @@ static bool project_is_later_pass(const S2Undo *undo, const S2Note *of) {
   return false;
 }
 
-// Modes are judged relative to what was to be removed.
+// Modes are judged relative to the errors that were to be removed.
 static void project_scale(S2Problem *problem, const S2Note *note) {
   problem->velocity_scale = S2_PROJECTION_TRIGGER * note->of->island.length;
-  for (int r = 0; r < problem->rows; r++) { // what is open is not removed
+  for (int r = 0; r < problem->rows; r++) { // open gaps are not removed
     double bias = problem->row[r].bias, error = problem->row[r].lo < 0 ? fabs(bias) : -bias;
     problem->velocity_scale = fmax(problem->velocity_scale, error);
   }
@@ -89,7 +90,7 @@ static S2Assembly project_assemble_start(S2Undo *undo, const S2Note *note) {
                      undo->open.choices, S2_SOLVE_PROJECTION);
 }
 
-// Rows of S2_PROJECT_SHAKE: equations at q0. Returns how many.
+// Rows of S2_PROJECT_SHAKE: equations at q0. Returns their number.
 static int project_take_start(const S2Assembly *start, S2Assembly *assembly, S2Arena *arena) {
   S2Problem *problem = &assembly->problem;
   project_copy_rows(problem, arena);
@@ -102,7 +103,8 @@ static int project_take_start(const S2Assembly *start, S2Assembly *assembly, S2A
   return count;
 }
 
-// What joints displaced, part J' lambda / mass, goes into the velocities; its adjoint to lambda.
+// The fraction of the joints' displacement, J' lambda / mass, that goes into the velocities: its
+// adjoint goes to lambda.
 static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int equations, double *ja,
                              double *jb) {
   S2Undo *undo = solve->undo;
@@ -111,13 +113,13 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
     const S2Row *row = &solve->assembly->problem.row[r];
     const S2JointPart *part = &start->part[r];
     double lambda = note->of->lambda[r], sum = 0;
-    // Displacements J' lambda/m of bodies; nodes of gears are displaced for nothing.
+    // Displacements J' lambda/m of bodies. Displacements of a gear's nodes are ignored.
     for (int side = 0; side < 2; side++) {
       int node = side == 0 ? row->a : row->b;
       const double *j = side == 0 ? row->ja : row->jb;
       double *j_bar = side == 0 ? ja : jb;
       for (int c = 0; c < 3 && node != S2_GROUND && node < note->of->island.nodes; c++) {
-        int32_t slot = note->of->island.node[node]; // nodes of gears are displaced for nothing
+        int32_t slot = note->of->island.node[node]; // displacements of a gear's nodes are ignored
         double mass = solve->assembly->problem.mass[3 * node + c];
         double over = note->solve.fraction * undo->displaced[3 * slot + c] / mass;
         sum += j[c] * over;
@@ -126,7 +128,7 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
             over * j[c] * lambda * (c == 0 ? note->of->stiffness : 1) / mass;
       }
     }
-    // And the impulses that joints keep.
+    // The impulses that joints keep.
     sum += note->solve.fraction * undo->feed[part->joint] *
            s2_undo_impulse(undo, part->joint, part->row, part->push);
     solve->dl_dlambda[r] += sum;
@@ -135,7 +137,7 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
       s2_undo_reaction(undo, note, note->solve.fraction * undo->feed[note->of->island.joint[0]]);
 }
 
-// What a displacement of bodies is worth that acts along equations: of q1, and of what is fed back.
+// The adjoint of a displacement of bodies along equations: through q1, and through the feedback.
 static double *project_pushes_bar(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   int count = 3 * solve->note->of->island.nodes;
@@ -153,7 +155,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   S2McpGradient *data = &solve->data;
-  // Rows, errors and what pushes along them, all at q1, ...
+  // Rows, errors and the directions of impulses, all at q1, ...
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none =
       S2_TAKE_ZEROED(undo->arena, double, 3 * (note->solve.rows + note->of->island.nodes));
@@ -174,7 +176,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
     at_start.given = solve->given;
     at_start.reaction = solve->reaction;
     at_start.pushed = note->of->lambda;
-    // An S2Step whose q1 is q0, for assembly and its adjoint.
+    // An S2Step with q0 as q1, for the assembly and its adjoint.
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -185,13 +187,13 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
                       &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
-    // What has gone to the start is not the end's.
+    // The adjoints that went to the start are not those of the end.
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, solve->assembly, &rows,
                     &undo->bar);
-  if (note->h == 0) { // before the step: goals are where they are
+  if (note->h == 0) { // before the step goals do not move
     undo->bar.h = h;
     undo->bar.elapsed = elapsed;
   }
@@ -199,13 +201,13 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
 
 // ---- With the rows of the solve -----------------------------------------------------------------
 
-// Rows where the solve had them; errors are those at the end, of the same feature or as the solve
-// left it.
+// The rows are those of the solve. Errors are those at the end: of the same feature if it is still
+// there, otherwise extrapolated from the solve.
 static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2PointBar *bar) {
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
   S2PointBar point = *bar, gap = {.gap = bar->gap};
-  // The same feature is still there: its gap is that of q1, the rest as the solve had it.
+  // The same feature is still there: its gap is that of q1, and the rest is as in the solve.
   for (int j = 0; j < now->count; j++) {
     if (now->points[j].at.id == then->points[k].at.id) {
       point.gap = 0;
@@ -214,7 +216,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
       return;
     }
   }
-  // It is gone: the gap is the solve's, carried on by h times the speed.
+  // It is gone: the gap is that of the solve plus h times the speed.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const S2Note *moved = s2_undo_last(undo, S2_ACT_INTEGRATE);
   int count = 3 * undo->notes->slots;
@@ -240,7 +242,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
   s2_arena_rewind(undo->arena, mark);
 }
 
-// The row of `end` that gives row r its error; -1: none does.
+// The row of `end` that gives row r its error. -1: there is none.
 static int project_end_row(const S2SolveUndo *solve, const S2Assembly *end, int r) {
   const S2JointPart *then = &solve->assembly->part[r];
   int found = -1;
@@ -259,7 +261,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->of->island.nodes));
   double *errors = S2_TAKE_ZEROED(undo->arena, double, rows);
   double *given = S2_TAKE_ZEROED(undo->arena, double, end->parts + end->parts_given);
-  // Errors are of the rows at the end that have the same joint and index.
+  // Errors are those of the rows at the end that have the same joint and index.
   for (int r = 0; r < solve->assembly->parts; r++) {
     int at = project_end_row(solve, end, r);
     if (at >= 0) {
@@ -267,7 +269,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
       data->bias[r] = 0;
     }
   }
-  // Rows and right sides are of q0, ...
+  // Rows and right-hand sides are those of q0, ...
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   S2RowsAdjoint at_start = s2_rows_adjoint(note->solve.x, none);
   at_start.lambda = note->of->lambda;
@@ -285,7 +287,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
                     &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
-  // ... errors of q1.
+  // ... errors are those of q1.
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, end, &at_end, &undo->bar);
 }
 
@@ -294,14 +296,15 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
-  // Joints at the end, for their errors; the problem itself at q0, with touches of then.
+  // Joints at the end, for their errors. The problem itself is at q0, with the touches of that
+  // time.
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
   S2Assembly end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
                                no_contacts, S2_SOLVE_PROJECTION);
   undo->step.touches = (S2Touch *)undo->open.solved; // only read
   S2Assembly made = project_assemble_start(undo, note);
   solve.assembly = &made;
-  // Its right sides are those errors.
+  // Its right-hand sides are those errors.
   if (s2_solve_same_rows(&solve)) {
     S2Problem *problem = &made.problem;
     project_copy_rows(problem, arena);
@@ -310,7 +313,7 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
       S2Row *row = (S2Row *)problem->row + r; // the copy
       row->bias = at >= 0 ? end.problem.row[at].bias : row->bias;
     }
-    // Modes, the adjoint of the solution, and from that to all data.
+    // Modes, the adjoint of the solution, and then those of all data.
     project_scale(problem, note);
     solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
     if (s2_solve_differentiate(&solve)) {
@@ -334,13 +337,13 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
-  // The problem again; turns were made heavier where they were too large.
+  // The problem again, with heavier turns where they were too large.
   S2Assembly made = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
                                 undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;
   project_scale(&made.problem, note);
   s2_wide_stiffen(&undo->step, &note->of->island, note->of->stiffness, made.mass);
-  // Equations of joints as at q0, and what of them goes into velocities.
+  // Equations of joints as at q0, and the part of them that goes into velocities.
   solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
   double *ja = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);
   double *jb = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);
@@ -353,13 +356,13 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
     equations = project_take_start(&start, &made, arena);
     project_feed_vjp(&solve, &start, equations, ja, jb);
   }
-  // From the solution to the data; edges of later passes make no difference.
+  // From the solution to the data. Edges of later passes make no difference.
   unsigned found = undo->found;
   if (same && s2_solve_differentiate(&solve)) {
     if (s2_world_way(&undo->world->kept.def) == S2_EVENT || project_is_later_pass(undo, note)) {
       undo->found = found;
     }
-    // Rows have what the feedback added.
+    // The rows get the adjoint of the feedback.
     for (int i = 0; i < 3 * note->solve.rows; i++) {
       solve.data.ja[i] += ja[i];
       solve.data.jb[i] += jb[i];

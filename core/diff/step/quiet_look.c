@@ -1,4 +1,5 @@
-// What a sweep notes of a step and its solves where every derivative of a loss is 0 (quiet.h).
+// Observations of a step and its solves, for the case that every derivative of a loss is 0
+// (quiet.h).
 #include "diff/step/rattle_undo.h"
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/joint.h"
@@ -68,7 +69,7 @@ static bool quiet_tracks_material(const S2WorldGradient *all, int32_t slot) {
          S2_TRACKS_BODY(all, slot, contact_damping) || S2_TRACKS_BODY(all, slot, contact_viscosity);
 }
 
-// As the last act of a step is undone: the adjoint is still that of what follows.
+// Called when the last act of a step is undone. The adjoint is still that of the steps after it.
 void s2_quiet_look_at_step(S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   S2Quiet *quiet = all->quiet;
@@ -119,7 +120,8 @@ static double quiet_speed(const double *v, double reach) {
 }
 
 void s2_quiet_look_at_flight(const S2Undo *undo) {
-  static const double still = 1e-10; // of what forces change in the step: less is rounding
+  // fraction of the change by forces in the step: below it is rounding
+  static const double still = 1e-10;
   const S2WorldGradient *all = undo->gradient;
   if (all->quiet == NULL || all->tracked == NULL) {
     return;
@@ -142,11 +144,11 @@ void s2_quiet_look_at_flight(const S2Undo *undo) {
 
 // ---- A solve ----------------------------------------------------------------------------------
 
-// A row of joint `slot`, which pushes with all it may (`full`), or pushes at all.
+// A row of joint `slot`. `full`: it pushes with its bound; `pushes`: it pushes at all.
 static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, bool full,
                                     bool pushes) {
   const S2WorldGradient *all = undo->gradient;
-  // A reason holds where no row denies it.
+  // A reason is true unless a row contradicts it.
   if (row == S2_JOINT_MOTOR && full) {
     all->quiet->denied[S2_QUIET_MOTOR_IDLE] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_speed)) {
@@ -171,12 +173,13 @@ static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, b
   }
 }
 
-// Adjoints of an island, 3 a node: of its velocities, and of pushes; and its masses.
+// Adjoints of an island, 3 a node: of its velocities and of impulses; and its masses.
 typedef struct QuietBars {
   const double *v, *push, *mass;
 } QuietBars;
 
-// Does the loss depend on the velocity of a body along `t`, but on no push on it, but for rounding?
+// Whether the loss depends on the velocity of a body along `t`, but not on impulses on it, within
+// rounding.
 static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slot, S2Vec2 t) {
   static const double rounding = 1e-9;
   int node = undo->step.node_of[slot];
@@ -192,8 +195,8 @@ static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slo
   return asked > rounding * hypot(bar[1], bar[2]) && most <= rounding * asked;
 }
 
-// A point that presses. It shows that material has an effect, unless it sticks: friction below its
-// bound has none, and may hold all that enters.
+// A point that presses. It shows that material has an effect, unless it sticks. Friction below its
+// bound has no effect, and may hold everything that enters.
 static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k, bool sticks,
                                 const QuietBars *bars) {
   const S2WorldGradient *all = undo->gradient;
@@ -268,7 +271,7 @@ void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
   }
 }
 
-// ---- A piece of the flow by two stages --------------------------------------------------------
+// ---- A piece of the two-stage flow -----------------------------------------------------------
 
 void s2_quiet_look_at_piece(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;

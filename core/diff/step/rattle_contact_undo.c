@@ -1,9 +1,10 @@
-// Contacts in the flow by two stages, backwards. A stage holds the rows of what touches and of what
-// sticks. Friction that slides pushes with the normal impulse, so that the normal row pushes along
-// n + s mu t, s = +-1, and still sees n alone. The matrix of a stage is not symmetric then.
+// Derivatives of contacts in the two-stage flow. A stage imposes the rows of points that touch and
+// of points that stick. Sliding friction pushes with the normal impulse. So the normal row pushes
+// along n + s mu t, s = +-1, but still measures along n alone. Then the matrix of a stage is not
+// symmetric.
 //
 // A contact that sticks in stage 1 does not move along the mean of its tangents at both ends. The
-// tangent at the end turns with the bodies, so the row of friction sees
+// tangent at the end turns with the bodies, so the row of friction measures
 //
 //     d((Jt0 + Jt1)/2 u)/du = (Jt0 + Jt1)/2 + h/2 d(Jt1 u)/dq1
 #include "diff/joints/contact_vjp.h"
@@ -11,9 +12,9 @@
 
 #include <string.h>
 
-// Part of the island's speed below which an impulse or a speed is on an edge.
+// Fraction of the island's speed below which an impulse or a speed is on an edge.
 static const double EDGE = 1e-9;
-// Part of its bound by which an impulse may be off it.
+// An impulse may differ from its bound by this fraction of it.
 static const double AT_BOUND = 1e-9;
 
 // ---- Points ------------------------------------------------------------------------------------
@@ -23,7 +24,7 @@ static const S2Touch *contact_touch(const S2RattlePiece *piece, int r, bool end)
   return &(end ? &rattle->at1 : &rattle->at0)->touch[rattle->term[r].place];
 }
 
-// From the adjoint of a row (arm x d, d) of body a, the same less of b, to its point.
+// From the adjoint of a row (arm x d, d) of body a, less the same of b, to its point.
 static S2PointBar contact_point_bar(const S2RattlePiece *piece, int r, bool end,
                                     const S2RowBar *bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
@@ -43,7 +44,7 @@ int s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar 
   const S2Rattle *rattle = &piece->rattle;
   S2PointBar sum = contact_point_bar(piece, r, end, &bars[r]);
   int last = r;
-  // The normal row and those along the surface are of one point.
+  // The normal row and those along the surface belong to one point.
   while (last + 1 < rattle->rows && rattle->term[last + 1].source == S2_RATTLE_OF_SLIP) {
     last += 1;
     S2PointBar more = contact_point_bar(piece, last, end, &bars[last]);
@@ -63,7 +64,7 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
   const S2Touch *touch = contact_touch(piece, r, true);
   const double *q = piece->rattle.q1;
   S2PointBar point = contact_point_bar(piece, r, true, bar);
-  S2Vec2 any = {1, 0}; // no pose asks for the edge
+  S2Vec2 any = {1, 0}; // the pose adjoints do not need the edge
   S2PointSource to = s2_manifold_point_vjp(&touch->points[piece->rattle.term[r].index].at, any,
                                            q + 3 * touch->body_a, q + 3 * touch->body_b,
                                            world->pieces.at[touch->shape_a].radius,
@@ -76,14 +77,14 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
 
 // ---- Speeds ------------------------------------------------------------------------------------
 
-// rad/s, m/s: a body's mean velocity over the piece, also of ground.
+// rad/s, m/s: the mean velocity over the piece of a body, or of ground.
 static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c) {
   const S2Step *step = piece->rattle.step;
   int32_t node = step->node_of[slot];
   return node == S2_GROUND ? step->free_v[3 * slot + c] : piece->rattle.u[3 * node + c];
 }
 
-// m/s: speed along row r with these sides, over the piece or at its end.
+// m/s: the speed along row r with these sides, over the piece or at its end.
 static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const double *v = end ? rattle->v1 : rattle->u;
@@ -100,8 +101,8 @@ static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides 
   return speed;
 }
 
-// The adjoint of that speed over the piece is `factor`: adds it to the row and to the velocity of
-// the ground.
+// `factor` is the adjoint of that speed over the piece. Adds to the adjoints of the row and of the
+// velocity of the ground.
 static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
                               double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
@@ -119,7 +120,7 @@ static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSide
   }
 }
 
-// m/s: speed along row r as the stage has it: over the piece in stage 1, at its end in stage 2.
+// m/s: the speed along row r as in the stage: over the piece in stage 1, at its end in stage 2.
 static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -139,19 +140,19 @@ static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
 static double stage_impulse(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
-  bool gap = term->source == S2_RATTLE_OF_GAP; // one that gives way gets all that its friction has
+  bool gap = term->source == S2_RATTLE_OF_GAP; // a compliant one gets all that its friction has
   bool sums = second && (gap || s2_rattle_sums(term));
   return sums ? rattle->l[r] + rattle->k[r] : second ? rattle->k[r] : rattle->l[r];
 }
 
-// m/s by an impulse of 1 N s.
+// The speed in m/s that an impulse of 1 N s causes.
 static double stage_mobility(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   S2Row row = s2_rattle_row(rattle, r, &(second ? rattle->at1 : rattle->at0).side[r]);
   return s2_rattle_row_mobility(rattle, &row);
 }
 
-// The larger of the impulse and the speed says whether the row is held. Where both are next to 0,
+// The larger of the impulse and the speed decides whether the row is held. If both are close to 0,
 // it is on an edge and counts as open.
 static S2RattleState normal_state(S2RattlePiece *piece, int r, bool second) {
   double press = stage_impulse(piece, r, second) * stage_mobility(piece, r, second);
@@ -171,7 +172,7 @@ static S2RattleState friction_state(S2RattlePiece *piece, int r, bool second) {
   return !slides ? S2_RATTLE_HELD : ahead ? S2_RATTLE_AT_LO : S2_RATTLE_AT_HI;
 }
 
-// Of a joint's row, which find_edge() looks at as well.
+// The state of a joint's row, which find_edge() checks as well.
 static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   double x = stage_impulse(piece, r, second);
@@ -236,11 +237,11 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
   double *turns = S2_TAKE_ZEROED(arena, double, 3 * step->world->bodies.count);
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->term[r].source != S2_RATTLE_OF_SLIP || rattle->first[r] != S2_RATTLE_HELD) {
-      continue; // what is not held sees nothing
+      continue; // a row that is not held measures nothing
     }
     int32_t slot[2];
     s2_rattle_bodies(rattle, &rattle->term[r], slot);
-    // d(Jt1 u)/dq1, by the adjoint of Jt1 that u is.
+    // d(Jt1 u)/dq1, with u as the adjoint of Jt1.
     S2RowBar bar = {0};
     double part = rattle->late[r] ? 1 : 0.5;
     const S2RowSides none = {0};
@@ -263,12 +264,12 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
 
 // ---- Materials ---------------------------------------------------------------------------------
 
-// What J p and the loss ask of friction row r, to the coefficient.
+// From J p and the adjoint of the impulse of friction row r to the coefficient.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed) {
   const S2Rattle *rattle = &piece->rattle;
   piece->pair[rattle->term[r].place].friction +=
       piece->share[second][r] * stage_impulse(piece, r - 1, second) * pushed;
-  if (second && s2_rattle_halved(&rattle->term[r - 1])) { // its bound is known: mu times 2 l
+  if (second && s2_rattle_halved(&rattle->term[r - 1])) { // the bound is known: mu times 2 l
     piece->l_bar[r - 1] += 2 * piece->share[second][r] * rattle->term[r].mu * pushed;
   }
 }
@@ -277,7 +278,7 @@ void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end)
   const S2Rattle *rattle = &piece->rattle;
   double y = piece->y[r], part = rattle->late[r] ? 1 : 0.5;
   piece->pair[rattle->term[r].place].surface_speed += y;
-  if (second) { // what it sees is as of other rows
+  if (second) { // it measures as other rows do
     return;
   }
   contact_speed_vjp(piece, r, &rattle->at1.side[r], -part * y, end);
@@ -301,7 +302,7 @@ static bool tracks_viscosity(const S2RattlePiece *piece, const S2Touch *touch) {
                                    S2_TRACKS_BODY(all, touch->body_b, contact_viscosity));
 }
 
-// Steps with a compliance are other steps than those without.
+// A step with a compliance is computed in another way than one without.
 static void flag_rigid(const S2RattlePiece *piece, const S2Touch *touch) {
   S2WorldGradient *all = piece->undo->gradient;
   bool tracked = all->tracked != NULL && (S2_TRACKS_BODY(all, touch->body_a, contact_compliance) ||
@@ -333,7 +334,7 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
       continue;
     }
     S2RowSides start = smooth_sides(piece, r, rattle->late[r]), end = smooth_sides(piece, r, true);
-    // Against the mean slip in stage 1, and with both stages together against that at the end.
+    // In stage 1 against the mean slip, in both stages together against the slip at the end.
     double slip[2] = {
         (contact_speed(piece, r, &start, false) + contact_speed(piece, r, &end, false)) / 2 -
             touch->surface_speed,

@@ -1,22 +1,22 @@
-// The adjoint of a stage as a dense system with the largest pivots. Stages with contacts take it,
-// as friction that slides makes them nonsymmetric, and points that stick together repeat each
-// other: islands of these pieces are small. So do joints that have no factor otherwise.
+// The adjoint of a stage as a dense system with the largest pivots. Stages with contacts use it,
+// because sliding friction makes them nonsymmetric, and points that stick together repeat each
+// other. Islands of these pieces are small. Joints without another factorisation use it, too.
 #include "diff/step/rattle_undo.h"
 #include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
 
-// Part of the largest entry, with rows in units of their own mobility: a pivot up to this belongs
-// to a row that repeats others.
+// Fraction of the largest entry, with rows in units of their own mobility. A pivot up to this
+// belongs to a row that repeats others.
 static const double REPEATS = 1e-10;
-// Part of the largest right side: a row without a pivot that misses its own by more asks for
-// something that is not determined.
+// Fraction of the largest right-hand side. If a row without a pivot misses its own by more, the
+// adjoint asked for is not determined.
 static const double ASKED = 1e-8;
 // Adjoints below this have no digits: the loss depends on nothing any more.
 static const double NOTHING = 1e-200;
 
-// Do rows without a pivot agree with the others?
+// Whether rows without a pivot agree with the others.
 static bool dense_agrees(int n, const double *a, const double *x, const double *b) {
   double asked = 0, missed = 0;
   for (int i = 0; i < n; i++) {
@@ -30,7 +30,7 @@ static bool dense_agrees(int n, const double *a, const double *x, const double *
   return missed <= ASKED * asked + NOTHING;
 }
 
-// A stage's system: rows in units of their own mobility, which `scale` is for.
+// A stage's system. Rows are in units of their own mobility, which `scale` gives.
 typedef struct Dense {
   const S2Problem *problem;
   const S2Row *push, *see;
@@ -47,8 +47,8 @@ static double dense_scale(const Dense *dense, int r) {
   return own > 0 ? 1 / sqrt(own) : 0;
 }
 
-// What row r measures by the poses at the start of the piece, times `by`, to q (3 a slot): rows
-// that count a change measure nothing of them.
+// Adds to q (3 a slot) `by` times the derivative of row r's measure with respect to the poses at
+// the start of the piece. It is 0 for rows that measure a change.
 static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) {
   const S2RattleTerm *term = &rattle->term[r];
   const S2RowSides *side = &rattle->at1.side[r];
@@ -61,10 +61,10 @@ static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) 
   }
 }
 
-// Would row r of a contact in stage 1, which is on an edge and counts as free, repeat rows that
-// hold? Then it takes from what they pass on. If some poses at the start would make them contradict
-// each other, the derivative by these is another one: the place of one of two boxes side by side
-// that friction holds.
+// Whether row r of a contact in stage 1, which is on an edge and counts as free, would repeat rows
+// that hold. Then it takes a part of their load. If some poses at the start would make the rows
+// contradict each other, the derivative by these is another one. An example is the place of one of
+// two boxes side by side that friction holds.
 static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int slots = 3 * rattle->step->world->bodies.count;
@@ -76,8 +76,8 @@ static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Are
     asked = fmax(asked, fabs(dense->x[i]));
   }
   s2_dense_lu_solve(&dense->lu, c);
-  // `left`: the part of the row's mobility that held rows do not have. `q`: what the row measures,
-  // less what those rows measure of the same.
+  // `left`: the part of the row's mobility that held rows do not have. `q`: the measure of the row,
+  // less that of the held rows in the same directions.
   bool takes = false;
   dense_by_start(rattle, r, 1, q);
   for (int i = 0; i < dense->n; i++) {
@@ -127,7 +127,7 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   for (int i = 0; i < n; i++) { // in units in which a row alone has the matrix 1
     scale[i] = dense_scale(&dense, index[i]);
   }
-  // What rows see of what others push.
+  // The speed of each row by an impulse of each other row.
   for (int i = 0; i < n; i++) {
     const S2Row *row = &see[index[i]];
     for (int j = 0; j < n; j++) {

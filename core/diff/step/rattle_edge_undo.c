@@ -1,13 +1,13 @@
-// Rows of the flow by two stages on the edge of two states of an active set: a limit that is closed
-// and does not press, dry friction or a motor that just holds. The derivative is one-sided there.
-// What is on an edge counts as free: open, or at its bound. If that leaves it where it was, as
-// where other rows hold it, both sides have the same derivative.
+// Rows of the two-stage flow on the edge of two states of an active set: a limit that is closed and
+// does not press, dry friction or a motor that just holds. The derivative is one-sided there. Such
+// a row counts as free: open, or at its bound. If the adjoint does not move it then, because other
+// rows hold it, both sides have the same derivative.
 #include "diff/step/rattle_undo.h"
 
-// Part of the island's speed below which an impulse or a speed is on an edge. Stages are solved to
-// rounding.
+// Fraction of the island's speed below which an impulse or a speed is on an edge. Stages are solved
+// to rounding.
 static const double EDGE = 1e-9;
-// Part of the adjoint below which both sides have the same derivative.
+// Fraction of the adjoint below which both sides have the same derivative.
 static const double ALIKE = 1e-10;
 // Adjoints below this have no digits: the loss depends on nothing any more.
 static const double NOTHING = 1e-200;
@@ -77,8 +77,8 @@ void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double 
   piece->undo->gradient->flags |= matters ? S2_GRADIENT_WEAK : 0;
 }
 
-// A row with bounds that repeats others has the impulse that it had before, and how the others
-// share the load depends on that: a loss that asks for their forces has no derivative.
+// A row with bounds that repeats others keeps the impulse that it had before. That decides how the
+// others share the load, so a loss that contains their forces has no derivative.
 void s2_rattle_flag_repeated(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   bool repeats = false, asked = false;

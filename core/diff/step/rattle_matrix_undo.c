@@ -1,26 +1,28 @@
-// Matrices of compliance C and damping D in the flow by two stages, backwards. However rows are
-// combined, what gives way obeys in the equations as they are, with K = C^-1 where C gives way,
+// Derivatives of matrices of compliance C and damping D in the two-stage flow. However rows are
+// combined, they obey in the joint's original equations, with K = C^-1 in the directions that have
+// compliance,
 //
 //     stage 1    l + h/2 K g + D (g1 - g0)/2 = 0,    g = (g0 + g1)/2 (trapezoid) or g1
 //     stage 2    k + h/2 (K (g1 + h/2 w) + D w) = 0,    w = J1 v1 + rate
 //
-// The rows divide this by the factor of their speed, E: (h theta K + D)/2 h of stage 1, theta 1/2
-// or 1, and h/2 (h/2 K + D) of stage 2. So the adjoint of the equations is t = E^-1 y. Directions
-// in which C gives no way stay as they are.
+// The rows divide this by the factor of their speed, E: (h theta K + D)/2 h in stage 1, with theta
+// 1/2 or 1, and h/2 (h/2 K + D) in stage 2. So the adjoint of the equations is t = E^-1 y.
+// Directions without compliance are left unchanged.
 #include "diff/joints/joint_vjp.h"
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>
 
 enum { N = S2_JOINT_EQUATIONS };
-static const double RIGID = 1e-13; // as compliance.c has it
+static const double RIGID = 1e-13; // same threshold as in compliance.c
 
-typedef struct Coupled { // a joint
+typedef struct Coupled { // a joint whose equations are coupled
   const S2Joint *joint;
   int place, count;
   bool trapezoid;
-  S2JointRow rows[2][N];             // at q0, q1
-  double k[N][N], d[N][N], on[N][N]; // K; D where C gives way; the projection to that
+  S2JointRow rows[2][N]; // at q0, q1
+  // K; D where there is compliance; the projection to those directions
+  double k[N][N], d[N][N], on[N][N];
   double y[N], g0[N], g1[N];
 } Coupled;
 
@@ -32,7 +34,7 @@ static void matrix_times(int n, double a[N][N], const double *x, double *y) {
   memcpy(y, sum, sizeof(double) * (size_t)n);
 }
 
-// K, the projection, and D between them.
+// K, the projection P, and P D P.
 static void take_matrices(Coupled *coupled) {
   int n = coupled->count;
   double c[N][N] = {{0}}, d[N][N] = {{0}}, packed[N * N] = {0}, value[N] = {0}, q[N * N];
@@ -75,7 +77,7 @@ static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled)
                     elapsed, NULL};
     coupled->count = s2_joint_rows(&at, coupled->rows[end]);
   }
-  // y of the equations, and their values where they give way.
+  // y of the equations, and their values in the directions with compliance.
   const int32_t *of = rattle->row_of[coupled->place];
   for (int i = 0; i < coupled->count; i++) {
     const S2RattleTerm *term = of[i] < 0 ? NULL : &rattle->term[of[i]];
@@ -92,11 +94,11 @@ static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled)
   matrix_times(coupled->count, coupled->on, coupled->g1, coupled->g1);
 }
 
-// x := (a K + b D)^-1 x where C gives way.
+// x := (a K + b D)^-1 x in the directions with compliance.
 static void divide_where_soft(Coupled *coupled, double a, double b, double *x) {
   static const double one[3] = {1, 1, 1};
   int n = coupled->count;
-  double rest[9] = {0}, padded[3] = {0}; // 1 - matrix - what is rigid
+  double rest[9] = {0}, padded[3] = {0}; // 1 - matrix - rigid directions
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
       rest[3 * i + j] = coupled->on[i][j] - a * coupled->k[i][j] - b * coupled->d[i][j];
@@ -107,7 +109,8 @@ static void divide_where_soft(Coupled *coupled, double a, double b, double *x) {
   memcpy(x, padded, sizeof(double) * (size_t)n);
 }
 
-// To C and D: t of the equations, s that D acts on and g that K does, both with their factors.
+// Adjoints of C and D. t is that of the equations, s the vector that D multiplies, g the one that K
+// multiplies, both with their factors.
 static void weights_vjp(const S2RattlePiece *piece, Coupled *coupled, const double *t,
                         const double *s, const double *g) {
   int n = coupled->count;

@@ -1,11 +1,11 @@
-// Pieces of the flow in two stages going backwards, one after the other: those of a whole step of
-// an island that joints alone act on, and one of event stepping.
+// The derivative of pieces of the two-stage flow, one after the other from the last: those of a
+// whole step of an island without contacts, and one piece of event stepping.
 #include "diff/joints/joint_vjp.h"
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>
 
-// `choices`: of contacts; NULL: there are none.
+// `choices`: those of contacts. NULL: there are none.
 static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
                                 const S2RattleRecord *record, const S2Note *note, int k,
                                 const S2Choice *choices) {
@@ -51,7 +51,7 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   return piece;
 }
 
-// Adds the adjoints of where the piece begins.
+// Adds the adjoints of the state at the piece's start.
 static void piece_gather(const S2RattlePiece *piece, double *q_bar, double *v_bar) {
   const S2Rattle *rattle = &piece->rattle;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -60,7 +60,7 @@ static void piece_gather(const S2RattlePiece *piece, double *q_bar, double *v_ba
   }
 }
 
-// A compliance of 0 that a script differentiates by is flagged.
+// Sets a flag for a compliance of 0 that a script differentiates by.
 static void flag_zeros(const S2Undo *undo, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
@@ -78,7 +78,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
   step->dt = note->h;
-  // Its nodes, and the adjoints of where they end.
+  // Its nodes, and the adjoints of their state at the end.
   for (int i = 0; i < nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     step->node_of[at / 3] = i / 3;
@@ -88,7 +88,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   }
   // Piece after piece, from the last one.
   bool good = true;
-  double next_bar = 0; // of when a piece ends, by the one that follows
+  double next_bar = 0; // adjoint of the time at which a piece ends, from the next piece
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
@@ -102,7 +102,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     memset(q_bar, 0, sizeof *q_bar * (size_t)nodes);
     memset(v_bar, 0, sizeof *v_bar * (size_t)nodes);
     piece_gather(&piece, q_bar, v_bar);
-    // When it ends is in proportion to the step, or moves with the state and the limit.
+    // The time of its end is in proportion to the step, or depends on the state and the limit.
     double end_bar = piece.end_bar + next_bar;
     next_bar = piece.start_bar;
     if (record.met < 0) {
@@ -111,7 +111,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
       S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k, NULL);
       timing.unasked = true; // only the value of the limit counts
       timing.timing_bar = -end_bar / record.rises;
-      good = record.rises < 0 && s2_rattle_piece_vjp(&timing); // else it only touches
+      good = record.rises < 0 && s2_rattle_piece_vjp(&timing); // otherwise it only touches
       piece_gather(&timing, q_bar, v_bar);
       next_bar += timing.start_bar;
     }
@@ -147,7 +147,7 @@ void s2_undo_piece(S2Undo *undo, const S2Note *note) {
     piece.v1_bar[i] = bar->v1[at];
     bar->q1[at] = bar->v1[at] = 0;
   }
-  // Back over both stages, and over what has placed the poses before them.
+  // Back over both stages, and over the placing of the poses before them.
   piece.timing_bar = undo->closing;
   undo->closing = 0;
   bool good = s2_rattle_piece_vjp(&piece);
@@ -171,7 +171,7 @@ void s2_undo_piece(S2Undo *undo, const S2Note *note) {
 void s2_undo_flowed(S2Undo *undo, const S2Note *note) {
   s2_undo_move_nodes(note, undo->bar.q1, undo->flowed_q1);
   s2_undo_move_nodes(note, undo->bar.v2, undo->flowed_v2);
-  for (int i = 0; i < note->of->island.nodes; i++) { // nothing reads the mean velocity
+  for (int i = 0; i < note->of->island.nodes; i++) { // no act reads the mean velocity
     memset(undo->bar.v1 + 3 * note->of->island.node[i], 0, 3 * sizeof(double));
   }
 }

@@ -1,5 +1,5 @@
-// Reactions of joints in the flow by two stages, backwards: what the half impulses push the first
-// body with, about the anchor. Efforts of actuators are none.
+// Derivatives of reactions of joints in the two-stage flow: the half impulses on the first body,
+// about the anchor. Efforts of actuators are no reactions.
 #include "diff/step/rattle_undo.h"
 
 static const double *reaction_of(const S2RattlePiece *piece, int32_t joint) {
@@ -23,8 +23,9 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
   return bar[0] * push[0] + bar[1] * push[1] + bar[2] * push[2];
 }
 
-// The impulse of a contact as a vector, and its moments on both bodies, are l times its row: of the
-// whole row, and of normal rows by what presses alone. False: nobody asks.
+// The impulse of a contact as a vector, and its moments on both bodies, are l times its row. The
+// impulse uses the whole row, the press of a normal row its normal part alone. Returns false if no
+// adjoint is asked for.
 static bool contact_asked(const S2RattlePiece *piece, int r, bool end, double on_a[3],
                           double on_b[3]) {
   const S2Rattle *rattle = &piece->rattle;
@@ -73,7 +74,7 @@ double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end) {
   if (s2_rattle_of_contact(term)) {
     return contact_pull(piece, r, end);
   }
-  // Loads of the next step read the impulses of rows, the sums of both stages.
+  // Loads of the next step read the impulses of rows, which are the sums of both stages.
   int32_t joint = rattle->island->joint[term->place];
   double kept = piece->undo->bar.joint_impulse[S2_JOINT_ROWS * joint + term->index];
   bool force = term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE;
@@ -100,7 +101,7 @@ void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impuls
   bar->ja[0] += impulse * reaction[0];
   bar->ja[1] += impulse * (reaction[1] + reaction[0] * arm.y);
   bar->ja[2] += impulse * (reaction[2] - reaction[0] * arm.x);
-  // Where the anchor is.
+  // The position of the anchor.
   if (joint->a != S2_NONE && reaction[0] != 0) {
     double *q_bar = end ? piece->q1_bar : piece->q0_bar;
     const double *q = end ? rattle->q1 : rattle->q0;

@@ -1,22 +1,22 @@
-// Smooth derivatives of a piece with contacts or limits. In the derivative each stage is that of
-// the point of the central path of its problem, with the rows as they are at its solution: z s =
-// kappa for the pairs of each contact and limit (mcp/adjoint/mcp_vjp.h). With dz = -z/s ds the rows
-// are those of contacts that hold and give way,
+// Smooth derivatives of a piece with contacts or limits. The derivative of each stage is taken at
+// the point of the central path of its problem, with the rows at its solution. There z s = kappa
+// for the pairs of each contact and limit (mcp/adjoint/mcp_vjp.h). With dz = -z/s ds the rows are
+// compliant rows of active contacts,
 //
 //     du_n + c dx_n = dk/z0,                            c = s0/z0
 //     du_t + (dx_t - m (mu dx_n + x_n dmu) - e dk)/g = 0,  a = z1/s1, b = z2/s2, r = z3/s3,
 //     m = (a - b) r/(1 + (a + b) r),                    g = (a + b) - (a - b) m,
 //     e = 1/s1 - 1/s2 - (a - b) (1/s3 + r (1/s1 + 1/s2))/(1 + (a + b) r)
 //
-// where m, from -1 to 1, is how much of the bound friction has: it pushes with the normal impulse
-// as what slides does, and holds with what is left. k is kappa in units of the row, V^2/w with its
-// mobility w; dk = -k dw/w.
+// Here m, from -1 to 1, is the used fraction of the friction bound. Friction pushes with that
+// fraction of the normal impulse as sliding friction does, and holds with the rest. k is kappa in
+// units of the row, V^2/w with its mobility w; dk = -k dw/w.
 #include "diff/step/rattle_undo.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
 
-typedef struct Relaxed { // a stage's problem, made again from its solution
+typedef struct Relaxed { // a stage's problem, assembled again from its solution
   S2Problem problem;
   S2SmoothSolution on_path;
   int32_t *row_of; // of its rows
@@ -29,7 +29,8 @@ static double unknown_of(const S2RattlePiece *piece, int r, bool second) {
 }
 
 // A contact that opens within the piece has no row in stage 2. The smooth derivative gives it one
-// if it still leaves at the end of the piece. If it comes back, its velocity does not keep it open.
+// if it still separates at the end of the piece. If it approaches again, its velocity does not keep
+// it open.
 static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -39,9 +40,9 @@ static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   return (second ? rattle->second : rattle->first)[r] == S2_RATTLE_KNOWN && !opens;
 }
 
-// The problem of the stage, made from its solution: rows with their bounds, and the right-hand
-// side. False: it has rows with bounds of their own, contacts that give way or drag, or nothing to
-// smooth.
+// The problem of the stage, assembled from its solution: rows with their bounds, and the right-hand
+// side. Returns false if it has rows with bounds of their own, compliant or viscous contacts, or
+// nothing to smooth.
 static bool relax_problem(S2RattlePiece *piece, bool second, const double *mass, Relaxed *relaxed) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
@@ -62,7 +63,7 @@ static bool relax_problem(S2RattlePiece *piece, bool second, const double *mass,
     bool gives = s2_rattle_of_contact(term) && (term->soft || term->law == S2_RATTLE_EQUATION);
     bounded |= term->law == S2_RATTLE_BOUNDED || gives || term->source == S2_RATTLE_OF_GROUND;
     any |= term->law == S2_RATTLE_LIMIT;
-    // With the speed that it has been measured with.
+    // The speed that the row was measured with.
     const S2RattleRows *at = second || rattle->late[r] ? &rattle->at1 : &rattle->at0;
     S2Row *row = &rows[n];
     *row = s2_rattle_row(rattle, r, &at->side[r]);
@@ -105,8 +106,8 @@ static double relax_mobility(const Relaxed *relaxed, int i) {
   return s2_mcp_delassus(&relaxed->problem, row, row) + row->compliance;
 }
 
-// How the rows of the contact, or the limit, of row i of the problem give way: s from z s = k,
-// where differences would have no digits.
+// The compliance of the rows of a contact or a limit, which begin at row i of the problem. It comes
+// from z s = k, where differences would have no digits.
 static void relax_row(S2RattlePiece *piece, bool second, const Relaxed *relaxed, int i) {
   const S2Problem *problem = &relaxed->problem;
   int r = relaxed->row_of[i], next = i + 1;
@@ -140,7 +141,7 @@ void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *r
     if (node < 0) {
       continue;
     }
-    // w has j^2/W of each node.
+    // w contains j^2/W of each node.
     double inertial = rattle->inertial[at], damping = rattle->damping[at];
     bool damped = !second || rattle->step->dt * damping > 2 * inertial;
     double mass = inertial + (damped ? piece->half * damping : 0);
@@ -164,8 +165,9 @@ void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass) {
   if (!smooth || !relax_problem(piece, second, mass, &relaxed) || !relax_solve(piece, &relaxed)) {
     return;
   }
-  // All of its rows hold. Velocities and impulses at the end of the piece are those on the path.
-  // The momenta of stage 1 stay: stage 2 sets out with the velocities and impulses of the step.
+  // All of its rows are active. Velocities and impulses at the end of the piece are those on the
+  // path. The momenta of stage 1 are kept: stage 2 starts with the velocities and impulses of the
+  // step.
   double *k = s2_arena_copy(piece->undo->arena, rattle->k, rattle->rows);
   S2RattleState *state = second ? rattle->second : rattle->first;
   for (int i = 0; i < relaxed.problem.rows; i++) {

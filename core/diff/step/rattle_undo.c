@@ -1,14 +1,14 @@
-// Backwards through the flow in two stages (dynamics/rattle/). With the active sets and the pieces
-// as they were, a piece solves
+// The derivative of the two-stage flow (dynamics/rattle/). With fixed active sets and pieces, a
+// piece solves
 //
 //     W1 u = M v0 + h/2 f + J0' l,             (g(q1) - from)/h + C1 l + b1 = 0,   q1 = q0 + h u
 //     W2 v1 = M2 u + h/2 f + J1' k,            J1 v1 + C2 k + b2 = 0
 //
-// so its adjoint is, from the last equation to the first, with p of momenta and y of rows,
+// So its adjoint, from the last equation to the first, with p for momenta and y for rows, is
 //
 //     W2 p + J1' y = dl/dv1,   C2 y - J1 p = 0;       W1 p + J1' y = dl/du,   C1 y - J0 p = dl/dl
 //
-// the former with the symmetric matrix of stage 2, the latter with the transposed of Newton's.
+// The former has the symmetric matrix of stage 2, the latter the transpose of Newton's matrix.
 #include "diff/step/rattle_undo.h"
 #include "diff/joints/joint_vjp.h"
 #include "mcp/solvers.h"
@@ -17,7 +17,8 @@
 
 // ---- Numbers of joints -------------------------------------------------------------------------
 
-// Stiffness and damping of a soft row, and where their adjoints go; of compliances c in place of k.
+// Stiffness and damping of a compliant row, and their adjoints; with `compliant` a compliance c
+// replaces k.
 typedef struct Soft {
   bool compliant;
   double k, d; // N/m or (compliant) m/N; N s/m
@@ -50,8 +51,8 @@ static Soft soft_of(S2RattlePiece *piece, int r) {
                         &g->compliance.linear, &g->damping.linear};
 }
 
-// C = a/(h e), b = value g/e with e = t h K + D and g = K, or e = t h + D c, g = 1 and a c for a:
-// of C and b to K (c), D, h and the value.
+// C = a/(h e), b = value g/e. Here e = t h K + D and g = K; with a compliance e = t h + D c, g = 1,
+// and a c replaces a. From the adjoints of C and b to those of K (c), D, h and the value.
 static void soften_vjp(S2RattlePiece *piece, int r, double h, double t, double a, double value,
                        double c_bar, double b_bar, double *value_bar, double *h_bar) {
   Soft soft = soft_of(piece, r);
@@ -67,7 +68,7 @@ static void soften_vjp(S2RattlePiece *piece, int r, double h, double t, double a
       soft.compliant ? c_bar * a / (h * e) + e_bar * d : b_bar * value / e + e_bar * t * h;
 }
 
-// Of the bound of a force.
+// The adjoint of the bound of a force.
 static void most_vjp(const S2RattlePiece *piece, int r, double bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   S2JointGradient *g = &piece->undo->gradient->joint[piece->rattle.island->joint[term->place]];
@@ -98,7 +99,7 @@ static double sides_along(const S2Row *row, const double *x) {
   return sum;
 }
 
-// The row's adjoint gets `factor` times x of its nodes.
+// Adds `factor` times x of the row's nodes to its adjoint.
 static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar *bar) {
   for (int c = 0; c < 3; c++) {
     bar->ja[c] += row->a >= 0 ? factor * x[3 * row->a + c] : 0;
@@ -106,7 +107,7 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
   }
 }
 
-// The same of ground and locks that move as given, whose velocity gets its own.
+// The same for kinematic ground and driven locks; their velocity gets its adjoint, too.
 static void given_speed_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
   const S2Rattle *rattle = &piece->rattle;
   const S2Step *step = rattle->step;
@@ -139,7 +140,7 @@ static void speed_along_vjp(S2RattlePiece *piece, int r, const S2Row *row, doubl
   bar->rate += factor;
 }
 
-// From the adjoints of rows at the start or the end of a piece to its poses and the joints' own
+// The destination of adjoints of rows at the start or the end of a piece: its poses and the joints'
 // numbers.
 static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
   return (S2PlaceBar){.q = end ? piece->q1_bar : piece->q0_bar,
@@ -174,7 +175,7 @@ static S2RowBar scaled_bar(const S2RowBar *bar, double factor) {
   return scaled;
 }
 
-// `mix`: of the equations that a row combines, if they are not those of its term.
+// `mix`: the combination of equations in a row, if it is not that of its term.
 static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
                      double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2Rattle *rattle = &piece->rattle;
@@ -190,7 +191,7 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
     const S2Joint *joint = s2_rattle_joint(rattle, term);
     S2JointGradient *g = &piece->undo->gradient->joint[rattle->island->joint[term->place]];
     S2JointAt at = rattle_joint_at(piece, joint, end, turn);
-    if (term->source == S2_RATTLE_OF_GROUND) { // where it lies is no question, to first order
+    if (term->source == S2_RATTLE_OF_GROUND) { // its place does not matter to first order
       for (int c = 0; c < 3; c++) {
         place.q[3 * joint->a + c] += bars[r].value * term->mix[c];
       }
@@ -221,7 +222,7 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
   s2_arena_rewind(rattle->step->arena, mark);
 }
 
-// What rows that matrices couple say of the values of equations.
+// Adjoints of the values of equations, from rows that matrices couple.
 static void equations_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) {
   const S2Rattle *rattle = &piece->rattle;
   S2PlaceBar place = rattle_place_bar(piece, end);
@@ -237,14 +238,14 @@ static void equations_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) 
 
 // ---- A stage -----------------------------------------------------------------------------------
 
-typedef struct Held { // rows that a stage holds
+typedef struct Held { // the active rows of a stage
   S2Row *row;
   S2RowSides *left;
   int32_t *index;
   int count;
 } Held;
 
-// The matrix of the rows that are held. False: there is none without pivoting.
+// The matrix of the active rows. False: it cannot be factored without pivoting.
 static bool factor_held(const S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                         const S2Row *push, const S2Row *see, Held *held, S2Bilateral *matrix,
                         S2Problem *problem) {
@@ -263,13 +264,14 @@ static bool factor_held(const S2RattlePiece *piece, const S2RattleState *state, 
   }
   *problem = (S2Problem){
       .nodes = piece->rattle.nodes, .rows = held->count, .mass = mass, .row = held->row};
-  return held->count == 0 || (rigid <= 3 * piece->rattle.nodes && // else they repeat each other
+  // otherwise they repeat each other
+  return held->count == 0 || (rigid <= 3 * piece->rattle.nodes &&
                               s2_bilateral_init(matrix, problem, piece->undo->arena) &&
                               s2_bilateral_factor(matrix, held->left));
 }
 
-// p and y of a stage with masses `mass`, rows that push and rows that see. `right`: of the
-// velocities; l_bar of the impulses. False: the rows cannot be factored.
+// p and y of a stage with masses `mass`, rows `push` and rows `see` that measure. `right` is the
+// adjoint of the velocities, l_bar that of the impulses. False: the rows cannot be factored.
 static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                           const S2Row *push, const S2Row *see, const double *right,
                           const double *l_bar) {
@@ -281,8 +283,8 @@ static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, cons
   S2Problem problem;
   S2Bilateral matrix;
   memset(piece->y, 0, sizeof(double) * (size_t)rows);
-  // A pivot may be small by chance, of a light body between heavy ones, and rows that were placed
-  // may repeat each other.
+  // A pivot may be small by chance, for a light body between heavy ones. Rows of poses that were
+  // placed may repeat each other.
   if (piece->rattle.touches > 0 ||
       !factor_held(piece, state, mass, push, see, &held, &matrix, &problem)) {
     return s2_rattle_dense(piece, state, mass, push, see, right, l_bar);
@@ -317,8 +319,8 @@ static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, cons
   return true;
 }
 
-// Of M, the rates of damping and the force that a stage has h/2 of: `moved` is what M multiplies,
-// and `damped` the velocity that damping acts on.
+// Adjoints of M, of the rates of damping, and of the force that acts in a stage for h/2. M
+// multiplies `moved`, and damping acts on the velocity `damped`.
 static void bodies_vjp(S2RattlePiece *piece, const double *moved, const double *const *damped) {
   const S2Rattle *rattle = &piece->rattle;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -349,14 +351,14 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   S2RowBar *bar = &piece->at1[r];
   s2_rattle_reaction_vjp(piece, r, true, rattle->k[r] + (rattle->late[r] ? rattle->l[r] : 0), bar);
   s2_rattle_flag_edge(piece, r, true, pushed);
-  // J1' k, of which l is a part that is known
+  // J1' k, of which l is a known part
   sides_vjp(row, rattle->k[r], piece->p, bar);
   piece->l_bar[r] += given ? pushed : sums ? -pushed : 0;
   double side = s2_rattle_side(rattle->second[r]);
   if (term->law == S2_RATTLE_FRICTION) {
     s2_rattle_friction_vjp(piece, r, true, pushed);
   } else if (side != 0) {
-    double times = sums ? 2 : 1; // of h/2
+    double times = sums ? 2 : 1; // in units of h/2
     most_vjp(piece, r, side * times * piece->half * pushed);
     piece->h_bar += side * times * term->most * pushed / 2;
   }
@@ -376,7 +378,7 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
     soften_vjp(piece, r, h / 2, 1, 1, rattle->at1.value[r], -y * rattle->k[r], -y, &bar->value,
                &half_bar);
     piece->h_bar += half_bar / 2;
-    piece->l_bar[r] += sums ? y * piece->c2[r] : 0; // of k = (l + k) - l
+    piece->l_bar[r] += sums ? y * piece->c2[r] : 0; // from k = (l + k) - l
   }
 }
 
@@ -387,7 +389,7 @@ static bool second_vjp(S2RattlePiece *piece) {
   double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
-  // Masses of the stage, and what M and damping act on in it.
+  // Masses of the stage, and the vectors that M and damping multiply.
   for (int i = 0; i < nodes; i++) {
     bool cayley = rattle->step->dt * rattle->damping[i] <= 2 * rattle->inertial[i];
     mass[i] = rattle->inertial[i] + (cayley ? 0 : piece->half * rattle->damping[i]);
@@ -427,9 +429,8 @@ static bool second_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Stage 2 without the limits that arrive with restitution e takes the place of stage 2. They
-// leave with -e times the speed s along J1 that they have there, so s gets -e y and e gets -s y.
-// False: nothing arrives.
+// Stage 2 without the limits that are hit with restitution e replaces stage 2. They leave with -e
+// times the speed s along J1 in that stage, so s gets -e y and e gets -s y. False: no limit is hit.
 static bool arrival_take_place(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2RattleArrival *arrival = &rattle->arrival;
@@ -447,7 +448,7 @@ static bool arrival_take_place(S2RattlePiece *piece) {
     }
     S2Row row = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     int32_t slot = rattle->island->joint[rattle->term[r].place];
-    // As find_rebounds() has it.
+    // As in find_rebounds().
     double parts = rattle->step->dt / rattle->h, speed = arrival->back[r] / e;
     double change = sides_along(&row, rattle->v1) - sides_along(&row, rattle->v0);
     bool edge = -speed - parts / 2 * fabs(change) <= 1e-9 * rattle->speed;
@@ -465,10 +466,10 @@ static bool arrival_take_place(S2RattlePiece *piece) {
   return true;
 }
 
-// All that stage 2 says. `matrices`: as equations_vjp() takes them.
+// All adjoints of stage 2. `matrices`: see equations_vjp().
 static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
   bool unasked = piece->unasked, good = true;
-  do { // with what arrives, then without it
+  do { // with the limits that are hit, then without them
     s2_rattle_find_states(piece, true);
     s2_rattle_find_edges(piece, true);
     good = second_vjp(piece);
@@ -482,8 +483,8 @@ static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
 
 // ---- Stage 1 -----------------------------------------------------------------------------------
 
-// How p sees limits that push along J1, which turn with u: `turned` = h l Hess(g) p of them, 3 a
-// node. False: there are none.
+// The effect on p of limits that push along J1, which turn with u: `turned` = h l Hess(g) p of
+// them, 3 a node. False: there are none.
 static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
@@ -494,7 +495,7 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
   S2PlaceBar place = {
       .q = q_bar, .elapsed = &elapsed, .joint = &unused, .gradient = piece->undo->gradient};
   bool any = false;
-  // The adjoint of l J1' p by the poses is l Hess(g) p.
+  // The adjoint of l J1' p with respect to the poses is l Hess(g) p.
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->late[r] && rattle->l[r] != 0) {
       const S2RattleTerm *term = &rattle->term[r];
@@ -517,7 +518,8 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
   return any;
 }
 
-// (W1 - h l Hess(g) - h/2 dL/du)' p + J1' y = dl/du, where all but W1 is small: again and again.
+// (W1 - h l Hess(g) - h/2 dL/du)' p + J1' y = dl/du, where all but W1 is small: a fixed-point
+// iteration.
 static bool first_adjoint(S2RattlePiece *piece, const double *mass, const S2Row *end,
                           const S2Row *start, const double *l_bar) {
   enum { PASSES = 100 };
@@ -550,7 +552,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   S2RowBar *bar = &piece->at0[r];
   s2_rattle_flag_edge(piece, r, false, pushed);
   sides_vjp(row, rattle->l[r], piece->p, rattle->late[r] ? end : bar);
-  if (!rattle->late[r]) { // else with stage 2
+  if (!rattle->late[r]) { // otherwise in stage 2
     s2_rattle_reaction_vjp(piece, r, false, rattle->l[r], bar);
   }
   if (term->law == S2_RATTLE_FRICTION) {
@@ -564,7 +566,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   }
   s2_rattle_unit_vjp(piece, r, false, row, rattle->late[r] ? end : bar);
   double theta = term->trapezoid ? 0.5 : 1, from = s2_rattle_from(rattle, r), none = 0;
-  bool begins = term->changes && from == rattle->at0.value[r]; // not from the surface on
+  bool begins = term->changes && from == rattle->at0.value[r]; // not if it starts from the surface
   if (term->source == S2_RATTLE_OF_SLIP) {
     s2_rattle_slip_vjp(piece, r, false, end);
     if (term->soft) {
@@ -576,7 +578,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   end->value -= y / h;
   if (term->soft && term->source == S2_RATTLE_OF_ROWS &&
       s2_rattle_coupled(s2_rattle_joint(rattle, term))) {
-    return; // the rest by all rows of the joint at once
+    return; // the rest follows for all rows of the joint at once
   }
   bar->value += begins ? y / h : 0;
   piece->h_bar += y * (rattle->at1.value[r] - from) / (h * h);
@@ -597,7 +599,7 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *start = S2_TAKE(arena, S2Row, rattle->rows), *end = S2_TAKE(arena, S2Row, rattle->rows);
   s2_rattle_put_slopes(piece);
-  // Masses, and dl/du with what the poses at the end bring.
+  // Masses, and dl/du with the adjoint of the poses at the end.
   for (int i = 0; i < nodes; i++) {
     mass[i] = rattle->inertial[i] + piece->half * (rattle->damping[i] + rattle->slope[i]);
     piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
@@ -636,8 +638,8 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// Poses of ground at the piece's start or end: where it was as the substep began, and its way. The
-// adjoint of that time.
+// Poses of ground at the piece's start or end: its place at the start of the substep plus its way.
+// Returns the adjoint of that time.
 static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;
@@ -672,7 +674,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   }
   rows_vjp(piece, true, piece->at1, piece->mix);
   equations_vjp(piece, true, matrices[1]);
-  // Rows of stage 1 at the end: matrices may combine them otherwise.
+  // Rows of stage 1 at the end: matrices may combine them in another way.
   s2_rattle_measure(rattle, rattle->q1, rattle->done + rattle->h, &rattle->at1);
   if (!first_vjp(piece, values)) {
     return false;
@@ -693,7 +695,8 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
     piece->h_bar += piece->q1_bar[at] * rattle->u[i];
     piece->q1_bar[at] = 0;
   }
-  double began = piece->event ? 0 : rattle->done; // there ground waits at the time of the piece
+  // in event stepping the ground is at the time of the piece
+  double began = piece->event ? 0 : rattle->done;
   piece->start_bar += ground_places_vjp(piece, began, piece->q0_bar);
   piece->end_bar += ground_places_vjp(piece, began + rattle->h, piece->q1_bar);
   piece->start_bar += piece->elapsed_bar0 - piece->h_bar;
@@ -702,29 +705,30 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Poses off the joints by more than rounding are placed on them as a step begins: those on them are
-// as if that had moved them by nothing. Else the derivative by a pose or an anchor would be that of
-// errors below rounding, which stage 1 takes into velocities. Rows that hold, with nothing off.
+// Poses off the joints by more than rounding are placed on them at the start of a step. Poses on
+// them count as placed by a move of 0. Otherwise the derivative by a pose or an anchor would be
+// that of errors below rounding, which stage 1 turns into velocities. Finds the active rows of such
+// a placing.
 static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     bool holds = term->law == S2_RATTLE_LIMIT
                      ? rattle->first[r] == S2_RATTLE_HELD && !rattle->late[r]
-                     : rattle->first[r] != S2_RATTLE_GIVEN; // which repeats others
+                     : rattle->first[r] != S2_RATTLE_GIVEN; // a GIVEN row repeats others
     bool held = s2_rattle_has_place(term) && holds;
     state[r] = held ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
   }
 }
 
-typedef struct Placing { // a pass
+typedef struct Placing { // one pass of a placing
   S2Row *row;            // at the poses before
   S2RattleState *state;
-  double *x, *dq; // by rows, 3 a node: what it moved
+  double *x, *dq; // x by rows; dq, 3 a node: the move
 } Placing;
 
-// With g of the rows that were held, q + dq with M dq = J' x, J dq + g = 0, so M p + J' y = dl/dq,
-// J p = 0, dl = p (dJ' x - dM dq) - y (dJ dq + dg).
+// With g of the active rows, q + dq with M dq = J' x, J dq + g = 0. So M p + J' y = dl/dq, J p = 0,
+// dl = p (dJ' x - dM dq) - y (dJ dq + dg).
 static bool placing_vjp(S2RattlePiece *piece, const Placing *pass, double *q_bar) {
   const S2Rattle *rattle = &piece->rattle;
   int nodes = 3 * rattle->nodes, rows = rattle->rows;
@@ -762,7 +766,7 @@ bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar) {
   double *off = S2_TAKE(arena, double, rows), *still = S2_TAKE_ZEROED(arena, double, nodes);
   bool begins = rattle->done == 0, good = true;
   piece->elapsed_bar0 = 0;
-  // At the poses as they were placed.
+  // At the poses after placing.
   for (int r = 0; r < rows && begins && note->placings == 0; r++) {
     pass.row[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
   }
@@ -781,7 +785,7 @@ bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar) {
       pass.state[r] = held[r] != 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
       off[r] = -rattle->at0.value[r];
     }
-    // x and dq once more.
+    // Computes x and dq again.
     good = stage_adjoint(piece, pass.state, rattle->inertial, pass.row, pass.row, still, off);
     memcpy(pass.x, piece->y, sizeof *pass.x * (size_t)rows);
     for (int i = 0; i < nodes; i++) {

@@ -1,14 +1,14 @@
-// Numbers of 0 in the flow by two stages, backwards: the derivative to the right.
+// Derivatives by numbers of 0 in the two-stage flow: the derivative to the right.
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>
 
-// Dry friction or a motor of no force has no row, but pushes against the speed of its coordinate
-// once it may: in stage 1 against the mean speed, with both stages together against that at the
-// end. What does not move may be pushed either way, and counts as 0.
+// Dry friction or a motor with the bound 0 has no row. With a positive bound it pushes against the
+// speed of its coordinate: in stage 1 against the mean speed, in both stages together against the
+// speed at the end. A coordinate at rest may be pushed either way, and counts as 0.
 typedef struct Zero {
   int32_t slot;
-  bool effort;        // of an actuator, no reaction of the joint
+  bool effort;        // of an actuator, not a reaction of the joint
   S2RowSides side[2]; // at both ends
   double speed[2], value[2];
 } Zero;
@@ -61,9 +61,10 @@ static double zero_against(double speed, double still) {
   return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
 }
 
-// Springs and servos without gains have no row, but push with h/2 of stiffness times the mean value
-// and damping times the mean speed, in both stages, once they may. Of equation `index` of `joint`,
-// or (S2_OF_DRIVE) of what drives it, with the value `goal` where the spring has none.
+// Springs and servos without gains have no row. With small gains they push in both stages with h/2
+// times the stiffness times the mean value, and the damping times the mean speed. This is for
+// equation `index` of `joint`, or (S2_OF_DRIVE) for its actuator. `goal` replaces the value of a
+// spring that has none.
 static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Joint *joint, int index,
                           double goal, bool end, double *stiffness, double *damping) {
   const S2Rattle *rattle = &piece->rattle;
@@ -85,7 +86,7 @@ static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Join
     memcpy(zero.side[i].a, row->ja, sizeof row->ja);
     memcpy(zero.side[i].b, row->jb, sizeof row->jb);
   }
-  // Half of it in each stage.
+  // Half of it acts in each stage.
   double pushed = piece->half * zero_pushed(piece, &zero, end);
   *stiffness -= pushed * (value[0] + value[1]) / 2;
   *damping -= pushed * (value[1] - value[0]) / rattle->h;
@@ -98,7 +99,7 @@ static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   bool none = joint->stiffness == 0 && joint->damping.linear == 0;
   double unused = 0;
-  // Damping alone is a spring of no stiffness.
+  // Damping alone is a spring without stiffness.
   S2Joint sprung = *joint;
   sprung.has_spring = true;
   for (int i = 0; i < S2_JOINT_EQUATIONS && springs; i++) {
@@ -114,7 +115,7 @@ static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
   }
 }
 
-// A servo of no force pushes in both stages towards where its gains would have it in the mean.
+// A servo with the bound 0 pushes in both stages towards the mean target of its gains.
 static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
   if (!joint->has_servo || joint->servo_max != 0 || joint->servo_kp + joint->servo_kd == 0) {
@@ -129,7 +130,7 @@ static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double
       zero_against(excess, least) * piece->half * zero_pushed(piece, &zero, end);
 }
 
-// Ground friction of no force or torque pushes against the motion once it may: along the mean
+// Ground friction with a bound of 0: a positive bound pushes against the motion, along the mean
 // velocity in both stages, or against the turn.
 static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Rattle *rattle = &piece->rattle;
@@ -153,8 +154,8 @@ static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still
   }
 }
 
-// A limit without restitution stops what arrives. Its derivative by that would need the speed of
-// arrival, which only limits with restitution have.
+// A limit without restitution stops the coordinate. The derivative by the restitution would need
+// the speed of arrival, which only limits with restitution have.
 static void flag_zero_rebounds(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
@@ -169,7 +170,7 @@ static void flag_zero_rebounds(const S2RattlePiece *piece) {
   }
 }
 
-// Springs with a curve take the flow by projection, so the loss jumps as a curve leaves 0.
+// Springs with a curve use the flow by projection, so the loss jumps as a curve leaves 0.
 static void flag_zero_curves(const S2RattlePiece *piece, int32_t slot) {
   S2WorldGradient *all = piece->undo->gradient;
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];

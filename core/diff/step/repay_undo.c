@@ -1,9 +1,10 @@
-// Energy that is taken back from the velocities (dynamics/project/repay.c, energy.c), backwards.
+// The derivative of energy that is taken back from the velocities (dynamics/project/repay.c,
+// energy.c).
 #include "diff/step/undo.h"
 
-// ---- What the velocities lose -----------------------------------------------------------------
+// ---- The loss of speed -----------------------------------------------------------------------
 
-// To what a body rides on, as s2_event_ride() has it.
+// The adjoint of the velocity of the ground that carries a body, as in s2_event_ride().
 static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
                            const double ride_bar[3]) {
   const double *q = undo->step.q1 + 3 * slot;
@@ -15,7 +16,7 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
     }
     int32_t at = 3 * note->of->ground[g];
     const double *v = undo->step.free_v + at, *from = undo->step.q1 + at;
-    // v of the ground at the body: v + w x (q - from), of all grounds the mean.
+    // The ground's velocity at the body, v + w x (q - from); with several grounds the mean.
     S2Vec2 arm = s2_vec2(q[1] - from[1], q[2] - from[2]), arm_bar = s2_scale(v[0], s2_right(bar));
     undo->bar.free_v[at] += ride_bar[0] / note->of->grounds + s2_dot(bar, s2_left(arm));
     undo->bar.free_v[at + 1] += bar.x;
@@ -30,7 +31,7 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
 // v2 = ride + s (v2 - ride) with s^2 = 1 - energy/kinetic; returns the adjoint of the energy.
 static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  // Velocities relative to what the bodies ride on, and their kinetic energy.
+  // Velocities relative to the ground that carries the bodies, and their kinetic energy.
   int nodes = note->of->island.nodes;
   double *v = S2_TAKE(undo->arena, double, 3 * nodes), kinetic = 0, s_bar = 0;
   for (int i = 0; i < nodes; i++) {
@@ -48,7 +49,7 @@ static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
   double s = kinetic > note->energy.loss ? sqrt(1 - note->energy.loss / kinetic) : 0;
   double energy_bar = s > 0 ? -s_bar / (2 * s * kinetic) : 0;
   double kinetic_bar = s > 0 ? -energy_bar * note->energy.loss / kinetic : 0;
-  // To v2 by s and by the kinetic energy, the rest of it to the ride.
+  // The adjoint of v2 from s and from the kinetic energy; the rest goes to the ground.
   for (int i = 0; i < nodes; i++) {
     int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -71,7 +72,7 @@ double s2_undo_repaid(S2Undo *undo, const S2Note *note) {
   return note->of->grounds > 0 ? repay_slower_vjp(undo, note) : s2_undo_slower(undo, note);
 }
 
-// ---- What a step has brought ------------------------------------------------------------------
+// ---- The energy gained in a step --------------------------------------------------------------
 
 static void repay_bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
   const S2Step *step = &undo->step;
@@ -82,11 +83,11 @@ static void repay_bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
     const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     double ride[3] = {0}, ride_bar[3] = {0};
-    // What was fed back counts against what the body rides on.
+    // Velocities from the feedback count relative to the ground that carries the body.
     if (note->energy.fed && note->of->grounds > 0) {
       s2_event_ride(step, note->of->ground, note->of->grounds, slot, ride);
     }
-    // Each: m (thrown^2 - stopped^2)/2 + m thrown rides, f (h v1 - (q1 - q0)).
+    // Each body: m (thrown^2 - stopped^2)/2 + m thrown rides, f (h v1 - (q1 - q0)).
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
       double inertial = c == 0 ? body->inertia : body->mass, f = step->force[at];
@@ -109,7 +110,8 @@ static void repay_bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
   }
 }
 
-// The impulse of a point is the sum over the motion and the impacts: each has the same adjoint.
+// The impulse of a point is the sum over the motion and the impacts, which all have the same
+// adjoint.
 static void repay_point_vjp(S2Undo *undo, const S2Note *note, int i, int k, double bar,
                             S2TouchBar *pair) {
   const S2Touch *touch = &undo->open.touches[i];
@@ -130,7 +132,7 @@ static void repay_point_vjp(S2Undo *undo, const S2Note *note, int i, int k, doub
   s2_undo_point(undo, i, k, &point);
 }
 
-// Was there an impact of generalised reflections, of whose impulses there are no derivatives?
+// Whether there was an impact with generalised reflections, whose impulses have no derivatives.
 static bool repay_was_reflected(const S2Undo *undo, const S2Note *of) {
   int32_t first = of->of->island.node[0];
   bool any = false;

@@ -1,7 +1,7 @@
-// Projection by one factorisation (dynamics/project/shake.c), backwards.
+// The derivative of a projection by one factorisation (dynamics/project/shake.c).
 //
-// What SHAKE ends with does not depend on how it got there: displacements dq = M^-1 J0' l with the
-// joints' rows at q0, and no error left, g(q1 + dq) = 0. With J1 the rows there,
+// The result of SHAKE does not depend on its iterations: it is dq = M^-1 J0' l with the joints'
+// rows at q0, such that no error is left, g(q1 + dq) = 0. With J1 the rows there,
 //
 //     [M  J1'] [p]   [dl/d(dq)]
 //     [-J0  0] [y] = [dl/dl   ],    dl/dM = -p dq,  dl/dJ0 = l p',  dl/dg = -y.
@@ -13,14 +13,14 @@ typedef struct Shake {
   S2Undo *undo;
   const S2Note *note;
   S2Assembly start, end; // at q0, at q1
-  S2Remade *solve;       // whose rows those of `start` are; NULL: of none
+  S2Remade *solve;       // has the same rows as `start`; NULL: there is none
   int rows;
   double *p, *y, *dq_bar; // 3 a node; 1 a row; 3 a node
-  const double *reaction; // of what is fed back of the joints' impulses (s2_undo_reaction)
+  const double *reaction; // adjoint of the feedback of joint impulses (s2_undo_reaction)
 } Shake;
 
-// Rows that S2_SOLVE_PROJECTION makes are to be those of the start: also by the time, if the first
-// solve had them.
+// Makes the rows of S2_SOLVE_PROJECTION those of the start. That includes the time, if the first
+// solve had it.
 static void shake_set_start(S2Undo *undo, const S2Note *note, bool start) {
   undo->step.t = start && note->solve.of_motion ? note->t - note->h : note->t;
   if (start) {
@@ -42,14 +42,14 @@ static bool shake_is_same_island(const S2Island *a, const S2Island *b) {
          memcmp(a->joint, b->joint, sizeof(int32_t) * (size_t)a->joints) == 0;
 }
 
-// The equations at q0 are those of the island's first solve, if that is all it had: they are rigid
-// and not driven (as in dynamics/project/shake.c). Its number, or S2_NONE.
+// Returns the number of the island's first solve if that has the equations at q0 and nothing else.
+// Such equations are rigid and not driven (as in dynamics/project/shake.c). Otherwise S2_NONE.
 static int shake_find_solve(const Shake *shake) {
   const S2Notes *notes = shake->undo->notes;
   const S2Island *island = &shake->note->of->island;
   for (int i = shake->undo->index - 1;; i--) {
     const S2Note *note = s2_note_at(notes, i);
-    if (note->act == S2_ACT_FREE || note->act == S2_ACT_SET_OUT) { // where q0 is another
+    if (note->act == S2_ACT_FREE || note->act == S2_ACT_SET_OUT) { // q0 was another one there
       return S2_NONE;
     }
     if (note->act == S2_ACT_SOLVE && note->solve.kind == S2_SOLVE_MOTION &&
@@ -69,7 +69,7 @@ static bool shake_has_same_rows(const S2Assembly *motion, const S2Assembly *end,
   return same;
 }
 
-// False: there is no such solve, or the rows count by more than their adjoint.
+// False: there is no such solve, or not only the adjoint of the rows is needed.
 static bool shake_take_rows_of_solve(Shake *shake) {
   S2Undo *undo = shake->undo;
   int of =
@@ -77,7 +77,7 @@ static bool shake_take_rows_of_solve(Shake *shake) {
   if (of == S2_NONE) {
     return false;
   }
-  // Its problem is made again once, and kept for all that ask and for the solve itself.
+  // Its problem is made again once, and kept for all acts that need it and for the solve itself.
   const S2Note *note = s2_note_at(undo->notes, of);
   if (undo->remade[of] == NULL) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
@@ -89,7 +89,7 @@ static bool shake_take_rows_of_solve(Shake *shake) {
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
   }
-  // Rows must be those that the note counts: what was left out there has no place in these.
+  // The rows must be those in the note: rows that were left out there have no place in these.
   S2Remade *remade = undo->remade[of];
   if (!shake_has_same_rows(&remade->assembly, &shake->end, shake->rows)) {
     return false;
@@ -104,7 +104,7 @@ static bool shake_solve(Shake *shake) {
   S2Undo *undo = shake->undo;
   const S2Row *row = shake->start.problem.row;
   S2RowSides *left = S2_TAKE(undo->arena, S2RowSides, shake->rows);
-  // The right side, and the rows J0 that turn dual displacements into multipliers.
+  // The right-hand side, and the rows J0 that turn dual displacements into multipliers.
   for (int r = 0; r < shake->rows; r++) {
     const S2JointPart *part = &shake->start.part[r];
     double sum =
@@ -122,7 +122,7 @@ static bool shake_solve(Shake *shake) {
     }
     shake->y[r] = sum;
   }
-  // Not symmetric: J1 comes from the rows of the end, J0 from those on the left.
+  // The matrix is not symmetric: J1 comes from the rows of the end, J0 from those on the left.
   S2Bilateral matrix;
   bool good = s2_bilateral_init(&matrix, &shake->end.problem, undo->arena) &&
               s2_bilateral_factor(&matrix, left);
@@ -162,7 +162,7 @@ static void shake_rows_vjp(Shake *shake) {
   int most = 3 * (shake->rows + note->of->island.nodes) + shake->start.parts + shake->end.parts;
   // dl/dJ0 = l p'
   double *none = S2_TAKE_ZEROED(undo->arena, double, most);
-  bool solved = shake->solve != NULL; // then the solve has the rows at q0
+  bool solved = shake->solve != NULL; // the solve has the rows at q0
   double *ja = solved ? shake->solve->ja : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
   double *jb = solved ? shake->solve->jb : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
   for (int r = 0; r < shake->rows; r++) {
@@ -180,11 +180,11 @@ static void shake_rows_vjp(Shake *shake) {
   shake->start.parts_given = shake->end.parts_given = 0;
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->end, &at_end,
                     &undo->bar);
-  // Those of the start go with the solve that has the same rows, ...
+  // Rows at the start are undone with the solve that has the same rows, ...
   if (solved) {
     return;
   }
-  // ... or by a step whose q1 is q0.
+  // ... or by a step with q0 as q1.
   S2RowsAdjoint at_start = s2_rows_adjoint(none, none);
   at_start.lambda = note->of->lambda;
   at_start.ja = ja;
@@ -207,13 +207,13 @@ static void shake_rows_vjp(Shake *shake) {
 void s2_undo_shake(S2Undo *undo, const S2Note *note) {
   int count = 3 * note->of->island.nodes;
   Shake shake = {.undo = undo, .note = note, .rows = note->solve.rows};
-  // The rows at both ends; those of the start may be the ones of the first solve.
+  // The rows at both ends; those of the start may be those of the first solve.
   s2_undo_set_island(undo, note);
   shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
   shake.end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island, NULL,
                           S2_SOLVE_PROJECTION);
-  bool solved = shake_take_rows_of_solve(&shake); // which stay until the solve is undone
-  // Made again at q0 where they are not.
+  bool solved = shake_take_rows_of_solve(&shake); // they are kept until the solve is undone
+  // Otherwise they are made again at q0.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   s2_undo_set_island(undo, note);
   if (!solved) {
@@ -224,7 +224,7 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
     shake_set_start(undo, note, false);
     undo->step.q1 = q1;
   }
-  // dl/d(dq), as q1 and as what is fed back.
+  // dl/d(dq), through q1 and through the feedback.
   shake.y = S2_TAKE(undo->arena, double, note->solve.rows);
   shake.p = S2_TAKE(undo->arena, double, count);
   shake.dq_bar = S2_TAKE(undo->arena, double, count);
@@ -232,7 +232,7 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
     shake.dq_bar[i] = undo->bar.q1[at] + undo->displaced[at];
   }
-  // p and y, and from them to masses and rows.
+  // p and y, and from them the adjoints of masses and rows.
   if (shake_equations(&shake.start.problem) != note->solve.rows ||
       shake_equations(&shake.end.problem) != note->solve.rows) {
     *undo->failed =

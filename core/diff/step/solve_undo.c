@@ -1,16 +1,16 @@
-// A solve of an island, backwards: its problem is assembled again from what was noted,
-// the adjoint of its solution becomes that of its data (mcp_vjp.h), and that goes through the
-// assembly to bodies, contact points, materials and joints.
+// The derivative of a solve of an island. Its problem is assembled again from the notes, the
+// adjoint of its solution becomes that of its data (mcp_vjp.h), and the adjoint of the data goes
+// through the assembly to bodies, contact points, materials and joints.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 #include "mcp/problem/convex.h"
 
 #include <string.h>
 
-// Multiples of its tolerance below which a solution may be 0.
+// A solution within this multiple of the solver's tolerance may be 0.
 #define RESOLVED 10
 
-// Of the speed that residuals are measured by: less is rounding.
+// Fraction of the speed that residuals are measured by. Below it is rounding.
 #define STILL 1e-10
 
 static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
@@ -28,7 +28,7 @@ static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S
   data->mobility = data->w = NULL;
 }
 
-// What a projection had for the rows of this solve.
+// Adds the adjoint that a projection had for the rows of this solve.
 static void solve_add_remade(S2SolveUndo *solve, const S2Remade *remade) {
   for (int i = 0; i < 3 * solve->assembly->parts; i++) {
     solve->data.ja[i] += remade->ja[i];
@@ -45,7 +45,7 @@ static bool solve_all_zero(const double *x, int count) {
   return true;
 }
 
-// Of contacts; boxed rows are no part of smooth derivatives.
+// Whether there are contacts. Rows with bounds are no part of smooth derivatives.
 static bool solve_has_contacts(const S2Problem *problem, bool *boxed) {
   bool contacts = false;
   *boxed = false;
@@ -61,7 +61,7 @@ static bool solve_is_smooth(const S2WorldDef *def, const S2Note *note) {
   return def->gradient == S2_GRADIENT_SMOOTH && !s2_solve_traits(note->solve.kind).displacements;
 }
 
-// On the central path, at the data of the step; false where that is not to be had.
+// The derivative on the central path, at the data of the step. Returns false if it does not exist.
 static bool solve_differentiate_smoothly(S2SolveUndo *solve, const S2Problem *problem,
                                          const double *dl_dlambda, double kappa, unsigned *flags) {
   S2Arena *arena = solve->undo->arena;
@@ -92,7 +92,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
       solve_all_zero(solve->dl_dlambda, problem->rows)) {
     return false;
   }
-  // The problem that was solved: in convex worlds another than the assembled one.
+  // The problem that was solved. In convex worlds it differs from the assembled one.
   solve_make_gradient(&solve->data, problem, solve->undo->arena);
   S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
@@ -108,7 +108,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
     lambda = edges;
     seed = edges + problem->rows;
   }
-  // On the central path where that is asked for and there is one, else as the modes say.
+  // On the central path if that is asked for and exists, otherwise from the modes.
   unsigned *flags = &undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
   if (!solve_is_smooth(def, note) ||
       !solve_differentiate_smoothly(solve, &law, seed, def->smoothing, flags)) {
@@ -116,7 +116,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
                                                    &solve->data, undo->arena)
                                       : s2_mcp_vjp_other(&law, undo->other, v, lambda, solve->dl_dv,
                                                          seed, &solve->data, undo->arena);
-    // What of these matters shows in what the step makes of it.
+    // Later acts of the step decide whether these matter.
     undo->found |= (found & S2_VJP_WEAK) != 0 ? S2_VJP_OTHER_SIDE : 0;
     undo->found |= (found & S2_VJP_TIED) != 0 ? S2_VJP_OTHER_SHARE : 0;
     *flags |= found & ~(unsigned)(S2_VJP_WEAK | S2_VJP_TIED);
@@ -127,9 +127,9 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
   return true;
 }
 
-// Of an interval of a step loads are in proportion to its length, and those of impacts may be of
-// any size: small ones are not 0, above what a solve may leave. How smooth a solve is does not
-// change.
+// Scales the tolerance for an interval of a step. Loads are in proportion to its length, and
+// impacts may have any size. So values above the accuracy of a solve are not 0, even small ones.
+// The smoothing of a solve does not change.
 static void solve_scale_interval(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
@@ -168,8 +168,8 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   S2SolveKind kind = solve->note->solve.kind;
   bool forces = s2_solve_traits(kind).takes_time;
   bool from_v2 = !s2_solve_traits(kind).from_v0 && !s2_solve_traits(kind).displacements;
-  // Projections scaled the inertias. (What nodes of wide joints have of the masses of their bodies
-  // is taken as given: no solution depends on how much that is.)
+  // Projections scaled the inertias. (The nodes of wide joints have fractions of their bodies'
+  // masses. They count as constants, because no solution depends on the fractions.)
   for (int i = 0; i < solve->note->of->island.nodes && s2_solve_traits(kind).displacements; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
@@ -178,7 +178,8 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
     const S2Body *body = &undo->world->bodies.at[slot];
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
-      // Diagonal and right side: W and W free_v where there are forces, else M and M v2, ...
+      // Diagonal and right-hand side: W and W free_v where there are forces, otherwise M and M v2,
+      // ...
       double mass = solve->data.mass[3 * i + c], rhs = solve->data.rhs[3 * i + c];
       double inertial = c == 0 ? body->inertia : body->mass;
       double *weight = s2_inertial_bar(undo, slot, c);
@@ -192,7 +193,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
         *weight += rhs * step->v2[at];
         bar->v2[at] += rhs * inertial;
       }
-      // ... or what forces alone change, M (free_v - v0) beside W.
+      // ... or only the change by forces, M (free_v - v0) beside W.
       if (kind == S2_SOLVE_FORCES) {
         *weight -= rhs * step->v0[at];
         bar->v0[at] -= rhs * inertial;
@@ -203,7 +204,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// Row r along `direction` at a point: to the point, and to the direction.
+// The adjoint of row r along `direction` at a point: adds to the point and to the direction.
 static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec2 direction,
                           int r, S2PointBar *point, S2Vec2 *direction_bar) {
   S2Undo *undo = solve->undo;
@@ -219,7 +220,7 @@ static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k,
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot[side] + c;
       bar[c] = ground ? 0 : (side == 0 ? solve->data.ja : solve->data.jb)[3 * r + c];
-      // The ground is known: J free_v is in the bias.
+      // The ground is known, so J free_v is in the bias.
       if (moving) {
         bar[c] = bias * step->free_v[at];
         undo->bar.free_v[at] += bias * j[c];
@@ -232,7 +233,8 @@ static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k,
   }
 }
 
-// The speed that restitution counts with before a solve, times `bar`.
+// The adjoint of the speed that restitution uses before a solve; `bar` is the adjoint of that
+// speed.
 static void solve_speed_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, double bar,
                             S2PointBar *point) {
   S2Undo *undo = solve->undo;
@@ -246,7 +248,7 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   const S2Step *step = &undo->step;
   S2Vec2 n = touch->points[k].at.normal;
   double h = step->h, gap = touch->points[k].at.gap;
-  // a: what the free motion accelerates them by along the normal.
+  // a: the relative acceleration by the free motion along the normal.
   double u = s2_touch_velocity(touch, k, n, step->v2);
   double given = s2_touch_velocity(touch, k, n, step->v0);
   double free_u = s2_touch_velocity(touch, k, n, step->free_v), a = (free_u - given) / h;
@@ -257,8 +259,8 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   // d speed = (u du - gap da - a dgap)/speed
   s2_touch_velocity_vjp(touch, k, n, step->v2, -bar * u / speed, undo->bar.v2, point,
                         &point->normal);
-  // Two that fall alike have no acceleration towards each other but rounding: the mean of both
-  // sides.
+  // Two bodies that fall alike accelerate towards each other only by rounding. It is the mean of
+  // both sides.
   bool alike = fabs(a) <= 1e-12 * (fabs(free_u) + fabs(given)) / h;
   if ((a < 0 || alike) && gap > 0) {
     double a_bar = (alike ? 0.5 : 1) * bar * gap / speed;
@@ -294,7 +296,7 @@ static void solve_return_vjp(const S2SolveUndo *solve, const S2Touch *touch, int
                         point, &point->normal);
 }
 
-// What a chosen bias was made of.
+// The adjoint of a chosen bias goes to the data it was computed from.
 static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2PointBar *point,
                              S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
@@ -307,7 +309,7 @@ static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar,
     break;
   case S2_TARGET_GAP: {
     bool baumgarte = undo->world->kept.def.stabilization == S2_BAUMGARTE;
-    // What rests has a gap of either sign by rounding: it counts as open.
+    // At a resting contact rounding decides the sign of the gap: it counts as open.
     double slop = S2_PROJECTION_TRIGGER * solve->note->of->island.length;
     double part = gap >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
     // b = part gap / h
@@ -315,7 +317,7 @@ static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar,
     undo->bar.h -= bar * part * gap / (h * h);
     break;
   }
-  case S2_TARGET_ARRIVAL: // S2_ACT_REBOUND has it
+  case S2_TARGET_ARRIVAL: // see S2_ACT_REBOUND
     undo->more[at] += bar;
     break;
   case S2_TARGET_APPROACH:
@@ -357,14 +359,14 @@ static void solve_soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k
   point->gap += to.gap;
   bar->h += to.h;
   s2_touch_velocity_vjp(touch, k, at->normal, v0, to.speed, bar->v0, point, &point->normal);
-  if (solve->blend.beta < 1) { // else they are 1 whatever the world's are
+  if (solve->blend.beta < 1) { // otherwise they are 1 whatever the world's values are
     bar->gradient->alpha += to.alpha;
     bar->gradient->beta += to.beta;
   }
 }
 
-// A rigid point yields by C' = C/h^2 once its compliance C is not 0, but what is soft does not
-// bounce. Where steps are split, or blended, soft contacts are stepped another way.
+// A rigid point gets the compliance C' = C/h^2 if its compliance C is not 0, but a soft contact
+// does not bounce. In split or blended steps, soft contacts are stepped in another way.
 static void solve_rigid_vjp(const S2SolveUndo *solve, const S2Touch *touch, int r,
                             S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
@@ -408,7 +410,7 @@ static void solve_tangent_vjp(const S2SolveUndo *solve, int i, int k, int r, S2P
   }
 }
 
-// Is row r the viscosity of this point of the note's touches?
+// Whether row r is the viscosity of this point of the note's touches.
 static bool solve_is_drag(const S2Assembly *assembly, int r, int point) {
   return r < assembly->parts && assembly->part[r].joint == S2_NONE &&
          assembly->part[r].row == point;
@@ -428,7 +430,7 @@ static void solve_drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S
   bar->h -= give / (h * h * d);
 }
 
-// Rows from r on, of touch i: which of two points that stick has the adjoint of both?
+// Rows of touch i from r on: decides which of two sticking points gets the adjoint of both.
 static void solve_stick_vjp(S2SolveUndo *solve, int i, int r) {
   const S2Note *note = solve->note;
   const S2Touch *touch = &solve->touches[i];
@@ -444,14 +446,15 @@ static void solve_stick_vjp(S2SolveUndo *solve, int i, int r) {
   }
 }
 
-// Rows of the points of the note's touches, from row r on. `put` hands a point on.
+// Rows of the points of the note's touches, from row r on. `put` receives the adjoint of each
+// point.
 void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly->parts, drag = 0, count = note->of->island.touches;
   bool holds = s2_solve_traits(note->solve.kind).displacements &&
                note->holds; // as in assembly: equations come first
   solve->blend = s2_contact_blend(&solve->undo->step, &note->of->island, note->solve.kind);
-  // Points that are held come before the others, as rows of equations.
+  // Points that are held come before the others, in the same way as rows of equations.
   for (int at = holds ? 0 : count; at < 2 * count; at++) {
     int i = at % count;
     const S2Touch *touch = &solve->touches[i];
@@ -476,7 +479,7 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
       if (s2_solve_is_rough(note->solve.kind, touch)) {
         solve_tangent_vjp(solve, i, k, r++, &point, &pair);
       }
-      // Where the point goes is the caller's, what it is made of is the pair's.
+      // The caller handles the adjoint of the position, and the pair that of the material.
       put(solve, i, k, &point);
       any = true;
     }
@@ -492,14 +495,14 @@ static void solve_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar *
   s2_undo_solved_point(solve->undo, i, k, point);
 }
 
-// The adjoints of kept impulses, of those that bound friction.
+// Adjoints of kept impulses, and of those that bound friction.
 static void solve_take_impulses(S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   const S2Assembly *assembly = solve->assembly;
   int parts = assembly->parts + assembly->parts_given;
   solve->given = S2_TAKE_ZEROED(undo->arena, double, parts);
-  // Impulses that joints keep for the next step, and for what asks for them.
+  // Impulses that joints keep for the next step, and for the reactions.
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
     double bar = s2_undo_impulse(undo, part->joint, part->row, part->push);
@@ -508,7 +511,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[r] += bar;
     }
   }
-  // Those of contacts, and of reactions.
+  // Impulses of contacts, and of reactions.
   solve->aside = S2_TAKE_ZEROED(undo->arena, double, 2 * note->of->island.touches);
   s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda, solve->aside);
   solve->reaction = s2_undo_reaction(undo, note, note->solve.fraction);
@@ -516,11 +519,11 @@ static void solve_take_impulses(S2SolveUndo *solve) {
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
   }
-  // Energies of event stepping and of impacts have adjoints of the impulses, too:
+  // The energies of event stepping and of impacts contribute to the adjoints of impulses, too:
   bool flows = note->solve.kind == S2_SOLVE_MOTION || note->solve.kind == S2_SOLVE_TURNED;
   for (int i = 0; i < assembly->parts && flows; i++) {
     const S2JointPart *part = &assembly->part[i];
-    if (part->joint == S2_NONE) { // viscosity, of the same tangent impulse
+    if (part->joint == S2_NONE) { // viscosity, part of the same tangent impulse
       int point = 2 * note->of->touch_index[part->row / 2] + part->row % 2;
       solve->dl_dlambda[i] += undo->dragged[point];
     }
@@ -533,7 +536,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       if (undo->open.choices[2 * i + k].use && s2_solve_presses(note->solve.kind, touch)) {
         int at = 2 * note->of->touch_index[i] + k;
         bool rough = s2_solve_is_rough(note->solve.kind, touch);
-        // The bound of a friction that was solved for after this.
+        // The bound of a friction that was solved for after this solve.
         if (note->solve.kind == S2_SOLVE_FRICTIONLESS) {
           solve->dl_dlambda[r] += undo->bound[at];
           undo->bound[at] = 0;
@@ -553,7 +556,8 @@ static void solve_take_impulses(S2SolveUndo *solve) {
   }
 }
 
-// Of what the solve changed a fraction stayed, which counts as constant: the rest is as before.
+// A fraction of the solve's change was kept. It counts as constant, and the rest is the state
+// before.
 static void solve_keep_fraction(S2SolveUndo *solve, double *bar) {
   const S2Note *note = solve->note;
   double fraction = note->solve.fraction;
@@ -581,7 +585,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2SolveUndo solve = {.undo = undo, .note = note, .v = note->solve.x, .lambda = note->of->lambda};
   double *now = note->solve.into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->solve.into_v1 ? undo->bar.v1 : undo->bar.v2;
-  // dl/dv of its nodes, whose velocities are those before it again.
+  // dl/dv of its nodes. Their velocities are those before the solve again.
   s2_undo_set_island(undo, note);
   solve.touches = undo->open.solved;
   solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * s2_solve_nodes(undo, note));
@@ -593,7 +597,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
            3 * sizeof(double));
     memset(bar + at, 0, 3 * sizeof(double));
   }
-  // The problem, if no projection after it had to make it already.
+  // The problem, unless a projection after it has already made it again.
   const S2Remade *remade = undo->remade == NULL ? NULL : undo->remade[undo->index];
   S2Assembly made;
   if (remade != NULL) {
@@ -605,12 +609,12 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   solve.assembly = &made;
   solve.still = STILL * made.problem.velocity_scale;
   solve_scale_interval(&solve);
-  // To its solution, ...
+  // The adjoint of its solution, ...
   if (s2_solve_same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->solve.rows);
     solve_take_impulses(&solve);
     solve_keep_fraction(&solve, bar);
-    // ... to its data, ...
+    // ... of its data, ...
     bool any = s2_solve_differentiate(&solve);
     if (!any) {
       solve_make_gradient(&solve.data, &made.problem, undo->arena);
@@ -619,7 +623,8 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
     if (remade != NULL) {
       solve_add_remade(&solve, remade);
     }
-    // ... and through the assembly. What has no row may be asked for its impulse alone.
+    // ... and the way through the assembly. A point without a row may have an adjoint of its
+    // impulse.
     bool asked =
         solve.reaction != NULL || !solve_all_zero(solve.aside, 2 * note->of->island.touches);
     if (any || remade != NULL || asked) {

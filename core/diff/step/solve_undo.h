@@ -1,4 +1,4 @@
-// What solves and projections of an island share on the way back. Private to core/diff.
+// Common parts of undoing solves and projections of an island. Private to core/diff.
 #ifndef S2_SOLVE_VJP_H
 #define S2_SOLVE_VJP_H
 
@@ -8,29 +8,29 @@
 typedef struct S2SolveUndo {
   S2Undo *undo;
   const S2Note *note;
-  const S2Touch *touches; // that the rows are taken from
+  const S2Touch *touches; // the rows are made from them
   S2Assembly *assembly;
   S2Blend blend; // of soft contacts
   S2McpGradient data;
   const double *v, *lambda; // the solution that is differentiated
   double *dl_dv, *dl_dlambda, *given;
   const double *reaction;
-  double *aside; // 2 a touch: of impulses along the surface, beside the rows that there are
+  double *aside; // 2 a touch: adjoints of impulses along the surface where no row exists
   double still;  // m/s: speeds up to this are rounding of the solve
 } S2SolveUndo;
 
 // From dl_dv and dl_dlambda to `data`. False: nothing depends on this solve.
 bool s2_solve_differentiate(S2SolveUndo *solve);
-// False: it was made again with other rows, and that failed.
+// False: other rows were made again, and `failed` is set.
 bool s2_solve_same_rows(const S2SolveUndo *solve);
-// Nodes of its problem: of bodies, and beside them those of gears.
+// Number of nodes of its problem: bodies and nodes of gears.
 int s2_solve_nodes(const S2Undo *undo, const S2Note *note);
 double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c);
 
-// From `data` to masses, velocities and forces; to contact points and materials, where `put` hands
-// a point on.
+// From `data` to masses, velocities and forces; and to contact points and materials. `put` receives
+// the adjoint of each point.
 void s2_solve_bodies_vjp(const S2SolveUndo *solve);
-// Of friction and viscosity that are 0, at point k of touch i with this normal row. (zero_undo.c)
+// Friction and viscosity of 0, at point k of touch i with this normal row. (zero_undo.c)
 void s2_solve_zero_vjp(const S2SolveUndo *solve, int i, int k, int normal, S2TouchBar *pair);
 // quiet_look.c, see diff/world/quiet.h
 void s2_quiet_look_at_solve(const S2SolveUndo *solve);

@@ -1,5 +1,5 @@
-// The angular momentum of what floats, and the energy it may have (dynamics/project/spin.c),
-// backwards.
+// Derivatives of the angular momentum of a free-floating island, and of the energy it may have
+// (dynamics/project/spin.c).
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ static Whole spin_whole_of(const S2Undo *undo, const S2Note *note, const double 
   return whole;
 }
 
-// From the adjoints of the spin of v and of the inertia, those of the arms beside, to v (3 a slot),
-// to masses and to q1.
+// From the adjoints of the spin of v, of the inertia and of the arms to those of v (3 a slot), of
+// masses and of q1.
 static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, const double *v,
                            double spin_bar, double inertia_bar, double *v_bar) {
   S2Vec2 centre_bar = {0, 0};
@@ -56,7 +56,7 @@ static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole,
     *bar = s2_add_scaled(*bar, 2 * inertia_bar * body->mass, arm);
     centre_bar = s2_sub(centre_bar, *bar);
   }
-  // Arms are from the centre, sum m arm / sum m.
+  // Arms start at the centre, sum m arm / sum m.
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
     double part = undo->world->bodies.at[slot].mass / whole->mass;
@@ -67,7 +67,7 @@ static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole,
   }
 }
 
-// v was made to have a spin by a turn of the whole; returns the adjoint of that spin.
+// A turn of the whole island gave v a spin. Returns the adjoint of that spin.
 static double spin_set_vjp(S2Undo *undo, const S2Note *note, double spin, double *v_bar) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   Whole whole = spin_whole_of(undo, note, note->spin.before);
@@ -84,8 +84,8 @@ static double spin_set_vjp(S2Undo *undo, const S2Note *note, double spin, double
   return spin_bar;
 }
 
-// Of the kinetic energy beside the motion of the centre at velocities v, to them (both 3 a slot).
-// The centre's is the one that leaves the least, so that nothing goes through it.
+// The adjoint of the kinetic energy without the motion of the centre goes to the velocities v (both
+// 3 a slot). The centre's velocity minimises that energy, so it has no adjoint.
 static void spin_kinetic_vjp(S2Undo *undo, const S2Note *note, double energy_bar, const double *v,
                              double *v_bar) {
   S2Vec2 drift = {0, 0};
@@ -141,8 +141,8 @@ void s2_undo_spin(S2Undo *undo, const S2Note *note) {
   s2_arena_rewind(undo->arena, mark);
 }
 
-// v1 += a turn of the whole, as one body of the masses W at q0, that has the moment of what joints
-// did, W (free_v - v1).
+// v1 += a turn of the whole island, as one body of masses W at q0. The turn has the moment that
+// joints caused, W (free_v - v1).
 void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const S2Step *step = &undo->step;
@@ -151,7 +151,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   S2Vec2 *arm = S2_TAKE(undo->arena, S2Vec2, nodes), *arm_bar = S2_TAKE(undo->arena, S2Vec2, nodes);
   S2Vec2 centre = {0}, centre_bar = {0};
   double weight = 0, inertia = 0, moment = 0, turn_bar = 0;
-  // The whole as one body of masses W: centre, ...
+  // The whole island as one body of masses W: centre, ...
   for (int i = 0; i < nodes; i++) {
     const double *q = step->q0 + 3 * note->of->island.node[i],
                  *w = step->mass + 3 * note->of->island.node[i];
@@ -160,7 +160,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
     weight += w[1];
     centre = s2_add_scaled(centre, w[1], arm[i]);
   }
-  // ... inertia, the moment that is missing, and dl/d(turn).
+  // ... inertia, the missing moment, and dl/d(turn).
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     const double *w = step->mass + at, *v = note->plain.before + 3 * i, *free_v = step->free_v + at;
@@ -172,7 +172,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   }
   // turn = moment / inertia
   double turn = moment / inertia, moment_bar = turn_bar / inertia, inertia_bar = -turn * moment_bar;
-  // To masses, to free_v and v1, whose difference has the moment, and to the arms.
+  // Adjoints of masses, of free_v and v1, whose difference has the moment, and of the arms.
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     const double *w = step->mass + at, *v = note->plain.before + 3 * i, *free_v = step->free_v + at;
@@ -190,7 +190,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
       step->v1[at + c] = v[c];
     }
   }
-  // Arms are from the centre, by weights W.
+  // Arms start at the centre, with weights W.
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     S2Vec2 to = s2_add_scaled(arm_bar[i], step->mass[at + 1] / weight, centre_bar);
@@ -203,7 +203,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
 
 // ---- Energy -----------------------------------------------------------------------------------
 
-typedef struct Parts { // of the motion v of an island: of the whole, and beside that
+typedef struct Parts { // parts of the motion v of an island
   double kinetic, drifting, turning, rest, turn;
   S2Vec2 drift;
 } Parts;
@@ -219,25 +219,25 @@ static Parts spin_parts_of(const S2Undo *undo, const S2Note *note, const Whole *
   }
   parts.drifting = whole->mass * s2_length2(parts.drift) / 2;
   parts.turning = whole->spin * parts.turn / 2;
-  bool alone = note->of->island.nodes == 1; // then it is rounding
+  bool alone = note->of->island.nodes == 1; // the rest is rounding then
   parts.rest = alone ? 0 : fmax(0, parts.kinetic - parts.drifting - parts.turning);
   return parts;
 }
 
-// v is drift, turn of the whole and the rest. What is taken comes from the rest, then from the turn
-// (s2_island_cap), by one factor s of one of them; the drift stays.
+// v is drift, turn of the whole island and the rest. Energy is taken from the rest first, then from
+// the turn (s2_island_cap), by one factor s on one of them. The drift is not changed.
 double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const double *v = note->energy.before;
   double energy = note->energy.loss, *bar = undo->bar.v2;
   Whole whole = spin_whole_of(undo, note, v);
   Parts at = spin_parts_of(undo, note, &whole, v), to = {0}; // `to`: adjoints
-  // Which is made smaller, the rest or the turn, and by what factor s?
+  // Whether the rest or the turn is reduced, and its factor s.
   double inertia_bar = 0, energy_bar = 0, s, s_bar = 0;
   bool from_rest = at.rest > energy;
   s = from_rest ? sqrt(1 - energy / at.rest) : sqrt(fmax(0, 1 - (energy - at.rest) / at.turning));
   s = isfinite(s) ? s : 0; // it did not turn
-  // v2 = drift + turn x arm + rest, with s before one of them.
+  // v2 = drift + turn x arm + rest, with s as a factor of one of them.
   double drift = from_rest ? 1 - s : 1, turn = from_rest ? 1 - s : s;
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
@@ -272,7 +272,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   inertia_bar += to.turning * at.turn * at.turn / 2 - to.turn * at.turn / whole.inertia;
   // drifting = m drift^2/2; turn = spin/inertia
   to.drift = s2_add_scaled(to.drift, to.drifting * whole.mass, at.drift);
-  // To velocities and masses of the bodies, ...
+  // Adjoints of velocities and masses of the bodies, ...
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -286,7 +286,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
     g->mass += to.kinetic * s2_length2(moves) / 2 + to.drifting * s2_length2(at.drift) / 2 +
                s2_dot(to.drift, s2_sub(moves, at.drift)) / whole.mass;
   }
-  // ... and through spin and inertia to all of them.
+  // ... and through spin and inertia of all of them.
   spin_whole_vjp(undo, note, &whole, v, to.turn / whole.inertia, inertia_bar, bar);
   s2_arena_rewind(undo->arena, mark);
   return energy_bar;

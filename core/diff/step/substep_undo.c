@@ -1,4 +1,4 @@
-// Where a substep begins and ends, backwards: the world's state, free motion and forces.
+// Derivatives at the start and the end of a substep: the world's state, free motion and forces.
 #include "diff/step/undo.h"
 #include "dynamics/step/forces.h"
 
@@ -12,7 +12,7 @@ static size_t substep_bytes(const S2Undo *undo) {
 
 void s2_undo_enter(S2Undo *undo) {
   S2Step *step = &undo->step;
-  // Where it began: the last S2_ACT_FREE, or what a projection after that made of q0.
+  // The start of the motion: the last S2_ACT_FREE, or the q0 of a projection after that.
   const double *q0 = NULL;
   const S2Note *note;
   for (int i = undo->index - 1; (note = s2_note_at(undo->notes, i))->act != S2_ACT_FREE; i--) {
@@ -32,7 +32,7 @@ void s2_undo_enter(S2Undo *undo) {
   if (note->free.drives != NULL) {
     memcpy(undo->drives, note->free.drives, sizeof(S2Drive) * (size_t)undo->notes->joint_slots);
   }
-  // Rows of joints ask for turns; in event stepping q0 moves with the intervals.
+  // Rows of joints use turns. In event stepping q0 moves with the intervals.
   bool event = s2_world_way(&undo->world->kept.def) == S2_EVENT;
   step->turned = undo->world->joint_order.count > 0 && !event;
   for (int i = 0; i < undo->world->order.count && step->turned; i++) {
@@ -54,9 +54,9 @@ void s2_undo_free(S2Undo *undo, const S2Note *note) {
   s2_undo_motions(undo, note);
 }
 
-// ---- Its beginning ------------------------------------------------------------------------------
+// ---- The start ---------------------------------------------------------------------------------
 
-// To gravity, and what was applied by hand.
+// Adjoints of gravity and of forces applied by the program.
 static void substep_forces_vjp(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
   S2Vec2 gravity = undo->world->kept.def.gravity;
@@ -102,7 +102,7 @@ void s2_undo_substep(S2Undo *undo, const S2Note *note) {
       bar->joint_impulse[S2_JOINT_ROWS * slot + r] = 0;
     }
   }
-  // The substep before this one begins with none.
+  // The substep before this one starts without adjoints in these arrays.
   double *const used[] = {bar->q0, bar->q1, bar->v0, bar->v1, bar->v2};
   for (size_t i = 0; i < sizeof used / sizeof *used && undo->index > 0; i++) {
     memset(used[i], 0, substep_bytes(undo));
@@ -110,7 +110,7 @@ void s2_undo_substep(S2Undo *undo, const S2Note *note) {
   s2_quiet_look_at_flight(undo);
 }
 
-// ---- Its end ------------------------------------------------------------------------------------
+// ---- The end -----------------------------------------------------------------------------------
 
 static void substep_put_end(S2Undo *undo, const S2Note *note) {
   memcpy(undo->step.q1, note->end.q1, substep_bytes(undo));
@@ -130,7 +130,7 @@ void s2_undo_next(S2Undo *undo, const S2Note *note) {
   s2_undo_enter(undo);
 }
 
-// Bodies that no velocity moves keep what they were given.
+// Bodies that do not move keep the pose they were given.
 static void substep_bodies_vjp(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
   for (int i = 0; i < undo->world->order.count; i++) {
@@ -147,7 +147,8 @@ static void substep_bodies_vjp(S2Undo *undo) {
   }
 }
 
-// Impulses (`whole`: of the last attempt for each of theirs), and goals that move at a rate.
+// Impulses, and goals that move at a rate. `whole` is the factor from the last attempt to the whole
+// time.
 static void substep_joints_vjp(S2Undo *undo, double elapsed, double whole) {
   S2WorldGradient *g = undo->gradient;
   double dt = undo->world->kept.def.dt;
@@ -162,7 +163,7 @@ static void substep_joints_vjp(S2Undo *undo, double elapsed, double whole) {
     }
     g->dt += joint->reaction_time * elapsed / dt;
     joint->reaction_time = 0;
-    // else goals wait, or moved as the program says
+    // otherwise goals do not move, or moved as the program says
     bool goes_on = of->type == S2_LOCK && !of->driven && s2_joint_active(undo->world, of);
     if (goes_on) {
       s2_undo_given_up(undo, slot, elapsed);
@@ -176,7 +177,7 @@ static void substep_joints_vjp(S2Undo *undo, double elapsed, double whole) {
 
 void s2_undo_commit(S2Undo *undo, const S2Note *note) {
   const S2WorldDef *def = &undo->world->kept.def;
-  // Substeps are as long as each other; one that was cut short ends at the time it reached.
+  // Substeps have equal lengths. One that was cut short ends at the time it reached.
   double elapsed = def->stepping_partial ? note->t - undo->world->kept.time
                                          : def->dt / (def->substeps > 1 ? def->substeps : 1);
   // Impulses of the last attempt or piece are scaled to the whole time.

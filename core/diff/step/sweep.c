@@ -1,10 +1,10 @@
-// The notes of a step, backwards: each act by the function that undoes it.
+// The sweep back over the notes of a step: each act is undone by its function.
 #include "diff/step/undo.h"
 
 #include <assert.h>
 #include <string.h>
 
-// What an act does and what its record holds: dynamics/trace/notes.h.
+// For acts and their records see dynamics/trace/notes.h.
 static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_SUBSTEP] = s2_undo_substep,
     [S2_ACT_FREE] = s2_undo_free,
@@ -52,7 +52,7 @@ static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_INTERVAL_END] = s2_undo_interval_end,
 };
 
-// The bodies, pieces and joints that the notes have, as a world.
+// The bodies, pieces and joints in the notes, as a world.
 static S2World *sweep_view(const S2Notes *notes, S2Arena *arena) {
   const S2Fixed *fixed = notes->fixed;
   S2World *world = S2_TAKE_ZEROED(arena, S2World, 1);
@@ -73,10 +73,11 @@ static S2World *sweep_view(const S2Notes *notes, S2Arena *arena) {
   return world;
 }
 
-// `undo` is all zero. One after the other: whole structures are large, and would be copied.
+// `undo` is all zero. Fields are set one by one, because whole structures are large and would be
+// copied.
 static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient,
                         S2Arena *arena) {
-  // What the step had, and the adjoints of it.
+  // Arrays of the step, and their adjoints.
   size_t count = 3 * (size_t)notes->slots, joints = (size_t)notes->joint_slots;
   size_t rows = S2_JOINT_ROWS * joints;
   S2Step *step = &undo->step;
@@ -105,16 +106,16 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   step->pushed = v;
   undo->feed = v + 2 * joints;
   undo->waiting_reaction = v + 3 * joints;
-  // The world that was, and who answers for the program in it.
+  // The former world, and the answers of the program in it.
   undo->back_at = S2_NONE;
   undo->notes = notes;
   undo->gradient = bar->gradient = gradient;
   undo->arena = step->arena = arena;
   undo->world = step->world = sweep_view(notes, arena);
-  undo->world->v.at = step->v0; // read by what no row depends on
+  undo->world->v.at = step->v0; // read where no row depends on it
   s2_undo_open_impulses(undo);
   s2_undo_answer(undo);
-  // Beside that: what joints bring along, and which bodies are nodes.
+  // In addition, the data of joints, and the bodies that are nodes.
   step->dt = notes->fixed->def.dt / notes->fixed->def.substeps;
   if (joints > 0) {
     undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
@@ -132,7 +133,7 @@ static bool sweep_has_touches(const S2Note *note) {
   return note->of != NULL && note->of->touch_index != NULL;
 }
 
-// What notes `from` to `to` linearised is not that way any more.
+// Forgets the touches that notes `from` to `to` linearised.
 static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_late) {
   for (int i = from; i < to; i++) {
     const S2Note *note = s2_note_at(notes, i);
@@ -142,12 +143,12 @@ static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_l
   }
 }
 
-// Which touches of a note are those of a S2_ACT_LINEARISE before it since the same free motion, and
-// in the same interval of an island.
+// Finds the touches of a note that a S2_ACT_LINEARISE before it made, since the same free motion
+// and in the same interval of an island.
 static void sweep_find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = notes->touches;
-  // Adjoints of what contacts have, 2 a touch and 4 of impacts.
+  // Adjoints of contacts, 2 a touch, and 4 a touch for impacts.
   undo->bound = S2_TAKE_ZEROED(undo->arena, double, 12 * touches);
   undo->more = undo->bound + 2 * (size_t)touches;
   undo->pushed = undo->bound + 4 * (size_t)touches;
@@ -169,7 +170,7 @@ static void sweep_find_late(S2Undo *undo) {
     if (note->act == S2_ACT_FREE) {
       memset(is_late, 0, sizeof(bool) * (size_t)touches);
     }
-    // And each interval begins with points of its own q0.
+    // Each interval begins with points of its own q0.
     if (note->act == S2_ACT_INTERVAL) {
       island = note->interval.earlier == 0 ? i : island;
       sweep_forget_late(notes, island, i, is_late);
@@ -188,7 +189,7 @@ static void sweep_find_late(S2Undo *undo) {
   }
 }
 
-// A substep ends (the first act of it that is undone): its joints and time are those it began with.
+// The end of a substep (its first act to be undone): joints and time are those at its start.
 static void sweep_open_substep(S2Undo *undo) {
   undo->substep = s2_undo_last(undo, S2_ACT_SUBSTEP);
   undo->world->kept.time = undo->substep->t;
@@ -209,11 +210,11 @@ static void sweep_act(S2Undo *undo, const S2Note *note) {
   undo_act[note->act](undo, note);
   if (touches) {
     undo->open.note = NULL;
-    if (note->act != S2_ACT_ARRIVE) { // whose scratch stays
+    if (note->act != S2_ACT_ARRIVE) { // its scratch memory is kept
       s2_arena_rewind(undo->arena, mark);
     }
   }
-  // What an abandoned way of q1 started from (S2_ACT_GO_BACK) waited until it was undone.
+  // The adjoint of the q1 that an abandoned path (S2_ACT_GO_BACK) started from was kept until now.
   if (undo->back_at == undo->index) {
     for (size_t i = 0; i < 3 * (size_t)undo->notes->slots; i++) {
       undo->bar.q1[i] += undo->back[i];
@@ -227,7 +228,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                         S2WorldGradient *gradient, S2Arena *arena) {
   const S2Notes *notes = &trace->notes;
   const S2Fixed *fixed = notes->fixed;
-  // Is there a derivative, and room for it?
+  // Check that there is a derivative, and memory for it.
   if (notes->at.count == 0) {
     return s2_error(S2_INVALID, "the trace is empty: trace a step first");
   }
@@ -249,7 +250,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
   sweep_begin(&undo, notes, gradient, arena);
   sweep_find_late(&undo);
   s2_quiet_look_at_step(&undo);
-  for (int i = 0; i < fixed->order; i++) { // forces by hand end with the step
+  for (int i = 0; i < fixed->order; i++) { // forces of the program end with the step
     memset(gradient->f + 3 * fixed->order_of[i], 0, 3 * sizeof(double));
   }
   for (undo.index = notes->at.count - 1; undo.index >= 0 && s2_undo_good(&undo); undo.index--) {
@@ -259,7 +260,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                                     "again (this is a bug)");
     }
   }
-  // What was asked of impulses has gone into the step.
+  // The adjoints of impulses are now part of those of the step.
   s2_undo_begin_impulses(&undo);
   *found = undo.found;
   s2_arena_rewind(arena, mark);

@@ -1,4 +1,4 @@
-// The trace of a step, and its derivative: a sweep over the notes backwards (sweep.c), or two.
+// The trace of a step, and its derivative: one or two sweeps back over the notes (sweep.c).
 #include "diff/step/trace.h"
 
 #include "diff/step/undo.h"
@@ -40,19 +40,20 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
 
 // ---- Edges -------------------------------------------------------------------------------------
 
-// Edges of two modes, judged by what the whole step makes of them.
+// Edges of two modes, judged by their effect on the whole step.
 //
-// A contact that a solve leaves with neither impulse nor speed is on an edge for that solve. Mostly
-// it is none for the step: what the motion pressed together has no speed whatever the data are, so
-// that in an impact or a projection after it both modes give the same motion. Then they give the
-// same derivative of the step, though not of the solve. So where a sweep met edges, another takes
-// them as on their other sides, all at once.
+// A contact that a solve leaves with neither impulse nor speed is on an edge for that solve.
+// Usually it is not on an edge for the step. Bodies that the motion pressed together have no speed,
+// whatever the data are. So in a later impact or projection both modes give the same motion. Then
+// they give the same derivative of the step, though not of the solve. So if a sweep meets edges, a
+// second sweep takes all of them on their other sides at once.
 //
-// Rows that are tied (mcp_vjp.h) have another derivative, too, which differs from the first by what
-// makes them contradict each other: the height of one of two boxes side by side.
+// Tied rows (mcp_vjp.h) have a second derivative, too. It differs from the first by the changes
+// that make them contradict each other, as the height of one of two boxes side by side does.
 
-// The derivatives of both sides, in parts of the largest of their kind; of parameters, whose
-// derivative may be nothing but rounding, also of this part of the largest by the state.
+// Tolerances for the derivatives of both sides. SAME: as a fraction of the largest of their kind.
+// LEAST: for parameters, whose derivative may be nothing but rounding, also as this fraction of the
+// largest derivative by the state.
 static const double SAME = 1e-9, LEAST = 1e-3;
 
 static double trace_largest(const double *x, int count, int stride) {
@@ -63,7 +64,7 @@ static double trace_largest(const double *x, int count, int stride) {
   return most;
 }
 
-// Of structures of doubles alone, each field by itself.
+// Compares structures that contain only doubles, field by field.
 static bool trace_same(const void *a, const void *b, int count, size_t size, double least) {
   int fields = (int)(size / sizeof(double));
   for (int k = 0; k < fields; k++) {
@@ -80,8 +81,8 @@ static bool trace_same(const void *a, const void *b, int count, size_t size, dou
   return true;
 }
 
-// By a restitution of 0 there is a derivative to one side alone. On that side what it throws
-// leaves, as the first sweep has it.
+// A restitution of 0 has only a one-sided derivative. On that side bodies separate after an impact,
+// as in the first sweep.
 static void trace_forget_zero_restitution(const S2Fixed *fixed, const S2WorldGradient *from,
                                           S2WorldGradient *to) {
   for (int i = 0; i < fixed->bodies; i++) {
@@ -100,7 +101,7 @@ static bool trace_same_gradients(const S2WorldGradient *a, const S2WorldGradient
   size_t three = 3 * sizeof(double), vector = sizeof(S2Vec2);
   double least =
       LEAST * fmax(trace_largest(a->q, 3 * a->slots, 1), trace_largest(a->v, 3 * a->slots, 1));
-  // Settings as one more array.
+  // The settings as one more array.
   const double settings_a[] = {a->gravity.x, a->gravity.y, a->dt, a->alpha, a->beta, a->time};
   const double settings_b[] = {b->gravity.x, b->gravity.y, b->dt, b->alpha, b->beta, b->time};
   return trace_same(a->q, b->q, a->slots, three, least) &&
@@ -115,7 +116,7 @@ static bool trace_same_gradients(const S2WorldGradient *a, const S2WorldGradient
 
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
   unsigned found = 0, ignored = 0;
-  if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // there is no more to say
+  if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // no second sweep is needed
     return s2_trace_sweep(trace, 0, &found, gradient, arena);
   }
   // The other sides, all at once, from a copy.
@@ -125,7 +126,7 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   if (status.code == S2_OK && found != 0) {
     status = s2_trace_sweep(trace, S2_VJP_OTHER_SIDE | S2_VJP_OTHER_SHARE, &ignored, other, arena);
     trace_forget_zero_restitution(trace->notes.fixed, gradient, other);
-    // Both derivatives of the step have to be one.
+    // Both derivatives of the step have to be equal.
     bool sound = status.code == S2_OK && (other->flags & ~gradient->flags) == 0;
     gradient->flags |= sound && trace_same_gradients(gradient, other) ? 0 : S2_GRADIENT_WEAK;
   }

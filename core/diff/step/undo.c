@@ -1,5 +1,5 @@
-// What undoing acts share: a note's island and contacts laid out as the step had them, and how
-// bodies were carried.
+// Common parts of undoing acts: a note's island and contacts laid out as in the step, and the
+// motion of bodies.
 #include "diff/step/undo.h"
 
 #include <assert.h>
@@ -62,7 +62,7 @@ void s2_undo_open(S2Undo *undo, const S2Note *note) {
 
 // ---- Islands ------------------------------------------------------------------------------------
 
-// What the joints of a solve brought along.
+// The data of the joints in a solve.
 static void undo_set_joints(S2Undo *undo, const S2Note *note) {
   S2Step *step = &undo->step;
   const S2NoteIsland *of = note->of;
@@ -84,7 +84,7 @@ void s2_undo_set_island(S2Undo *undo, const S2Note *note) {
   if (undo->open.note != note) {
     s2_undo_open(undo, note);
   }
-  // What the act read beside arrays.
+  // Other data that the act read.
   step->h = note->h;
   step->t = note->t;
   step->holds = note->holds;
@@ -100,7 +100,7 @@ void s2_undo_forget_island(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.nodes; i++) {
     undo->step.node_of[note->of->island.node[i]] = S2_GROUND;
   }
-  undo->open.note = NULL; // it may be in memory that is given back now
+  undo->open.note = NULL; // it may be in memory that is released now
 }
 
 void s2_undo_put_nodes(const S2Note *note, const double *kept, double *to) {
@@ -143,7 +143,7 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
     int at = 3 * slot + c;
     double free_bar = bar->free_v[at], mass_bar = bar->mass[at];
     bar->free_v[at] = bar->mass[at] = 0;
-    // What nothing pushes goes on; free_v of it is v0.
+    // A body without forces keeps its velocity, so its free_v is v0.
     if (!s2_body_moves(body)) {
       bar->v0[at] += body->type == S2_KINEMATIC && body->enabled ? free_bar : 0;
       continue;
@@ -152,7 +152,7 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
     double inertial = c == 0 ? body->inertia : body->mass;
     double damping = c == 0 ? body->angular_damping : body->linear_damping;
     double mass = step->mass[at], left = inertial * (1 - h * (1 - alpha) * damping);
-    // mass_bar takes what free_v has of W; left is the factor of v0.
+    // mass_bar gets the part of free_v that is W; left is the factor of v0.
     double over = free_bar / mass, left_bar = over * step->v0[at];
     mass_bar -= over * step->free_v[at];
     bar->v0[at] += over * left;
@@ -161,7 +161,7 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
         over * step->force[at] + inertial * damping * (mass_bar * alpha - left_bar * (1 - alpha));
     *(c == 0 ? &g->body[slot].inertia : &g->body[slot].mass) +=
         mass_bar * (1 + h * alpha * damping) + left_bar * (1 - h * (1 - alpha) * damping);
-    // Damping is in both, by alpha and 1 - alpha.
+    // Damping is in both, with the factors alpha and 1 - alpha.
     *(c == 0 ? &g->body[slot].angular_damping : &g->body[slot].linear_damping) +=
         inertial * h * (mass_bar * alpha - left_bar * (1 - alpha));
     g->alpha += inertial * h * damping * (mass_bar + left_bar);

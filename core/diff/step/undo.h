@@ -1,4 +1,4 @@
-// A step going backwards over its notes. Private to core/diff.
+// The sweep back over the notes of a step. Private to core/diff.
 #ifndef S2_UNDO_H
 #define S2_UNDO_H
 
@@ -8,92 +8,95 @@
 #include "diff/step/trace_notes.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
-// The problem of a S2_ACT_SOLVE that a note after it had made again, and what that note has for the
-// adjoint of its rows.
+// The problem of a S2_ACT_SOLVE that a later note had made again, and the adjoint that this note
+// has for its rows.
 typedef struct S2Remade {
   S2Assembly assembly;
   double *ja, *jb; // 3 a row
 } S2Remade;
 
-typedef struct S2Opened { // what a note says of contacts, taken out; as long as its act is undone
+typedef struct S2Opened { // the contacts of a note, unpacked while its act is undone
   const S2Note *note;
   S2Touch *touches;
-  const S2Touch *solved; // those that its rows are taken from: `touches`, but S2_PROJECT_SOLVED
+  const S2Touch *solved; // the rows are made from these: `touches`, except in S2_PROJECT_SOLVED
   S2Choice *choices;     // 2 a touch
 } S2Opened;
 
 typedef struct S2Undo {
   const S2Notes *notes;
-  int index;             // of the note whose act is being undone
-  const S2Note *substep; // that its substep began with
+  int index;             // the note whose act is being undone
+  const S2Note *substep; // the note that its substep began with
   S2Opened open;
-  S2World *world;    // a view of what was kept, for what reads one
-  S2Step step;       // as it looked before the act that is being undone
+  S2World *world;    // a view of the recorded data, for functions that read a world
+  S2Step step;       // in the state before the act that is being undone
   S2StepAdjoint bar; // dl/d(arrays of step) at that moment
   S2WorldGradient *gradient;
   S2Arena *arena;
-  // A note: which of its touches are those of a S2_ACT_LINEARISE before it; NULL: there is none.
+  // A note: its touches that come from an earlier S2_ACT_LINEARISE. NULL: there is none.
   const bool *const *late;
   S2PointBar *late_bar; // 2 a touch: adjoint of such points
-  // 2 a touch: of the impulses that bound friction; of targets, or of what is still gained
+  // 2 a touch: adjoints of the impulses that bound friction; of targets, or of the remaining gain
   double *bound, *more;
-  double *displaced; // 3 a slot: of what joints displaced in projections
-  // 3 a slot: of what is held over the step, of laws as asked at the start of a piece beside what
-  // `force` has, and of q0, v0 and free_v at the start of the step, which laws saw within it
+  double *displaced; // 3 a slot: adjoint of displacements by joints in projections
+  // Adjoints, 3 a slot: of forces held over the step; of laws called at the start of a piece (in
+  // addition to `force`); and of q0, v0 and free_v at the start of the step, which laws were given
+  // within it.
   double *held, *law, *law_q, *law_v, *law_free;
   double *law_flow;              // 3 a slot: of v1 before a S2_ACT_LAWS_END
-  double *flowed_q1, *flowed_v2; // 3 a slot: of what S2_ACT_RATTLE has found
+  double *flowed_q1, *flowed_v2; // 3 a slot: of the result of S2_ACT_RATTLE
   double *feed;                  // a joint slot: fraction of a projection's impulse that it kept
   S2Remade **remade;             // a note; NULL: there is none
   double spin, most; // of the angular momentum that S2_ACT_SPIN measured, and of the energy
-  double *back;      // 3 a slot: of q1 as it was before note back_at, where S2_ACT_GO_BACK went
-  int back_at;       // S2_NONE: nowhere
+  double *back;      // 3 a slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
+  int back_at;       // S2_NONE: there is none
   double *reflected, *start; // 3 a slot: of v2 after the passes of reflections, and at their start
-  // S2_JOINT_ROWS and 3 a joint slot: of impulses and reactions of joints, while what only showed
-  // how fast things arrive is undone
+  // S2_JOINT_ROWS and 3 a joint slot: adjoints of impulses and reactions of joints. They are kept
+  // here while acts that only determine the speeds of arrival are undone.
   double *waiting_impulse, *waiting_reaction;
-  // Event stepping (event_undo.c): of the length of a step, and of what is left of it at the end of
-  // an interval
+  // Event stepping (event_undo.c): adjoints of the length of a step, and of the remaining time at
+  // the end of an interval.
   double *pushed, *dragged; // 2 a touch: of the impulses of the flow, or of a motion
   double *struck;           // S2_TOUCH_IMPULSES a touch: of the impulses of an impact
   int touches;              // of the step
   double length_bar, left_bar;
   double closing;      // of the value of the limit that closes at the end of an interval
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the intervals of a step
-  double
-      share; // of what was left that an interval took; 0: until a meeting, whose gap has the rest
-  S2Drive *drives;              // a joint slot: of the substep
-  bool striking;                // what happens as the step begins is being undone
-  double *ground_v0, *ground_v; // 3 a slot: of its mean velocity, while v0 or the others are of
-                                // that at the start
-  double *ground0, *ground1;    // 3 a slot: what waits while q0 and q1 of ground are of an
-                                // interval's time
+  // the fraction of the remaining time that an interval took; 0: until two bodies meet, when the
+  // gap gets the adjoint
+  double share;
+  S2Drive *drives; // 1 a joint slot: of the substep
+  bool striking;   // impacts at the start of the step are being undone
+  // 3 a slot: of its mean velocity, while v0 or the others are of that at the start
+  double *ground_v0, *ground_v;
+  // 3 a slot: kept while q0 and q1 of ground are of an interval's time
+  double *ground0, *ground1;
   S2WorldGradient *scratch;
   S2Answers answers;
-  // impulse_undo.c: of the reactions of joints in the whole step, 3 a slot; of those of contact
-  // points in the solves before this act, as gradient->contact; is there any of those?
+  // impulse_undo.c: adjoints of the reactions of joints in the whole step, 3 a slot; of those of
+  // contact points in the solves before this act, as gradient->contact; and whether there are any
+  // of those.
   double *reaction;
   S2ContactGradient *contact;
   int contacts;
   bool keeps; // between S2_ACT_KEEP and its REBOUND
   bool asked;
-  bool in_interval; // of event stepping, between its end and its begin
-  unsigned other;   // S2VjpOther: which of them are taken, where there are two derivatives
-  unsigned found;   // the same: which of them there are
-  S2Status *failed; // S2_OK until something has no derivative
+  bool in_interval; // of event stepping, between its end and its start
+  unsigned other;   // S2VjpOther: which of two derivatives is taken, where there are two
+  unsigned found;   // S2VjpOther: the kinds of second derivatives that were found
+  S2Status *failed; // S2_OK until an act has no derivative
 } S2Undo;
 
 static inline bool s2_undo_good(const S2Undo *undo) {
   return undo->failed->code == S2_OK;
 }
 
-// sweep.c: s2_trace_vjp with those of `other` (S2VjpOther), where there are two derivatives.
-// `found`: which are there?
+// sweep.c: s2_trace_vjp with the derivatives of `other` (S2VjpOther) where there are two. `found`
+// receives the kinds that there are.
 S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                         S2WorldGradient *gradient, S2Arena *arena);
 
-// Undoes the act of note undo->index: arrays of the step are what they were before it, and so are
-// their adjoints.
+// Undoes the act of note undo->index: the arrays of the step are again what they were before it,
+// and so are their adjoints.
 typedef void S2UndoAct(S2Undo *undo, const S2Note *note);
 
 // substep_undo.c
@@ -117,112 +120,112 @@ S2UndoAct s2_undo_laws, s2_undo_laws_end; // laws_undo.c
 S2UndoAct s2_undo_drift, s2_undo_interval, s2_undo_struck, s2_undo_set_out, s2_undo_fly,
     s2_undo_arrive, s2_undo_repay, s2_undo_interval_end;
 
-// ---- undo.c: what they share --------------------------------------------------------------------
+// ---- undo.c: common parts ----------------------------------------------------------------------
 
-// The last note of an act before the one that is being undone, or that one.
+// The last note of an act before the one that is being undone, or that note itself.
 const S2Note *s2_undo_last(const S2Undo *undo, S2Act act);
 
 void s2_undo_open(S2Undo *undo, const S2Note *note);       // into the arena
-void s2_undo_set_island(S2Undo *undo, const S2Note *note); // what assembly reads of it
+void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the data of it that assembly reads
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
-// Of an island's nodes: their places in arrays of 3 a slot get what the note has of them (3 a
-// node); what is in `from` is added to `to`, and then 0.
+// An island's nodes in arrays of 3 a slot. `put` gives them the note's values (3 a node); `move`
+// adds their values in `from` to `to` and clears the former.
 void s2_undo_put_nodes(const S2Note *note, const double *kept, double *to);
 void s2_undo_move_nodes(const S2Note *note, double *from, double *to);
-// Does the loss depend on what the bodies of the note do from here on (on q1 too, where it is
-// asked)?
+// Whether the loss depends on the later motion of the note's bodies (on their q1 too, with on_q1).
 bool s2_undo_depends(const S2Undo *undo, const S2Note *note, bool on_q1);
 
-// Is a body moved by a velocity?
+// Whether a velocity moves a body.
 static inline bool s2_undo_goes(const S2Body *body) {
   return body->enabled && body->type != S2_STATIC;
 }
-// Of a body's mass and free_v over h.
+// Adjoints of a body's mass and free_v over h.
 void s2_undo_free_body(S2Undo *undo, int32_t slot, double h);
-// The velocity that carried coordinate `at` (of 3 a slot) in the motion of a note that has
-// `carried`, and what its adjoint means for v0, v1 and beta.
+// The velocity that moves coordinate `at` (of 3 a slot) in the motion of a note that has `carried`,
+// and from its adjoint to those of v0, v1 and beta.
 bool s2_undo_carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot);
 double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at);
 void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 
-// The adjoint of a point of a touch of the note, to where its geometry is from: q0, or what
-// S2_ACT_LINEARISE made.
+// Passes the adjoint of a point of a note's touch on to the source of its geometry: q0, or the
+// result of S2_ACT_LINEARISE.
 void s2_undo_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
-// As s2_undo_point, of a point that a S2_ACT_SOLVE had a row of.
+// As s2_undo_point, for a point for which a S2_ACT_SOLVE had a row.
 void s2_undo_solved_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
-// -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), the speed of arrival that u of v2 and a of the free motion
-// bring; times `bar` to those. Returns it.
+// The adjoint of the speed of arrival, -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), with u of v2 and a of
+// the free motion. `bar` is the adjoint of that speed. Returns that speed.
 double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2PointBar *point);
 
-// ---- Phases that serve others -------------------------------------------------------------------
+// ---- Parts that several acts use ----------------------------------------------------------------
 
-// quiet_look.c: of a step that begins to be undone, see diff/world/quiet.h.
+// quiet_look.c: a step whose undoing begins, see diff/world/quiet.h.
 void s2_quiet_look_at_step(S2Undo *undo);
-// Of a substep whose beginning was undone: bodies in free flight, which no solve sees.
+// A substep whose start has been undone: bodies in free flight, which are in no solve.
 void s2_quiet_look_at_flight(const S2Undo *undo);
 
-// substep_undo.c: mass and free_v of the (sub-)step that ends with the note, and where it began.
+// substep_undo.c: mass and free_v of the (sub-)step that ends with the note, and its start.
 void s2_undo_enter(S2Undo *undo);
 
-// program_undo.c: makes undo->world answer as the program did; `undo` stays where it is.
+// program_undo.c: makes undo->world answer as the program did. `undo` must not move in memory.
 void s2_undo_answer(S2Undo *undo);
-// Of S2_ACT_FREE: v0 of bodies that move as the program says, and how locks move.
+// S2_ACT_FREE: v0 of bodies that move as the program says, and the motion of locks.
 void s2_undo_motions(S2Undo *undo, const S2Note *note);
-// The velocities at both ends of the step of what moves as given, as the note began with them.
+// Adjoints of the velocities of kinematic bodies at both ends of the step, which the note began
+// with.
 void s2_undo_give(S2Undo *undo, const S2Note *note);
-// Of the goal that a lock with a bound keeps at the end of a substep of this length.
+// Adjoint of the goal that a lock with a bound keeps at the end of a substep of this length.
 void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
-// Of what locks are at when the step ends: their goals and rates in the gradient.
+// Adjoints of the goals and rates of locks at the end of the step, from the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
 
-// laws_undo.c: of a law's answer, to what it saw.
+// laws_undo.c: from the adjoint of a law's answer to those of its arguments.
 typedef struct S2LawsSeen {
   S2Undo *undo;
   const S2Note *note;
-  double *q, *v;     // 3 a slot: adjoints of where the act's own bodies are
-  double part;       // of h
+  double *q, *v;     // 3 a slot: adjoints of the state of the act's own bodies
+  double part;       // fraction of h
   double since;      // s, from the start of the substep
-  double *since_bar; // of the flow by two stages: its adjoint
+  double *since_bar; // in the two-stage flow: its adjoint
   bool by_share;     // the part is 2 (1 - beta)
-  const bool
-      *own; // a slot: bodies whose velocities it was to agree with, which get nothing; or NULL
+  // 1 a slot: bodies whose velocities it had to agree with, which get nothing; or NULL
+  const bool *own;
 } S2LawsSeen;
 void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);
-// What laws saw of bodies on their way, to the start of the step.
+// Passes adjoints of bodies on their way, which laws were given, to the start of the step.
 void s2_undo_seen(S2Undo *undo);
 
-// impulse_undo.c, in the order a sweep comes by them: at its start; at the end of a substep; of a
-// fraction of it that bisect makes; at the start of the step.
+// impulse_undo.c, in the order of a sweep: at its start; at the end of a substep; at the end of a
+// fraction of it that bisection makes; at the start of the step.
 void s2_undo_open_impulses(S2Undo *undo);
 void s2_undo_end_impulses(S2Undo *undo);
 void s2_undo_end_fraction(S2Undo *undo);
 void s2_undo_begin_impulses(S2Undo *undo);
-// What acted before this act is a summand of what contacts say of the step.
+// From here on, impulses before this act are terms of the sums for contacts of the step.
 void s2_undo_sum_contacts(S2Undo *undo);
 S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo); // those of `contact`, in the arena
-// What solves before the note gave to impulses of its island is not in the result.
+// Impulses that solves before the note gave to its island are not in the result.
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
-// Are such impulses asked for? Then it fails.
+// Whether the loss contains such impulses. If so, it sets `failed`.
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what);
-// Of S2_ACT_KEEP: makes them those of the impact before its fraction was kept, and returns what
-// they say of that fraction; and of the REBOUND before it, the other way round. False: there was
-// none to keep.
+// S2_ACT_KEEP: turns the adjoints into those of the impact before a fraction of it was kept, and
+// returns the adjoint of that fraction. The second, for the REBOUND before it, does the reverse. It
+// returns false if nothing was kept.
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck);
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
-// Of the reactions, times a factor, for S2RowsAdjoint; of an impulse of that row; and of those of
-// the contact points of the note, added to its rows' and to where the points come from; of those
-// along the surface to `aside` (2 a touch), too.
+// Adjoints of the reactions times a factor, for S2RowsAdjoint; of an impulse along that row; and of
+// the impulses at the contact points of the note. The last adds to those of the rows, to the
+// sources of the points, and for impulses along the surface to `aside` (2 a touch), too.
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
-// What the loss asks of the impulse at point k of a touch of the step; NULL: nothing.
+// The adjoint of the impulse at point k of a touch of the step. NULL: there is none.
 const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch *touch, int k);
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
                               double *dl_dlambda, double *aside);
 
-// Of the v2 of an act that took energy from it; returns the adjoint of that energy.
-double s2_undo_slower(S2Undo *undo, const S2Note *note); // spin_undo.c: where nothing holds it
+// The adjoint of v2 of an act that took energy from it. Returns the adjoint of that energy.
+double s2_undo_slower(S2Undo *undo, const S2Note *note); // spin_undo.c: an island without ground
 double s2_undo_repaid(S2Undo *undo, const S2Note *note); // repay_undo.c
 
 #endif

@@ -1,9 +1,9 @@
-// Dense arrays of numbers with one or two axes, row-major: what is computed with them, and what
-// each operation's adjoint means for its arguments (the vector-Jacobian products, "vjp").
+// Dense arrays of numbers with one or two axes, row-major: operations on them, and the
+// vector-Jacobian product ("vjp") of each operation.
 //
-// Nothing here knows a tape: array_tape.h makes nodes out of these. A vjp adds to the adjoints it
-// is given (NULL: not wanted). Memory for results is the caller's. Results may be infinite or nan
-// where the arguments say so; factorisations answer with a status instead.
+// This file does not depend on tapes; array_tape.h makes nodes from these functions. A vjp adds to
+// the adjoints it is given (NULL: not wanted). The caller provides the memory for results. Results
+// may be infinite or nan if the arguments lead to that. Factorisations return a status instead.
 #ifndef S2_DIFF_ARRAY_H
 #define S2_DIFF_ARRAY_H
 
@@ -45,7 +45,7 @@ const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]); // "2 x 3", "3"
 
 typedef enum S2ArrayUnary {
   S2_ARRAY_NEGATE,
-  S2_ARRAY_ABS, // derivative 0 at 0, as all that have a kink: the mean of both sides
+  S2_ARRAY_ABS, // derivative 0 at 0, as for all with a kink: the mean of both sides
   S2_ARRAY_SIGN,
   S2_ARRAY_FLOOR,
   S2_ARRAY_RELU, // derivative 0 at 0
@@ -71,9 +71,9 @@ typedef enum S2ArrayBinary {
   S2_ARRAY_DIVIDE,
   S2_ARRAY_POWER,
   S2_ARRAY_ATAN2,
-  S2_ARRAY_MAXIMUM, // ties: half to each
+  S2_ARRAY_MAXIMUM, // of equal numbers each gets half
   S2_ARRAY_MINIMUM,
-  S2_ARRAY_LESS, // 1 or 0, without a derivative, as are the next
+  S2_ARRAY_LESS, // 1 or 0, without a derivative, as are the following ones
   S2_ARRAY_LESS_EQUAL,
   S2_ARRAY_EQUAL,
   S2_ARRAY_BINARY_COUNT
@@ -86,7 +86,8 @@ void s2_array_unary(S2ArrayUnary op, size_t count, const double *a, double *out)
 void s2_array_unary_vjp(S2ArrayUnary op, size_t count, const double *a, const double *out,
                         const double *dl_dout, double *dl_da);
 
-// Axes of size 1 (or missing ones) are repeated. S2_INVALID names both shapes when they do not fit.
+// Axes of size 1 (or missing ones) are repeated. S2_INVALID: the shapes do not fit; the message
+// names both.
 S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out);
 void s2_array_binary(S2ArrayBinary op, S2Size a_shape, const double *a, S2Size b_shape,
                      const double *b, double *out);
@@ -108,28 +109,29 @@ typedef enum S2ArrayReduce {
   S2_ARRAY_MIN
 } S2ArrayReduce;
 
-// Which axis goes. Of equal largest (smallest) ones the first has the derivative.
+// The axis that is removed. Among equal largest (smallest) numbers the first one has the
+// derivative.
 typedef enum S2ArrayAxis { S2_ARRAY_ALL, S2_ARRAY_OVER_ROWS, S2_ARRAY_OVER_COLUMNS } S2ArrayAxis;
 
 S2Size s2_array_reduce_shape(S2Size in, S2ArrayAxis axis);
-// What is reduced must not be empty, but for the sum.
+// Only a sum may reduce an empty array.
 void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a, double *out);
 void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a,
                          const double *dl_dout, double *dl_da);
 
-// sqrt of the sum of squares; derivative 0 at 0.
+// The square root of the sum of squares; derivative 0 at 0.
 double s2_array_norm(size_t count, const double *a);
 void s2_array_norm_vjp(size_t count, const double *a, double norm, double dl_dout, double *dl_da);
 
 // ---- Numbers at other places ------------------------------------------------------------------
 
-// A block of `rows` x `columns` numbers within an array: transposes, rows, parts, other shapes.
+// A block of `rows` x `columns` numbers in an array: for transposes, rows, parts, other shapes.
 typedef struct S2ArrayBlock {
   int rows, columns;
   ptrdiff_t start, row_stride, column_stride; // in numbers
 } S2ArrayBlock;
 
-// out (dense) = the block of a; the block of out = a (dense); and the sums of these.
+// out (dense) = the block of a; the block of out = a (dense); and the same with += for =.
 void s2_array_gather(const S2ArrayBlock *block, const double *a, double *out);
 void s2_array_scatter(const S2ArrayBlock *block, const double *a, double *out);
 void s2_array_gather_add(const S2ArrayBlock *block, const double *a, double *out);
@@ -147,12 +149,12 @@ typedef struct S2ArrayProduct {
 } S2ArrayProduct;
 
 void s2_array_product(const S2ArrayProduct *product, const double *a, const double *b, double *out);
-// Of out = A B.
+// The vjp of out = A B.
 void s2_array_product_vjp(int m, int k, int n, const double *a, const double *b,
                           const double *dl_dout, double *dl_da, double *dl_db);
 
-// Every factorisation that cannot be made is S2_UNSOLVED with the reason ("singular matrix", "not
-// finite", ...). `arena` is for workspace; nothing in it is needed afterwards.
+// A factorisation that is not possible returns S2_UNSOLVED with the reason ("singular matrix", "not
+// finite", ...). `arena` is for workspace, of which nothing is needed afterwards.
 
 // X = A^-1 B, B and X n x columns. `factors` (n x n) and `pivot` (n) are kept for the vjp.
 S2Status s2_array_solve(int n, int columns, const double *a, const double *b, double *x,
@@ -166,7 +168,7 @@ void s2_array_inverse_vjp(int n, const double *out, const double *dl_dout, doubl
                           S2Arena *arena);
 
 double s2_array_determinant(int n, const double *a, S2Arena *arena);
-// Right for singular matrices too.
+// It is correct for singular matrices, too.
 S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double *dl_da,
                                   S2Arena *arena);
 
@@ -198,7 +200,7 @@ typedef struct S2ArraySvd {
   int rows, columns;
   const double *u, *s, *v;
 } S2ArraySvd;
-// dl_du and dl_dv zero: the values may be equal or zero; else S2_UNSOLVED says that they are.
+// With dl_du and dl_dv zero, values may be equal or zero. Otherwise such values give S2_UNSOLVED.
 S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const double *dl_ds,
                           const double *dl_dv, double *dl_da, S2Arena *arena);
 
@@ -206,7 +208,7 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
 // re +- im i: its real and imaginary parts). `imaginary` is zero throughout for symmetric A.
 S2Status s2_array_eigen(int n, const double *a, double *values, double *imaginary, double *vectors,
                         S2Arena *arena);
-// Real, distinct eigenvalues only; equal ones are fine where the loss does not distinguish them.
+// Real eigenvalues only. They must be distinct, unless the loss does not distinguish equal ones.
 S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
                             const double *dl_dvalues, const double *dl_dvectors, double *dl_da,
                             S2Arena *arena);

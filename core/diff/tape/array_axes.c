@@ -1,4 +1,4 @@
-// Sums and extremes along axes, numbers moved to other places, products of matrices.
+// Sums and extremes along axes, gather and scatter, products of matrices.
 #include "diff/tape/array.h"
 
 #include <cblas.h>
@@ -8,7 +8,7 @@
 // ---- Reductions -------------------------------------------------------------------------------
 
 enum {
-  LANES = 8,   // sums side by side: one alone would wait for each addition
+  LANES = 8,   // independent sums: a single one would wait for each addition
   BLOCK = 1024 // numbers; sums of blocks are added in turn, which keeps rounding small
 };
 
@@ -31,7 +31,7 @@ static double axes_sum_of(size_t count, const double *a, size_t stride) {
   return total;
 }
 
-// The first of the largest (smallest); a nan is both.
+// The first of the largest (smallest) numbers; a nan counts as both.
 static size_t axes_extreme_of(S2ArrayReduce op, size_t count, const double *a, size_t stride) {
   size_t best = 0;
   for (size_t i = 0; i < count; i++) {
@@ -46,7 +46,7 @@ static size_t axes_extreme_of(S2ArrayReduce op, size_t count, const double *a, s
   return best;
 }
 
-// Result k comes from `count` numbers, `stride` apart, from `k * step` on.
+// Result k is computed from `count` numbers, `stride` apart, from `k * step` on.
 typedef struct Lines {
   size_t results, count, stride, step;
 } Lines;
@@ -175,7 +175,7 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
                 b_flip ? k : n, product->add, out, n);
     return;
   }
-  // ... small ones by hand, at any strides.
+  // ... small ones with plain loops, for any strides.
   ptrdiff_t a_row = a_flip ? 1 : k, a_column = a_flip ? m : 1;
   ptrdiff_t b_row = b_flip ? 1 : n, b_column = b_flip ? k : 1;
   for (ptrdiff_t i = 0; i < m; i++) {

@@ -1,6 +1,6 @@
-// Arrays element by element. Each operation is one line of a table: what it gives and its partial
-// derivatives; the loops are written once. x, y: arguments; o: result. What has no part in the loss
-// (g = 0) gets nothing, also where the derivative is infinite.
+// Elementwise operations. Each operation is one row of a table, with its value and its partial
+// derivatives; the loops are written once. x, y: arguments; o: result. If an element has no effect
+// on the loss (g = 0), its arguments get nothing, even if the derivative is infinite.
 #include "diff/tape/array.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]) {
 }
 
 bool s2_array_finite(size_t count, const double *a) {
-  double sum = 0; // of zeros, but for what is not finite
+  double sum = 0; // a sum of zeros, unless a number is not finite
   for (size_t i = 0; i < count; i++) {
     sum += a[i] * 0;
   }
@@ -104,12 +104,13 @@ S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out) {
   return s2_ok();
 }
 
-// d(x^y)/dy; x^y is 0 for all y near the present one where x = 0 < y.
+// d(x^y)/dy. For x = 0 < y it is 0, because x^y is 0 for all y near this one.
 static double element_power_exponent_partial(double x, double y, double o) {
   return x == 0 && y > 0 ? 0 : o * log(x);
 }
 
-static double element_tie(double x, double y) { // part of the derivative that goes to x if larger
+// fraction of the derivative that goes to x if the larger counts
+static double element_tie(double x, double y) {
   return x > y ? 1 : x < y ? 0 : 0.5;
 }
 
@@ -127,7 +128,7 @@ static double element_tie(double x, double y) { // part of the derivative that g
   ROW(LESS_EQUAL, "less_equal", x <= y, 0, 0)                                                      \
   ROW(EQUAL, "equal", x == y, 0, 0)
 
-// How the arguments lie below a result of rows x columns.
+// The positions of the arguments for a result of rows x columns.
 typedef struct Loop {
   size_t rows, columns;
   size_t a_row, a_column, b_row, b_column; // strides, 0: repeated
@@ -150,7 +151,7 @@ static Loop element_loop_over(S2Size a, S2Size b) {
   return loop;
 }
 
-// Three inner loops, so that each can be vectorised.
+// Three separate inner loops, so that each can be vectorised.
 #define BINARY_FORWARD(NAME, TEXT, VALUE, PARTIAL_A, PARTIAL_B)                                    \
   case S2_ARRAY_##NAME:                                                                            \
     for (size_t r = 0; r < loop.rows; r++, out += loop.columns) {                                  \
@@ -175,7 +176,7 @@ static Loop element_loop_over(S2Size a, S2Size b) {
       }                                                                                            \
     }                                                                                              \
     break;
-// To one argument at a time: both may be the same. `to` is an adjoint, the others are not.
+// One argument at a time, because both may be the same. `to` is an adjoint, the others are not.
 #define BINARY_ADJOINT(TO, ROW, COLUMN, PARTIAL)                                                   \
   for (size_t r = 0; (TO) != NULL && r < loop.rows; r++) {                                         \
     const double *p = in->a + r * loop.a_row, *q = in->b + r * loop.b_row;                         \

@@ -1,5 +1,5 @@
-// Linear algebra of arrays through LAPACK, which reads our rows as columns: a matrix we hand over
-// is its transpose there.
+// Linear algebra of arrays with LAPACK, which reads our rows as columns: a matrix that we pass is
+// its transpose there.
 #include "diff/tape/array.h"
 
 #include <float.h>
@@ -38,12 +38,12 @@ static double linalg_largest_row_sum(int n, const double *a) {
   return largest;
 }
 
-enum { SMALL = 16 }; // rows up to which a LAPACK call costs more than what it does
+enum { SMALL = 16 }; // rows up to which the overhead of a LAPACK call exceeds its work
 
 // x := K^-1 x or K^-T x for the LAPACK factors of a small K.
 static void linalg_solve_small(int n, const double *factors, const int *pivot, bool transposed,
                                double *x) {
-  // K = P L U: rows change places first, ...
+  // K = P L U: rows are swapped first, ...
   for (int i = 0; !transposed && i < n; i++) {
     double swapped = x[i];
     x[i] = x[pivot[i] - 1];
@@ -69,7 +69,7 @@ static void linalg_solve_small(int n, const double *factors, const int *pivot, b
       x[i] -= column[i] * x[j];
     }
   }
-  // ... or, of K', last.
+  // ... or, for K', last.
   for (int i = n - 1; transposed && i >= 0; i--) {
     double swapped = x[i];
     x[i] = x[pivot[i] - 1];
@@ -125,7 +125,7 @@ S2Status s2_array_solve(int n, int columns, const double *a, const double *b, do
   if (LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, factors, n, pivot) != 0) {
     return s2_error(S2_UNSOLVED, "singular matrix");
   }
-  // what is factored is the transpose: its column sums are our row sums
+  // the factored matrix is the transpose: its column sums are our row sums
   double condition = linalg_condition_of(n, factors, pivot, linalg_largest_row_sum(n, a), arena);
   if (!(condition >= DBL_EPSILON)) {
     return s2_error(S2_UNSOLVED, "singular matrix to working precision (condition 1/%.2g)",
@@ -234,7 +234,7 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
   if (!s2_array_finite((size_t)rows * (size_t)columns, a)) {
     return linalg_not_finite();
   }
-  // LAPACK wants columns; what it wants as work space for both calls.
+  // LAPACK needs columns; first the size of its workspace for both calls.
   double *factors = linalg_take(arena, columns, rows), *tau = linalg_take(arena, k, 1), wanted[2];
   linalg_transpose(rows, columns, a, factors);
   LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, factors, rows, tau, &wanted[0], -1);
@@ -249,7 +249,7 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
           j < i ? 0 : factors[(size_t)j * (size_t)rows + (size_t)i];
     }
   }
-  // ... Q is made of what is below.
+  // ... Q is computed from the part below it.
   LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, k, k, factors, rows, tau, work, size);
   linalg_transpose(k, rows, factors, q);
   // Unique: no number on the diagonal of R is negative.
@@ -267,7 +267,7 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
   return s2_ok();
 }
 
-// Is the largest number of a column, the first of equal ones, negative?
+// Whether the largest number of a column (the first of equal ones) is negative.
 static bool linalg_points_down(int rows, int columns, const double *a, int column) {
   double largest = 0;
   for (int i = 0; i < rows; i++) {
@@ -292,7 +292,7 @@ S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double 
   if (!s2_array_finite((size_t)rows * (size_t)columns, a)) {
     return linalg_not_finite();
   }
-  // A' = V diag(s) U': what LAPACK calls U is our V by columns, and its V' is our U by rows.
+  // A' = V diag(s) U': LAPACK's U is our V by columns, and its V' is our U by rows.
   double *copy = linalg_take(arena, rows, columns), *v_columns = linalg_take(arena, k, columns),
          wanted = 0;
   int *integers = S2_TAKE(arena, int, 8 * (size_t)k);
@@ -347,7 +347,7 @@ static S2Status linalg_general_eigen(int n, const double *a, double *values, dou
          *im = linalg_take(arena, n, 1), wanted = 0;
   double *found = linalg_take(arena, n, n);
   int *order = S2_TAKE(arena, int, n);
-  // Columns of right vectors, in the order LAPACK finds them.
+  // Columns of right vectors, in LAPACK's order.
   linalg_transpose(n, n, a, copy);
   LAPACKE_dgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, copy, n, re, im, NULL, n, found, n, &wanted,
                      -1);
@@ -357,7 +357,7 @@ static S2Status linalg_general_eigen(int n, const double *a, double *values, dou
                          size) != 0) {
     return linalg_no_convergence("eigenvalues");
   }
-  // By real parts, insertion sort:
+  // Sort by real parts, with insertion sort:
   for (int i = 0; i < n; i++) { // stable: conjugate pairs stay together
     int at = i;
     for (; at > 0 && re[order[at - 1]] > re[i]; at--) {
@@ -446,7 +446,7 @@ S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *aren
     power[i] = i % ((size_t)n + 1) == 0;
   }
   s2_array_product(&times, x, x, square);
-  // Even and odd powers of the approximant of Pade.
+  // Even and odd powers of the Pade approximant.
   for (int i = 0; i < PADE_COUNT; i += 2) {
     linalg_add_scaled(size, pade[i], power, even);
     linalg_add_scaled(size, pade[i + 1], power, odd);
@@ -459,7 +459,7 @@ S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *aren
     even[i] -= next[i];
   }
   S2_TRY(s2_array_solve(n, n, even, power, out, factors, pivot, arena));
-  // Squared as often as it was halved.
+  // Squares the result once for each halving.
   for (; squarings > 0; squarings--) {
     s2_array_product(&times, out, out, next);
     memcpy(out, next, bytes);

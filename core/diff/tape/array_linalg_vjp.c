@@ -1,5 +1,5 @@
-// What the factors of matrices hand back to the matrices they came from. In the comments g_ is the
-// adjoint of what follows it, and .* a product element by element.
+// Vector-Jacobian products of factorisations of matrices. In the comments g_ is the adjoint of the
+// name that follows it, and .* an elementwise product.
 #include "diff/tape/array.h"
 
 #include <cblas.h>
@@ -31,7 +31,7 @@ static bool linalg_all_zero(size_t count, const double *a) {
   return true;
 }
 
-// Numbers this close, relative to the largest, are taken as equal.
+// Numbers whose difference is below this, relative to the largest, count as equal.
 static double linalg_gap_limit(int n, double largest) {
   return 16 * DBL_EPSILON * n * largest;
 }
@@ -136,8 +136,8 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
 }
 
 // The square part X = Q R of A (its first k columns): g_X = (g_Q + Q S) R^-T with S symmetric, its
-// lower triangle that of R g_R' - g_Q' Q. The columns Y behind it are Q V: g_Y = Q g_V, and g_Q
-// gets Y g_V'.
+// lower triangle that of R g_R' - g_Q' Q. The columns Y after it are Q V: g_Y = Q g_V, and g_Q gets
+// Y g_V'.
 S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r,
                          const double *dl_dq, const double *dl_dr, double *dl_da, S2Arena *arena) {
   int k = rows < columns ? rows : columns, behind = columns - k;
@@ -148,12 +148,12 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
          *y = linalg_take(arena, rows, behind);
   double *g_x = linalg_take(arena, rows, k), *g_y = linalg_take(arena, rows, behind), largest = 0;
   const S2ArrayBlock first = {k, k, 0, columns, 1}, last = {k, behind, k, columns, 1};
-  // R and its adjoint: the square, and V behind it.
+  // R and its adjoint: the square part, and V after it.
   s2_array_gather(&first, r, square);
   s2_array_gather(&first, dl_dr, g_square);
   s2_array_gather(&last, r, v);
   s2_array_gather(&last, dl_dr, g_v);
-  // Columns that depend on each other have no Q of their own.
+  // Columns that depend on each other do not determine Q.
   for (size_t i = 0; i < width; i++) {
     largest = fmax(largest, fabs(square[i * (width + 1)]));
   }
@@ -229,7 +229,7 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
   bool vectors =
       !linalg_all_zero((size_t)m * width, dl_du) || !linalg_all_zero((size_t)n * width, dl_dv);
   double *w = S2_TAKE_ZEROED(arena, double, width *width + 1), *left = linalg_take(arena, m, k);
-  // Vectors of values that are as good as equal turn freely.
+  // Vectors of almost equal values are not determined: they may turn.
   for (size_t i = 0; i < width; i++) {
     w[i * (width + 1)] = dl_ds[i];
     bool close = i + 1 < width ? in->s[i] - in->s[i + 1] <= linalg_gap_limit(k, in->s[0])
@@ -246,7 +246,7 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
   }
   linalg_multiply(m, k, k, in->u, PLAIN, w, PLAIN, 1, 0, left);
   linalg_multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
-  // And what U and V do not span.
+  // The part outside the spans of U and V.
   if (vectors && m > k) {
     linalg_outside(in, m, k, in->u, dl_du, left, arena);
     linalg_multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
@@ -274,7 +274,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
   int *pivot = S2_TAKE(arena, int, n + 1);
   bool turned = !linalg_all_zero(size, dl_dvectors);
   double largest = 0, steepest = 0;
-  // What counts as an equal gap.
+  // The limit below which values count as equal.
   for (size_t i = 0; i < width; i++) {
     largest = fmax(largest, fabs(values[i]));
     steepest = fmax(steepest, fabs(dl_dvalues[i]));
@@ -282,7 +282,8 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
   // V' g_V and V'V
   linalg_multiply(n, n, n, vectors, FLIPPED, dl_dvectors, PLAIN, 1, 0, inner);
   linalg_multiply(n, n, n, vectors, FLIPPED, vectors, PLAIN, 1, 0, gram);
-  // E .* T beside diag(g_values); equal values only where nothing tells them apart.
+  // E .* T beside diag(g_values). Equal values are allowed only where the loss does not distinguish
+  // them.
   for (size_t i = 0; i < width; i++) {
     for (size_t j = 0; j < width; j++) {
       double gap = values[j] - values[i], difference = dl_dvalues[j] - dl_dvalues[i];
@@ -308,8 +309,8 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
   return s2_ok();
 }
 
-// exp([A' G; 0 A']) holds the derivative of exp at A' along G, which is g_A (Higham 2008, 3.16). It
-// is linear in G, whose size is set to that of 1 so as not to cost squarings.
+// exp([A' G; 0 A']) contains the derivative of exp at A' along G, which is g_A (Higham 2008, 3.16).
+// It is linear in G, which is scaled to a norm of 1 so that it costs no squarings.
 S2Status s2_array_exponential_vjp(int n, const double *a, const double *dl_dout, double *dl_da,
                                   S2Arena *arena) {
   size_t size = (size_t)n * (size_t)n;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// An argument as it is found in the sweep: a node or a copy.
+// An argument as the sweep uses it: a node or a copy.
 typedef struct Argument {
   S2Size shape;
   S2Var var;
@@ -26,7 +26,7 @@ static const double *note_numbers_of(const S2Tape *tape, const Argument *argumen
   return argument->var != 0 ? s2_tape_value(tape, argument->var) : argument->copy;
 }
 
-// Nothing is to be done where nothing arrives; nor can it fail there.
+// Whether the adjoint is zero. Then there is nothing to do, and nothing can fail.
 static bool note_is_idle(S2Tape *tape, S2Var node) {
   const double *adjoint = s2_tape_adjoint(tape, node);
   int count = s2_tape_count(tape, node);
@@ -268,7 +268,7 @@ typedef struct Factor {
   Argument a;
 } Factor;
 
-typedef struct Places { // of the results, in `out`
+typedef struct Places { // positions of the results in `out`
   size_t second, third, size;
 } Places;
 
@@ -333,7 +333,7 @@ static S2Status note_factor_vjp(const Factor *at, const double *a, const double 
     return s2_ok();
   case S2_ARRAY_EXPONENTIAL:
     return s2_array_exponential_vjp(in.rows, a, g, dl_da, arena);
-  // Those with several factors have them one behind the other, in `out` as in `g`.
+  // Several factors lie one after another, in `out` as in `g`.
   case S2_ARRAY_QR:
     return s2_array_qr_vjp(in.rows, in.columns, out, out + to.second, g, g + to.second, dl_da,
                            arena);

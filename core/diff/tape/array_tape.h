@@ -1,5 +1,5 @@
 // Arrays on a tape: each function makes the node of an operation that array.h has computed. It
-// returns 0 (a constant) when no argument is tracked. Numbers of untracked arguments are copied.
+// returns 0 (a constant) if no argument is tracked. Numbers of untracked arguments are copied.
 #ifndef S2_DIFF_ARRAY_TAPE_H
 #define S2_DIFF_ARRAY_TAPE_H
 
@@ -19,7 +19,7 @@ S2Var s2_note_reduce(S2Tape *tape, S2ArrayReduce op, S2ArrayAxis axis, const S2A
                      const double *out);
 S2Var s2_note_norm(S2Tape *tape, const S2Array *a, double out);
 S2Var s2_note_gather(S2Tape *tape, const S2ArrayBlock *block, const S2Array *a, const double *out);
-// out has `size` numbers; each part fills a block of it. Numbers no part fills are constants.
+// `out` has `size` numbers; each part fills a block of it. Numbers in no part are constants.
 typedef struct S2ArrayPart {
   S2Var var;
   S2ArrayBlock block;
@@ -33,7 +33,7 @@ S2Var s2_note_array_solve(S2Tape *tape, int n, int columns, const S2Array *a, co
 S2Var s2_note_least_squares(S2Tape *tape, int columns, const S2Array *a, const S2Array *b,
                             const double *x);
 
-// Functions of one matrix. Several results lie behind one another in `out`, as named here.
+// Functions of one matrix. Several results lie one after another in `out`, in the order given here.
 typedef enum S2ArrayFactor {
   S2_ARRAY_INVERSE,
   S2_ARRAY_DETERMINANT,
@@ -44,7 +44,7 @@ typedef enum S2ArrayFactor {
   S2_ARRAY_EIGEN // values, vectors; real ones only
 } S2ArrayFactor;
 size_t s2_array_factor_size(S2ArrayFactor factor, S2Size in); // of `out`
-// Computes them; `out` of eigenvalues has n numbers more, their imaginary parts.
+// Computes them. For eigenvalues `out` has n more numbers, their imaginary parts.
 S2Status s2_array_factor(S2ArrayFactor factor, S2Size in, const double *a, double *out,
                          S2Arena *arena);
 S2Var s2_note_factor(S2Tape *tape, S2ArrayFactor factor, const S2Array *a, const double *out);

@@ -75,7 +75,7 @@ size_t s2_tape_bytes(const S2Tape *tape) {
          tape->arena.used + (size_t)tape->outside;
 }
 
-// What it holds itself only grows.
+// Memory inside the tape only grows.
 size_t s2_tape_peak(const S2Tape *tape) {
   return s2_tape_bytes(tape) + (size_t)(tape->most_outside - tape->outside);
 }
@@ -84,7 +84,7 @@ int64_t s2_tape_nodes(const S2Tape *tape) {
   return (int64_t)tape->nodes - 1;
 }
 
-// Room for a node of `count` numbers: its number, or 0 when the tape is full.
+// Reserves a node of `count` numbers. Returns its number, or 0 if the tape is full.
 static S2Var tape_append(S2Tape *tape, size_t count) {
   assert(!tape->sweeping);
   if (tape->nodes >= UINT32_MAX || count > UINT32_MAX - tape->numbers) {
@@ -156,14 +156,14 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
                    S2TapeRelease *release, void *data) {
   assert(count >= 0);
   S2Var var = tape_append(tape, (size_t)count);
-  // A tape that is full has no use for the data.
+  // A full tape does not use the data.
   if (var == 0) {
     if (release != NULL) {
       release(data);
     }
     return 0;
   }
-  // What is no sum of products has its own way back, and values of its own.
+  // A node that is no sum of products has its own backward function and its own values.
   tape->other =
       tape_grown(tape->other, &tape->other_capacity, tape->others + 1, sizeof *tape->other);
   tape->other[tape->others] =
@@ -183,7 +183,7 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
 
 void s2_tape_set_forward(S2Tape *tape, S2Var node, S2TapeForward *forward, S2TapeRows *rows) {
   assert(node == 0 || tape->node[node].other != 0);
-  if (node != 0) { // else the tape is full
+  if (node != 0) { // otherwise the tape is full
     tape->other[tape->node[node].other - 1].forward = forward;
     tape->other[tape->node[node].other - 1].rows = rows;
   }

@@ -1,6 +1,7 @@
 // Derivatives of many numbers by many: backwards from each output, or forwards with a column of
-// tangents for each input. Most nodes only know their way back; a row of theirs is that way with
-// one of their numbers as seed, so that a pass forward costs as much as the tape is long.
+// tangents for each input. Most nodes have only a backward function. It is called once for each of
+// their numbers as seed, so that the cost of a forward pass is proportional to the length of the
+// tape.
 #include "base/memory.h"
 #include "base/rng.h"
 #include "diff/tape/tape_nodes.h"
@@ -9,8 +10,9 @@
 #include <string.h>
 
 enum {
-  MOST_TANGENTS = 1 << 24, // numbers kept at once, 128 MB; more inputs are taken in several passes
-  COST_OF_OTHER = 100,     // a backward function in parts of a scalar
+  // numbers kept at once, 128 MB; with more inputs there are several passes
+  MOST_TANGENTS = 1 << 24,
+  COST_OF_OTHER = 100, // cost of a backward function, in scalars
   PROBE_SEED = 1
 };
 
@@ -20,7 +22,7 @@ typedef struct Wanted {
   const S2TapeNumber *output, *input;
   double *matrix;
   S2Var last;          // node of an output
-  unsigned char *live; // a number: does some output depend on it?
+  unsigned char *live; // 1 a number: whether some output depends on it
 } Wanted;
 
 int s2_tape_columns(const S2Tape *tape) {
@@ -64,10 +66,10 @@ static S2Status jacobian_backwards(const Wanted *wanted) {
   return s2_ok();
 }
 
-// ---- What outputs depend on -------------------------------------------------------------------
+// ---- The nodes that outputs depend on ---------------------------------------------------------
 
-// One sweep from all outputs, each times a random number: an adjoint that is 0 then is 0 from every
-// one of them, as sums of random numbers do not cancel.
+// One sweep from all outputs, each times a random number. An adjoint of 0 is then 0 for every
+// output, because random numbers do not cancel.
 static S2Status jacobian_probe(const Wanted *wanted) {
   S2Tape *tape = wanted->tape;
   S2Rng rng = s2_rng_seeded(PROBE_SEED);
@@ -88,8 +90,9 @@ static S2Status jacobian_probe(const Wanted *wanted) {
   return status;
 }
 
-// Costs of both directions, in scalars: false where a node only knows its way back, or where that
-// is no more. After the probe, by which nodes know how many rows they have.
+// Compares the costs of both directions, in scalars. False: a node has only a backward function, or
+// going forwards costs at least as much. To be called after the probe, because nodes then know how
+// many rows they have.
 static bool jacobian_goes_forwards(const Wanted *wanted) {
   const S2Tape *tape = wanted->tape;
   double *before = s2_memory_take(sizeof *before * tape->nodes); // the cost of a sweep from there
@@ -123,7 +126,7 @@ static bool jacobian_goes_forwards(const Wanted *wanted) {
 
 static void jacobian_add(double *row, int columns, double factor, const double *tangent) {
   for (int j = 0; j < columns; j++) {
-    row[j] += tangent[j] == 0 ? 0 : factor * tangent[j]; // as in a sweep: 0 is not carried on
+    row[j] += tangent[j] == 0 ? 0 : factor * tangent[j]; // as in a sweep, 0 is not passed on
   }
 }
 

@@ -1,4 +1,4 @@
-// Private to core/diff/tape: what a tape is made of.
+// Private to core/diff/tape: the parts of a tape.
 #ifndef S2_TAPE_NODES_H
 #define S2_TAPE_NODES_H
 
@@ -6,11 +6,11 @@
 #include "base/array.h"
 #include "diff/tape/tape.h"
 
-// Scalars name the places (indices into `value` and `adjoint`) of what they were computed from
-// rather than its node. Place 0 belongs to no node: whatever is handed to constants goes there.
+// Scalars store the places (indices into `value` and `adjoint`) of their arguments rather than
+// nodes. Place 0 belongs to no node: adjoints of constants go there.
 typedef struct S2TapeNode {
   uint32_t at;    // place of its first number
-  uint32_t other; // 0: a scalar; else what it is, in `other`, plus 1
+  uint32_t other; // 0: a scalar; otherwise its index in `other`, plus 1
   uint32_t a, b;
   double da, db;
 } S2TapeNode;
@@ -18,7 +18,7 @@ typedef struct S2TapeNode {
 typedef struct S2TapeOther {
   int count;
   S2TapeBackward *backward; // NULL: an input
-  S2TapeForward *forward;   // NULL: its rows are found by `backward`, one by one
+  S2TapeForward *forward;   // NULL: its rows come from `backward`, one by one
   S2TapeRows *rows;         // NULL: `forward` calls no `backward`
   S2TapeRelease *release;
   void *data;
@@ -29,12 +29,12 @@ typedef struct S2TapeStart {
   void *data;
 } S2TapeStart;
 
-// What a forward pass has beside the adjoints.
+// Data of a forward pass in addition to the adjoints.
 typedef struct S2TapePass {
-  int columns;             // inputs whose derivatives are found at once; 0: no such pass
-  double *tangent;         // `columns` a number
-  S2_ARRAY(S2Var) touched; // nodes whose adjoints a backward function asked for
-  bool gathers;            // are they to be noted?
+  int columns;             // inputs whose derivatives are computed at once; 0: no such pass
+  double *tangent;         // `columns` for each number
+  S2_ARRAY(S2Var) touched; // nodes whose adjoints a backward function used
+  bool gathers;            // whether they are recorded
 } S2TapePass;
 
 struct S2Tape {
@@ -54,11 +54,11 @@ struct S2Tape {
   bool full, sweeping, probing;
 };
 
-// What every pass asks first; then no node has an adjoint.
+// Checks the conditions of a pass, and clears all adjoints.
 S2Status s2_tape_begin(S2Tape *tape, S2Var node);
-// Tells what is kept outside of the tape that a pass begins.
+// Calls the functions that s2_tape_at_start registered.
 void s2_tape_run_starts(S2Tape *tape);
-// Backwards from node `from` to node `to`, from the adjoints as they are.
+// Sweeps backwards from node `from` to node `to`, starting with the present adjoints.
 S2Status s2_tape_sweep_nodes(S2Tape *tape, S2Var from, S2Var to);
 
 #endif

@@ -1,4 +1,4 @@
-// Acts upon bodies and joints whose derivatives are closed forms.
+// Acts on bodies and joints with derivatives in closed form.
 #include "diff/world/world_tape.h"
 
 #include "dynamics/joints/joint.h"
@@ -10,7 +10,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
   if (impulse && !s2_body_yields(body)) {
     return; // does nothing
   }
-  // dv = push/m, dw = (arm x push + torque)/I; of forces without m and I.
+  // dv = push/m, dw = (arm x push + torque)/I. For forces without m and I.
   const double *q = world->q.at + 3 * slot;
   const double arm[2] = {at ? push[2] - q[1] : 0, at ? push[3] - q[2] : 0};
   const double turn[4] = {-arm[1], arm[0], push[1], -push[0]}; // the torque by push
@@ -22,7 +22,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
   for (int k = 0; k < 3; k++) {
     places[k] = s2_place(kind, slot, k);
   }
-  // By the arguments: push, the point where it acts, the torque.
+  // Terms of the arguments: push, its point, the torque.
   for (int i = 0; i < arguments; i++) {
     int which = argument[i].which;
     if (at) {
@@ -32,7 +32,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
       terms[used++] = (S2Term){.to = 1 + which, .from = argument[i].var, .factor = 1 / mass};
     }
   }
-  // By where the centre is: arm = point - centre.
+  // Terms of the centre's position: arm = point - centre.
   for (int k = 1; k < 3 && at; k++) {
     terms[used++] = (S2Term){
         .to = 0, .source = s2_place(S2_PLACE_Q, slot, k), .factor = -turn[k + 1] / inertia};
@@ -61,7 +61,7 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
                               back ? -point[0] : point[0] - q[1]};
   S2Term terms[MOST];
   int used = 0;
-  // By the pose, and by the point itself.
+  // Terms of the pose, and of the point itself.
   for (int i = 0; i < 2; i++) {
     terms[used++] =
         (S2Term){.to = i, .source = s2_place(S2_PLACE_Q, slot, 0), .factor = by_angle[i]};
@@ -77,14 +77,14 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
   return s2_world_tape_read(tape, world, 2, point, used, terms);
 }
 
-// What the joints kept of the last step is gone with it.
+// Setting the state clears what the joints kept of the last step.
 void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
                              const S2Argument *argument) {
   int size = s2_world_state_size(world), count = size;
   int most = size + S2_JOINT_ROWS * world->joints.count;
   S2Place *places = s2_memory_take(sizeof *places * (size_t)(most + 1));
   S2Term *terms = s2_memory_take(sizeof *terms * (size_t)(arguments + 1));
-  // Poses and velocities are the arguments, impulses constants.
+  // Poses and velocities are arguments, impulses are constants.
   s2_state_places(world, places);
   for (int i = 0; i < world->joints.count; i++) {
     for (int k = 0; k < S2_JOINT_ROWS; k++) {
@@ -99,7 +99,7 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
   s2_memory_free(terms);
 }
 
-// What a gear's joints have turned or moved by.
+// The angles or displacements of the joints of a gear.
 static void world_coordinates(const void *user, const S2World *world, double *numbers) {
   const S2Joint *gear = &world->joints.at[*(const int32_t *)user];
   const int32_t slots[2] = {gear->joint_a, gear->joint_b};
@@ -117,7 +117,7 @@ void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var 
   double both[2];
   int count = s2_measure_places(world, slot, places);
   S2Var node = s2_world_tape_measure(tape, world, 2, both, world_coordinates, &slot, count, places);
-  // sum = c_a + ratio c_b, made again.
+  // sum = c_a + ratio c_b, computed again.
   const S2Place wrote[2] = {s2_place(S2_PLACE_JOINT, slot, S2_OF_RATIO),
                             s2_place(S2_PLACE_JOINT, slot, S2_OF_SUM)};
   S2Term terms[4];
@@ -146,7 +146,7 @@ void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot
   for (int i = 0; i < REACTION; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION + i);
   }
-  // ... and a lock's goal is where its body is.
+  // ... and the goal of a lock is the place of its body.
   for (int c = 0; c < GOALS && joint->type == S2_LOCK && joint->enabled; c++) {
     terms[used++] = (S2Term){.to = count, .source = s2_place(S2_PLACE_Q, joint->a, c), .factor = 1};
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_GOAL + c);

@@ -9,25 +9,25 @@ enum {
   NEAR = 16 // bytes: changes closer than this are one patch
 };
 
-typedef struct Patch { // bytes of the image before a step that the step before did not leave so
+typedef struct Patch { // bytes of the image before a step that changed since the previous step
   size_t at, size;
-  size_t from; // of the segment's bytes
+  size_t from; // position in the segment's bytes
 } Patch;
 
 typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 
-typedef struct Answer { // of a callback, in the order they were asked
+typedef struct Answer { // an answer of a callback, in the order of calls
   AnswerKind kind;
   bool yes; // PRE_SOLVE: enabled
   double
       number[S2_MOTION_NUMBERS]; // v, and at both ends; friction, restitution, surface speed; force
-  int slopes;      // MOTION: first of its 3 or 9, FORCE: the call; -1: nobody knows, or wants them
-  int term, terms; // FORCE: first of how many
+  int slopes;      // MOTION: first of its 3 or 9, FORCE: the call; -1: unknown or not wanted
+  int term, terms; // FORCE: the first, and their number
 } Answer;
 
 typedef struct Kept {      // one step
-  int patches, answers;    // first of its own
-  unsigned char callbacks; // that there were
+  int patches, answers;    // first of its own, in the segment
+  unsigned char callbacks; // the callbacks that were set
 } Kept;
 
 typedef struct Again {
@@ -44,11 +44,12 @@ struct S2Segment {
   S2_ARRAY(S2Slope) slopes;
   S2_ARRAY(S2ForceCall) calls;
   S2_ARRAY(S2ForceTerm) terms;
-  S2_ARRAY(Again) traces; // while it is swept
+  S2_ARRAY(Again) traces; // during a sweep
 };
 
 struct S2Checkpoints {
-  S2Segment *segment;                    // that the next step may go to; NULL: it begins one
+  // for the next step, unless it is full; NULL: the next step begins one
+  S2Segment *segment;
   S2_ARRAY(unsigned char) before, after; // images around the last step
 };
 
@@ -81,13 +82,13 @@ bool s2_checkpoints_can(const S2World *world) {
 
 // ---- Callbacks --------------------------------------------------------------------------------
 
-// Stands between the step and the callbacks: notes what they answer, or answers as noted.
+// Replaces the callbacks in a step: records their answers, or gives the recorded answers.
 typedef struct Witness {
   S2Callbacks real;
   S2Segment *segment;
-  int next; // answer; when they are given
+  int next; // the next answer to give
   bool replays;
-  bool differs; // it asks what it did not ask the first time
+  bool differs; // a call differed from the recorded one
 } Witness;
 
 static bool checkpoint_next_answer(Witness *witness, AnswerKind kind, Answer *answer) {
@@ -132,7 +133,7 @@ static bool checkpoint_ask_force(void *user, S2World *world, S2ForceCall *call) 
   bool good = witness->real.force(witness->real.user, world, call);
   Answer answer = {.kind = FORCE, .slopes = -1};
   memcpy(answer.number, call->force, sizeof call->force);
-  if (call->wanted) { // with its slopes
+  if (call->wanted) { // with derivatives
     answer.slopes = segment->calls.count;
     answer.term = segment->terms.count;
     answer.terms = world->slopes.count;
@@ -216,7 +217,8 @@ static bool checkpoint_ask_proceed(void *user) {
 }
 
 static void checkpoint_put_between(Witness *witness, S2World *world) {
-  const S2Callbacks *real = &witness->real; // those that were there, where it replays
+  // with recorded answers, the callbacks that were set then
+  const S2Callbacks *real = &witness->real;
   world->callbacks = (S2Callbacks){
       .user = witness,
       .force = real->force != NULL ? checkpoint_ask_force : NULL,
@@ -227,7 +229,7 @@ static void checkpoint_put_between(Witness *witness, S2World *world) {
   };
 }
 
-// Which there were, and back: a step that is made again is to ask what it asked then.
+// The set of callbacks as bits, and back: a repeated step must call those that it called then.
 static unsigned char checkpoint_present(const S2Callbacks *real) {
   return (unsigned char)((real->force != NULL) | (real->filter != NULL) << 1 |
                          (real->pre_solve != NULL) << 2 | (real->motion != NULL) << 3);
@@ -283,7 +285,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
                              int *index) {
   TAKE_IMAGE(checkpoints->before, world);
   S2Segment *segment = checkpoints->segment;
-  // Into the last segment, unless it is full or the world has another size.
+  // The step goes into the last segment, unless that is full or the world has another size.
   bool goes_on = segment != NULL && segment->steps.count < every &&
                  segment->size == (size_t)checkpoints->before.count &&
                  checkpoints->after.count == checkpoints->before.count;
@@ -294,20 +296,20 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   int slopes = segment->slopes.count;
   int calls = segment->calls.count, terms = segment->terms.count;
   int bytes = segment->bytes.count;
-  // What was changed between the steps.
+  // Changes since the last step.
   if (goes_on) {
     checkpoint_keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
   }
-  // Callbacks are listened to while the step is made.
+  // Answers of callbacks are recorded during the step.
   Witness witness = {.real = world->callbacks, .segment = segment};
   checkpoint_put_between(&witness, world);
-  // A step that is noted asks force laws more often (for what they were at its end), and it is to
-  // ask the same when it is made again: so it is noted here, too.
+  // A traced step calls force laws more often (for the forces at its end). It must make the same
+  // calls when it is repeated, so it is traced here, too.
   S2Trace *trace = witness.real.force == NULL ? NULL : s2_trace_new();
   S2Status status = trace == NULL ? s2_world_step(world) : s2_world_step_traced(world, trace);
   s2_trace_free(trace);
   world->callbacks = witness.real;
-  // A step that fails leaves nothing.
+  // A step that fails is not recorded.
   if (status.code != S2_OK) {
     segment->patches.count = kept.patches;
     segment->answers.count = kept.answers;
@@ -326,7 +328,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   return status;
 }
 
-// ---- Making again -----------------------------------------------------------------------------
+// ---- Repeating --------------------------------------------------------------------------------
 
 static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned char *image,
                                       int index) {
@@ -343,7 +345,7 @@ static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned
   S2Trace *trace = s2_trace_new();
   *s2_array_append(segment->traces) = (Again){trace};
   S2Status status = s2_world_step_traced(world, trace);
-  // Where it differs, a callback has no answer, and the step stops.
+  // If the calls differ, a callback has no answer, and the step stops.
   if (status.code != S2_OK && !witness->differs) {
     return status;
   }

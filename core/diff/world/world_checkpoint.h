@@ -1,31 +1,32 @@
-// Steps that keep little: the world as an image now and then, what was changed between steps, and
-// what callbacks answered. Backwards, the steps from an image on are made again, with the same
-// bits, and traced.
+// Checkpoints: an image of the world now and then, changes of the world between steps, and answers
+// of callbacks. For a sweep, the steps from an image on are repeated with the same bits, and
+// traced.
 #ifndef S2_WORLD_CHECKPOINT_H
 #define S2_WORLD_CHECKPOINT_H
 
 #include "diff/step/trace.h"
 
 typedef struct S2Checkpoints S2Checkpoints; // of one world
-typedef struct S2Segment S2Segment;         // steps from one image on
+typedef struct S2Segment S2Segment;         // the steps from one image on
 
 S2Checkpoints *s2_checkpoints_new(void);
 void s2_checkpoints_free(S2Checkpoints *checkpoints); // the segments stay
 
-// Can the step of this world be made again? Not where functions of the program constrain or pull.
+// Whether steps of this world can be repeated. False if functions of the program define constraints
+// or springs.
 bool s2_checkpoints_can(const S2World *world);
-// Advances the world. `*segment` and `*index` say where the step is kept; a new segment (index 0)
-// begins after `every` steps. On failure nothing is kept.
+// Advances the world. `*segment` and `*index` receive the place of the step's record. A new segment
+// (index 0) begins after `every` steps. On failure nothing is kept.
 S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int every,
                              S2Segment **segment, int *index);
-// The next step begins a segment (the world was changed as a whole).
+// The next step begins a new segment, because the world was changed as a whole.
 void s2_checkpoints_break(S2Checkpoints *checkpoints);
 
-// The trace of a step; those of its segment are made when the first is asked for.
+// The trace of a step. Traces of a segment are made when one of them is first needed.
 S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace);
 int s2_segment_steps(const S2Segment *segment);
-void s2_segment_forget(S2Segment *segment);         // traces
-size_t s2_segment_traces(const S2Segment *segment); // bytes of them
+void s2_segment_forget(S2Segment *segment);         // frees the traces
+size_t s2_segment_traces(const S2Segment *segment); // bytes of the traces
 size_t s2_segment_bytes(const S2Segment *segment);  // without traces
 void s2_segment_free(S2Segment *segment);
 

@@ -6,13 +6,13 @@
 #include <assert.h>
 
 enum {
-  MOVED = 12, // places that two bodies are at and move with
+  MOVED = 12, // places of the poses and velocities of two bodies
   FORCES = 6  // torque, x, y on each of two bodies
 };
 
-// ---- What joints measure ----------------------------------------------------------------------
+// ---- Measures of joints ------------------------------------------------------------------------
 
-// Places of the bodies of a joint that move: poses, and velocities behind them.
+// Places of the moving bodies of a joint: poses, and with `speeds` also velocities.
 static int moved_places(const S2World *world, const S2Joint *joint, bool speeds,
                         S2Place places[MOVED]) {
   const int32_t bodies[2] = {joint->a, joint->b};
@@ -40,7 +40,7 @@ static void measure_field(const void *user, const S2World *world, double *number
   (void)status;
 }
 
-// The difference of what two bodies have at a place of theirs: an angle, a turning.
+// The difference of a number of two bodies: an angle, an angular velocity.
 static S2Var field_between(S2WorldTape *tape, const S2World *world, const S2Joint *joint,
                            S2PlaceKind kind, double value) {
   S2Term terms[2];
@@ -68,11 +68,11 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
   case S2_JOINT_LENGTH:
   case S2_JOINT_SPEED:
     break;
-  default: // nothing changes it but a motor's commands, whose speed is no cost of a motion
+  default: // only a motor's commands change it, and a motion has no cost of its speed
     *var = 0;
     return s2_ok();
   }
-  // What turns is a difference; the rest by differences of what is measured.
+  // Angles are differences of the bodies' angles; the rest by numerical differences of the measure.
   bool turns = s2_joint_traits(joint->type)->turns;
   if (plain && field == S2_JOINT_ANGLE) {
     *var = field_between(tape, world, joint, S2_PLACE_Q, value);
@@ -97,7 +97,7 @@ S2Status s2_world_tape_field(S2WorldTape *tape, S2World *world, S2BodyId body, S
     S2_TRY(s2_joint_get(world, joint, (S2JointField)field, value));
     return joint_field(tape, world, joint, (S2JointField)field, *value, var);
   }
-  // A body's pose and velocity move, its other numbers do not.
+  // Only poses and velocities of a body are tracked, not its other numbers.
   S2_TRY(s2_body_get(world, body, (S2BodyField)field, value));
   if (field < S2_BODY_STATE_COUNT) {
     S2PlaceKind kind = field < S2_BODY_OMEGA ? S2_PLACE_Q : S2_PLACE_V;
@@ -116,7 +116,7 @@ typedef struct Effort {
   S2Var var;
 } Effort;
 
-// Adds factors[i] times the effort to the forces of a body that is pushed.
+// Adds factors[i] times the effort to the forces of a body.
 static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2Var effort,
                       const double factors[3]) {
   S2Place places[3];
@@ -131,8 +131,7 @@ static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2
   s2_world_tape_add(tape, world, 3, places, 3, terms);
 }
 
-// Adds the effort times a push that was measured (`part` on the tape) to a number of a body's
-// forces.
+// Adds the effort times a measured push (`part` on the tape) to a number of a body's forces.
 static void add_measured(S2WorldTape *tape, const S2World *world, int32_t slot, int number,
                          const Effort *effort, double push, S2Var part) {
   S2Tape *of = s2_world_tape_of(tape);
@@ -148,7 +147,7 @@ static S2Var push_part(S2WorldTape *tape, S2Var node, int k) {
   return node != 0 ? s2_tape_element(s2_world_tape_of(tape), node, k) : 0;
 }
 
-// Torque, x and y on both bodies of a joint by an effort of 1.
+// Torque, x and y on both bodies of a joint for an effort of 1.
 static void measure_push(const void *user, const S2World *world, double *numbers) {
   const S2JointId *joint = user;
   S2JointInfo info;
@@ -174,7 +173,7 @@ static void measure_push(const void *user, const S2World *world, double *numbers
 static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
                                const Effort *effort) {
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
-  // Along which line and how far from the centres depends on the poses.
+  // The line of action and its distance from the centres depend on the poses.
   S2Place places[MOVED];
   double push[FORCES];
   int count = moved_places(world, joint, false, places);
@@ -191,7 +190,7 @@ static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuat
   }
 }
 
-// Torque, x and y by an effort of 1 of a force that is fixed to its body.
+// Torque, x and y for an effort of 1, of a force that is fixed to its body.
 static void measure_thrust(const void *user, const S2World *world, double *numbers) {
   const S2Actuator *actuator = user;
   double angle = world->q.at[3 * (actuator->body.index - 1)];
@@ -259,7 +258,7 @@ static Effort position_effort(S2WorldTape *tape, S2World *world, const S2Actuato
 static void control_actuate(S2WorldTape *tape, S2World *world, int index, int count,
                             const S2TapeCommand *command) {
   const S2Actuator *actuator = &world->actuators.at[index];
-  // Which command counts, and whether it was clipped.
+  // The command that is due, and whether it was clipped.
   int due;
   Effort effort = {s2_actuator_due(world, index, &due), 0};
   for (int i = count - 1; due != S2_NONE && i >= 0; i--) {
@@ -291,7 +290,7 @@ void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int coun
     const S2Actuator *actuator = &world->actuators.at[i];
     bool alive = actuator->on_joint ? s2_joint_alive(world, actuator->joint)
                                     : s2_body_alive(world, actuator->body);
-    if (alive) { // else the step fails
+    if (alive) { // otherwise the step fails
       control_actuate(tape, world, i, count, command + (size_t)i * (size_t)room);
     }
   }

@@ -1,20 +1,20 @@
-// Actuators on a tape, and what costs read, for motions whose commands alone are tracked: a world
-// begins as constants, with no derivative by what it is made of.
+// Actuators on a tape, and the numbers in costs, for motions in which only commands are tracked. A
+// world starts as constants, without derivatives by its parameters.
 #ifndef S2_WORLD_CONTROL_H
 #define S2_WORLD_CONTROL_H
 
 #include "diff/world/world_tape.h"
 #include "dynamics/control/control.h"
 
-// Of an actuator: the nodes of its commands that may still be due.
+// A command of an actuator, with its node. It may still be due.
 typedef struct S2TapeCommand {
-  double t, u; // s, when it was given, and as it was given
+  double t, u; // s, the time at which it was given; the given value
   S2Var var;
 } S2TapeCommand;
 
-// Notes what the actuators do in the step that comes next, which s2_world_tape_step is to make
-// while they are on (s2_world_set_actuated). `command` has a row of `room` for each actuator, of
-// which `count` were given so far, by time.
+// Records the effect of the actuators on the next step, which s2_world_tape_step has to make while
+// they are on (s2_world_set_actuated). `command` has a row of `room` commands for each actuator.
+// The first `count` of them were given so far, ordered by time.
 void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int count,
                            const S2TapeCommand *command);
 

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef struct Pair { // bytes from the start of both
+typedef struct Pair { // bytes from the start of both structures
   uint16_t world, gradient;
 } Pair;
 
-// The number i of a field, and of the one of the same name.
+// Number i of a field, and of the field of the same name.
 #define OF(Type, field, i)                                                                         \
   {                                                                                                \
     offsetof(S2##Type, field) + (i) * sizeof(double),                                              \
@@ -53,7 +53,7 @@ static double *place_at(void *base, size_t offset) {
 double *s2_place_in(S2World *world, S2Place place) {
   int32_t slot = place.slot, number = place.number;
   if (place.kind != S2_PLACE_Q && place.kind != S2_PLACE_V && place.kind != S2_PLACE_F) {
-    s2_world_changed(world); // who asks may write
+    s2_world_changed(world); // the caller may write
   }
   switch ((S2PlaceKind)place.kind) {
   case S2_PLACE_Q:
@@ -74,7 +74,7 @@ double *s2_place_in(S2World *world, S2Place place) {
   case S2_PLACE_CONTACT:
     break;
   }
-  // What acted at contacts is no number that is kept.
+  // Contact impulses are not stored in the world.
   assert(place.kind == S2_PLACE_WORLD);
   S2WorldDef *def = &world->kept.def;
   double *const numbers[] = {&def->gravity.x, &def->gravity.y, &def->dt,
@@ -83,7 +83,7 @@ double *s2_place_in(S2World *world, S2Place place) {
 }
 
 double s2_place_value(const S2World *world, S2Place place) {
-  return *s2_place_in((S2World *)world, place); // which writes nothing
+  return *s2_place_in((S2World *)world, place); // nothing is written
 }
 
 double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
@@ -137,7 +137,7 @@ int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capa
     count = place_add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, i));
   }
   // ... the lock that moves it, ...
-  int32_t drive = world->bodies.at[slot].drive; // made with it
+  int32_t drive = world->bodies.at[slot].drive; // created together with it
   for (int i = 0; i < S2_JOINT_NUMBERS && drive != S2_NONE; i++) {
     count = place_add(places, capacity, count, s2_place(S2_PLACE_JOINT, drive, i));
   }
@@ -224,7 +224,7 @@ int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEAS
     for (int number = 0; number <= S2_OF_ANGLE0; number++) {
       count = place_add_new(places, count, s2_place(S2_PLACE_JOINT, slots[i], number));
     }
-    // What a rope goes by, and in how many strands.
+    // The length of a rope depends on its ratio and on its points on the ground.
     if (s2_joint_kind(of->type)->way != NULL) {
       count = place_add_new(places, count, s2_place(S2_PLACE_JOINT, slots[i], S2_OF_RATIO));
       for (int number = S2_OF_GROUND_A; number <= S2_OF_GROUND_B_LAST; number++) {

@@ -1,5 +1,5 @@
-// The numbers a world is made of, by place: where each lies in the world, and where its derivative
-// lies in a S2WorldGradient.
+// The numbers of a world by place: the position of each in the world, and the position of its
+// derivative in a S2WorldGradient.
 #ifndef S2_WORLD_FIELDS_H
 #define S2_WORLD_FIELDS_H
 
@@ -56,16 +56,16 @@ double *s2_place_in(S2World *world, S2Place place);
 double s2_place_value(const S2World *world, S2Place place);
 double *s2_place_gradient(S2WorldGradient *gradient, S2Place place);
 
-// Places of all that a body (its pieces and vertices too) or a joint is made of. Writes at most
-// `capacity`, returns how many there are; the same order for bodies made in the same way.
+// Places of all numbers of a body (with its pieces and vertices) or a joint. Writes at most
+// `capacity`, returns how many there are. The order is the same for bodies made in the same way.
 int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capacity);
 int s2_joint_places(int32_t slot, S2Place *places, int capacity);
 
-// Places of what s2_world_state gives, of which there are as many as it has numbers.
+// Places of the numbers in s2_world_state, in the same order.
 void s2_state_places(const S2World *world, S2Place *places);
-// Places of everything that energy and momentum depend on; at most `capacity` are written.
+// Places of all numbers that energy and momentum depend on; at most `capacity` are written.
 int s2_energy_places(const S2World *world, S2Place *places, int capacity);
-// Places of what a joint measures: poses, velocities, anchors.
+// Places of the numbers in a joint's measures: poses, velocities, anchors.
 enum { S2_MEASURE_PLACES = 3 * (12 + S2_OF_ANGLE0 + 1 + 5) };
 int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEASURE_PLACES]);
 

@@ -1,19 +1,20 @@
-// Where a ray hits, on the tape. With the point P = f + t d, d = g - f, on what lies at c and has
-// the outward normal n: n'(P - c) = r, whatever moves. An edge turns; about a vertex n = (P - c)/r.
+// The hit of a ray, on the tape. The point is P = f + t d, d = g - f. The surface is that of a
+// feature at c with the outward normal n: n'(P - c) = r, whatever moves. An edge turns; about a
+// vertex n = (P - c)/r.
 #include "diff/world/world_readings.h"
 #include "dynamics/world/world.h"
 
 #include <math.h>
 
-static const double NEAR = 1e-11; // of the lengths a place is computed from
+static const double NEAR = 1e-11; // relative to the lengths that a position is computed from
 
-// What a hit depends on, and what a little more of it does to fraction, point and normal.
+// A number that a hit depends on, and its effect per unit on fraction, point and normal.
 enum { ARGUMENTS = 4, MOST = ARGUMENTS + 3 + 1 + 4 };
 typedef struct Source {
-  S2Place place; // of the ray itself: which argument, in `slot`
+  S2Place place; // for the ray itself: the argument, in `slot`
   bool argument;
-  double speed;   // of the surface (or, of the ray, of its point) along the normal
-  S2Vec2 carried; // what it adds to the point at this fraction
+  double speed;   // of the surface (for the ray, of its point) along the normal
+  S2Vec2 carried; // the point's displacement at a fixed fraction
   double turn;    // of the normal of an edge
   S2Vec2 centre;  // of the centre of an arc
 } Source;
@@ -21,7 +22,7 @@ typedef struct Source {
 typedef struct Hit {
   S2Vec2 along, point, normal;
   double fraction;
-  double radius; // m, of an arc: of the point from its centre
+  double radius; // m, for an arc: distance of the point from its centre
   bool arc;
   bool held; // it began on the surface: fraction 0, and the point is the ray's start
   int sources;
@@ -71,8 +72,8 @@ static void ray_add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, d
   }
 }
 
-// The edge (its end in *end) or, of a rounded corner, the vertex (*end is then the same) whose
-// surface the point is on; -1: none.
+// The edge whose surface the point is on (its end in *end). For a rounded corner it is the vertex,
+// and *end is the same. -1: there is none.
 static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
   // The point of the core polygon below it; near a vertex it is a rounded corner.
   S2Vec2 core = s2_add_scaled(point, -shape->radius, normal);
@@ -83,7 +84,7 @@ static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *e
       return i;
     }
   }
-  // Else the edge whose normal and extent fit best.
+  // Otherwise the edge whose normal and extent fit best.
   int best = -1;
   double least = INFINITY;
   for (int i = 0; i < shape->count && shape->count > 1; i++) {
@@ -103,7 +104,7 @@ static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *e
   return best;
 }
 
-// A ray in the line of a bare segment meets the end `vertex` as it would a wall across the ray.
+// A ray in the line of a bare segment meets its end `vertex` like a wall across the ray.
 static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2Vec2 local) {
   S2Pose pose = s2_slot_pose(world->q.at, piece->body);
   const S2Vec2 *v = world->vertices.at + piece->first_vertex;
@@ -133,7 +134,7 @@ static bool ray_look_at(Hit *hit, const S2World *world, int32_t index) {
   if (start < 0) {
     return false;
   }
-  // What moves the surface: the ray itself, the pose, the radius and the vertices.
+  // The sources that move the surface: the ray itself, the pose, the radius and the vertices.
   hit->arc = start == end;
   hit->radius = s2_length(s2_sub(local, shape.vertices[start]));
   add_ray(hit);
@@ -142,12 +143,12 @@ static bool ray_look_at(Hit *hit, const S2World *world, int32_t index) {
   if (hit->arc) {
     ray_add_vertex(hit, piece->first_vertex + start, pose, 1, 0);
   } else {
-    // Of an edge both ends, by how near they are.
+    // An edge has both ends, weighted by how near they are.
     double length = s2_length(s2_sub(shape.vertices[end], shape.vertices[start]));
     ray_add_vertex(hit, piece->first_vertex + start, pose, 1 - part, 1 / length);
     ray_add_vertex(hit, piece->first_vertex + end, pose, part, -1 / length);
   }
-  if (hit->arc) { // about a point that stays nothing turns but by the radius
+  if (hit->arc) { // the normal about a fixed centre is not turned by the sources
     for (int i = 0; i < hit->sources; i++) {
       hit->source[i].turn = 0;
     }
@@ -164,7 +165,7 @@ static S2Var ray_read(S2WorldTape *tape, const S2World *world, const Hit *hit, i
     const Source *source = &hit->source[i % hit->sources];
     S2Term term = {.to = i / hit->sources, .source = source->place};
     term.factor = slope[i / hit->sources][i % hit->sources];
-    // Of the ray only what the script tracks.
+    // Only the arguments of the ray that the script tracks.
     for (int k = 0; k < arguments && source->argument; k++) {
       term.from = argument[k].which == source->place.slot ? argument[k].var : term.from;
     }
@@ -183,12 +184,12 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
              .fraction = result->fraction};
   unsigned flags = 0;
   int32_t slot = (int32_t)result->body.index - 1, index = world->bodies.at[slot].first_shape;
-  // Which shape of the body was it?
+  // Finds the shape of the body that was hit.
   for (; index != S2_NONE; index = world->pieces.at[index].next) {
     S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
     S2RayHit again = s2_shape_raycast(&shape, s2_slot_pose(world->q.at, slot), from, to);
     if (again.hit && again.fraction == result->fraction) {
-      // A little beside it there is another hit, or none.
+      // A small displacement of the ray gives another hit, or none.
       flags = again.on_surface ? S2_GRADIENT_WEAK : 0;
       hit.held = again.on_surface && again.fraction == 0;
       break;
@@ -198,13 +199,13 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
     return (S2RayVars){0};
   }
   s2_world_tape_flag(tape, flags);
-  // fraction = n'(P - f)/n'd: by the surface's speed along n over that of the ray.
+  // fraction = n'(P - f)/n'd: the surface's speed along n divided by that of the ray.
   double closing = s2_dot(hit.normal, hit.along);
   double fraction[1][MOST] = {{0}}, point[2][MOST] = {{0}}, normal[2][MOST] = {{0}};
   for (int i = 0; i < hit.sources; i++) {
     const Source *source = &hit.source[i];
     double by = hit.held ? 0 : source->speed / closing;
-    // The point goes along the ray; about a centre the normal turns with it.
+    // The point moves along the ray. About a centre the normal turns with it.
     S2Vec2 moved = s2_add_scaled(source->carried, by, hit.along), turned;
     turned = s2_scale(source->turn, s2_left(hit.normal));
     if (hit.arc) {

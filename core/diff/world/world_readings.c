@@ -1,4 +1,4 @@
-// What contacts and joints say of the last step, on the tape.
+// Readings of contacts and joints in the last step, on the tape.
 #include "diff/world/world_readings.h"
 #include "dynamics/step/touch.h"
 
@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// Gaps that differ by more (of the lengths they are computed from) are not those of the present
-// poses.
+// If gaps differ by more than this, relative to the lengths they are computed from, they do not
+// belong to the present poses.
 static const double SAME_GAP = 1e-9;
 
 // ---- Geometry ---------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ typedef struct Point {
   int k;
   S2WorldGradient *scratch;
   int places;
-  S2Place *place; // that it may depend on
+  S2Place *place; // numbers that it may depend on
 } Point;
 
 static void reading_list_places(Point *point, S2Arena *arena) {
@@ -41,7 +41,8 @@ static void reading_list_places(Point *point, S2Arena *arena) {
   }
 }
 
-// The node of one or two numbers, whose adjoints are `bar` (and, of a point, those of its body).
+// The node of one or two numbers, whose adjoints are `bar`. With `placed`, the centre of the body
+// is added to the point.
 static S2Var reading_geometry(S2WorldTape *tape, const Point *point, int count,
                               const double *values, const S2PointBar *bar, bool placed) {
   S2Arena *arena = s2_world_tape_arena(tape);
@@ -101,17 +102,17 @@ static void reading_impulses(S2WorldTape *tape, const S2World *world, const S2Ac
   double normal = acted->normal_impulse, tangent = acted->tangent_impulse;
   double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity alone acts without
   S2Term terms[4];
-  if (normal != 0) { // zero is that of what does not press: it stays zero
+  if (normal != 0) { // the impulse of a contact without pressure stays zero
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, n);
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
     vars->normal_impulse = s2_world_tape_read(tape, world, 1, &normal, used, terms);
   }
-  if (normal != 0 || tangent != 0) { // what rolls by itself has none, but would with a push
+  if (normal != 0 || tangent != 0) { // free rolling needs no impulse, but would with a push
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, t);
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
     vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);
   }
-  // Angular impulses are kept as they are.
+  // Angular impulses are stored directly.
   const S2Term angular_a = {.source = s2_place(S2_PLACE_CONTACT, at, OF_ANGULAR_A), .factor = 1};
   const S2Term angular_b = {.source = s2_place(S2_PLACE_CONTACT, at, OF_ANGULAR_B), .factor = 1};
   vars->angular_impulse_a = s2_world_tape_read(tape, world, 1, &acted->angular_a, 1, &angular_a);
@@ -150,7 +151,7 @@ S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int
   return used == 0 ? 0 : s2_world_tape_read(tape, world, 3, impulse, used, terms);
 }
 
-// The feature of a contact as a point of a touch at the poses now: of one that is gone, too.
+// The feature of a contact as a point of a touch at the present poses, even if the contact is gone.
 static bool reading_touch_of(const S2World *world, const S2Contact *contact, S2Touch *touch) {
   const S2Piece *a = &world->pieces.at[contact->shape_a], *b = &world->pieces.at[contact->shape_b];
   *touch = (S2Touch){.shape_a = contact->shape_a,
@@ -172,16 +173,16 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
                                     const S2Contact *contact) {
   S2ContactVars vars = {0};
   S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
-  // What it carried in the last step: impulses and, by them, the normal.
+  // Impulses of the last step and, from them, the normal.
   const S2Acted *acted = reading_find_acted(world, contact);
   if (acted != NULL) {
     int at =
         s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b, contact->feature);
     reading_impulses(tape, world, acted, at, &vars);
   }
-  // Where it is: derivatives of the touch that its feature makes at the poses now.
+  // The position: derivatives of the touch that its feature makes at the present poses.
   S2Touch touch;
-  if (!reading_touch_of(world, contact, &touch)) { // bodies were moved by hand since
+  if (!reading_touch_of(world, contact, &touch)) { // the program moved bodies since
     return vars;
   }
   Point point = {.world = world, .touch = &touch};
@@ -204,7 +205,7 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
 
 // ---- Distances --------------------------------------------------------------------------------
 
-// The contact of two pieces whose gap is the distance; false: there is none.
+// The contact of two pieces whose gap is the distance. False: there is none.
 static bool reading_find_nearest(const S2World *world, int32_t shape_a, int32_t shape_b,
                                  double distance, S2Touch *touch, int *k) {
   const S2Piece *a = &world->pieces.at[shape_a], *b = &world->pieces.at[shape_b];
@@ -236,7 +237,7 @@ S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId
     return s2_error(S2_UNAVAILABLE,
                     "the distance of bodies that overlap this far has no derivative");
   }
-  // A contact's point is the middle between both: p_a = p + gap/2 n.
+  // The point of a contact is the middle between both: p_a = p + gap/2 n.
   double half = closest->distance / 2;
   S2Vec2 n = closest->normal;
   S2PointBar points[2][2], normals[2] = {{.normal = {1, 0}}, {.normal = {0, 1}}};
@@ -285,7 +286,8 @@ S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t sl
   return s2_world_tape_read(tape, world, count, values, used, terms);
 }
 
-typedef struct Errors { // what s2_joint_violation is made of: smooth, as it is not where it is zero
+typedef struct Errors { // the terms of s2_joint_violation, which are smooth where their combination
+                        // is not (at zero)
   int32_t slot;
   double length;
 } Errors;
@@ -308,10 +310,10 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   enum { ROWS = S2_JOINT_EQUATIONS };
   S2Place places[S2_MEASURE_PLACES + S2_JOINT_NUMBERS];
   double numbers[ROWS + 1];
-  // The errors one by one, by all that the joint's functions depend on.
+  // The errors one by one, as functions of all numbers in the joint's functions.
   int count = s2_measure_places(world, slot, places);
   for (int i = S2_OF_LENGTH; i < S2_OF_IMPULSE; i++) {
-    places[count++] = s2_place(S2_PLACE_JOINT, slot, i); // what it should be at
+    places[count++] = s2_place(S2_PLACE_JOINT, slot, i); // its target numbers
   }
   const int32_t bodies[2] = {world->joints.at[slot].a, world->joints.at[slot].b};
   double length = 0; // as in s2_joint_info
@@ -325,11 +327,11 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   if (rows == 0 || value == 0) {
     return 0;
   }
-  // What is beyond a limit is the largest, ...
+  // The excess beyond a limit is the largest, ...
   if (value == numbers[ROWS]) {
     return s2_tape_element(of, rows, ROWS);
   }
-  // ... or the root of the sum of squares is.
+  // ... or the square root of the sum of squares is.
   S2Var sum = 0;
   double square = 0;
   for (int i = 0; i < ROWS; i++) {

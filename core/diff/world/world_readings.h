@@ -1,4 +1,4 @@
-// Private to core/diff: what acts upon a world on a tape use of it.
+// Private to core/diff: the parts of S2WorldTape that the acts on a world use.
 #ifndef S2_WORLD_READINGS_H
 #define S2_WORLD_READINGS_H
 

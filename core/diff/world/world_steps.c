@@ -1,4 +1,4 @@
-// Steps of a world on a tape: noted, undone, and carried forward.
+// Steps of a world on a tape: recorded, undone, and carried forward.
 #include "diff/linear/static_vjp.h"
 #include "diff/step/trace_notes.h"
 #include "diff/world/world_tape_parts.h"
@@ -8,7 +8,7 @@
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// The places that it writes and the outputs of a pass forward depend on: known after its probe.
+// The places that it writes and that the outputs of a forward pass depend on. The probe finds them.
 typedef struct Live {
   int count;
   S2Place *place;
@@ -23,7 +23,7 @@ static void world_tape_probe(const S2WorldTape *world, Live *live) {
   }
 }
 
-// A row of what an act does for each of these places, by its way back.
+// A row of an act for each of these places, from its backward function.
 static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live *live,
                                      S2TapeBackward *undo, void *data) {
   S2WorldTangents *tangents = &world->tangents;
@@ -32,7 +32,7 @@ static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live 
   for (int i = 0; i < live->count; i++) {
     double *row = rows + (size_t)i * columns;
     s2_world_gradient_clear(&world->gradient);
-    world->gradient.flags = S2_GRADIENT_WEAK; // the probe has looked at other sides
+    world->gradient.flags = S2_GRADIENT_WEAK; // the probe has considered other sides
     *s2_place_gradient(&world->gradient, live->place[i]) = 1;
     S2_TRY(s2_tape_row(world->tape, node, undo, data, row));
     s2_world_tangents_product(tangents, &world->gradient, row);
@@ -43,15 +43,15 @@ static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live 
   return s2_ok();
 }
 
-typedef struct Step { // or a part of one
+typedef struct Step { // a step, or a part of one
   S2WorldTape *world;
   S2Trace *trace;     // or
-  S2Segment *segment; // where it can be made again
-  int index;          // of it there; the first owns the segment
+  S2Segment *segment; // for repeating it
+  int index;          // its number there; the first step owns the segment
   size_t bytes;
   double share; // of dt
   bool goes_on; // a part that is not the last
-  bool failed;  // a part of a step that failed: it was never
+  bool failed;  // a part of a step that failed: it does not count
   struct Step *earlier;
   Live live;
 } Step;
@@ -65,7 +65,7 @@ static void world_tape_release_step(void *data) {
   }
 }
 
-// By hand forces act in all parts of a step: the gradient's f is that of one of them.
+// Forces by the program act in all parts of a step: the gradient's f is that of one part.
 static void world_tape_forces_vjp(const Step *step, const double *later) {
   S2WorldTape *world = step->world;
   for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
@@ -73,8 +73,8 @@ static void world_tape_forces_vjp(const Step *step, const double *later) {
   }
 }
 
-// Impulses of contacts are summed over the parts of a step: what is asked of them is asked of the
-// part before as well. (Those of joints are the last part's.) NULL: there is none before.
+// Impulses of contacts are sums over the parts of a step, so the previous part gets the same
+// adjoints. (Impulses of joints are those of the last part.) NULL: there is no previous part.
 static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena *arena) {
   const S2WorldGradient *gradient = &step->world->gradient;
   if (step->earlier == NULL || gradient->contacts == 0) {
@@ -85,7 +85,7 @@ static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena 
   return asked;
 }
 
-// What the sweep over a step is worth.
+// Checks the flags of the sweep over a step.
 static S2Status world_tape_swept(const S2WorldTape *world) {
   if (world->flags != NULL && s2_tape_columns(world->tape) == 0) {
     *world->flags |= world->gradient.flags;
@@ -96,7 +96,7 @@ static S2Status world_tape_swept(const S2WorldTape *world) {
   return s2_ok();
 }
 
-// Nothing needs the segment's traces any more.
+// Frees the segment's traces, which are no longer needed.
 static void world_tape_forget_traces(const Step *step) {
   if (step->segment != NULL) {
     s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)s2_segment_traces(step->segment));
@@ -113,21 +113,21 @@ static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
     return s2_ok();
   }
   world_tape_probe(world, &step->live);
-  // dt is also how far the world's time goes.
+  // dt also advances the world's time.
   s2_arena_reset(&world->arena);
   S2WorldGradient *gradient = &world->gradient;
   gradient->dt += step->share * gradient->time;
   gradient->quiet = s2_world_tape_looks(world);
   const double *later =
       step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
-  // A trace that was not kept is made again, with its segment.
+  // A trace that was not kept is made again, together with its segment.
   if (trace == NULL) {
     size_t before = s2_segment_traces(step->segment);
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
     size_t made = s2_segment_traces(step->segment) - before; // all or none
     s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
-  // Contacts of steps before this one wait until their own.
+  // Contacts of earlier steps wait for their own step.
   const S2ContactGradient *asked = world_tape_asked_of_earlier(step, &world->arena);
   S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
   if (asked != NULL) {
@@ -162,9 +162,9 @@ static int world_tape_step_rows(const void *data) {
 
 typedef struct Rest {
   S2WorldTape *world;
-  S2Trace *trace; // of a step from there
+  S2Trace *trace; // of a step that starts there
   bool found;
-  int count; // of the numbers that say where: `at` of 3 a slot
+  int count; // number of pose coordinates: `at` of 3 a slot
   int32_t *at;
   size_t bytes;
   Live live;
@@ -208,14 +208,14 @@ static int world_tape_rest_rows(const void *data) {
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result) {
   s2_arena_reset(&tape->arena);
-  // Forces by hand end with the first step, and hold at rest, too.
+  // Forces by the program end with the first step, but act at rest, too.
   size_t numbers = (size_t)world->f.count;
   double *f = S2_TAKE(&tape->arena, double, numbers);
   if (numbers > 0) {
     memcpy(f, world->f.at, sizeof(double) * numbers);
   }
   S2_TRY(s2_world_solve_static(world, options, result));
-  // A step at the place of rest says how it depends on everything.
+  // A step at the pose of rest gives its dependence on everything.
   Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
   *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
   rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
@@ -233,9 +233,9 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   if (tape->checkpoints != NULL) {
     s2_checkpoints_break(tape->checkpoints);
   }
-  // A world whose joints come off has no place that is independent of the way.
+  // A world with joints that drift apart has no pose of rest that is independent of the way.
   bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
-  if (drifts && world->joint_order.count > 0) { // how far joints have come off depends on the way
+  if (drifts && world->joint_order.count > 0) { // the drift of joints depends on the way
     s2_world_tape_flag(tape, S2_GRADIENT_PARTIAL);
   }
   s2_world_gradient_fit(&tape->gradient, world);
@@ -291,7 +291,7 @@ static void world_tape_note_step(Step *step, const S2World *world) {
   s2_world_gradient_fit(&tape->gradient, world);
   if (step->segment == NULL) {
     step->bytes = s2_trace_bytes(step->trace);
-  } else { // its share of what the segment holds
+  } else { // its share of the segment's bytes
     size_t bytes = s2_segment_bytes(step->segment);
     step->bytes = step->index == 0 ? bytes : 0;
   }
@@ -301,7 +301,7 @@ static void world_tape_note_step(Step *step, const S2World *world) {
   s2_tape_set_forward(tape->tape, node, world_tape_push_step, world_tape_step_rows);
 }
 
-// Parts are noted one by one where functions of the program look at the states between them.
+// Parts are recorded one by one if functions of the program read the states between them.
 typedef struct Parts {
   Step *now;
   S2World *world;

@@ -6,7 +6,7 @@
 
 enum { CONTACT_NUMBERS = 6 };
 
-// The numbers of a joint that a step writes: the others are what it is made of.
+// The numbers of a joint that a step writes; the others are its parameters.
 static const struct {
   S2JointNumber first, last;
 } stepped[] = {{S2_OF_GOAL, S2_OF_GOAL_LAST},
@@ -20,7 +20,7 @@ enum { STEPPED = sizeof stepped / sizeof *stepped };
 // ---- Columns ----------------------------------------------------------------------------------
 
 static void tangents_fit(S2WorldGradient *column, const S2WorldGradient *like) {
-  s2_world_gradient_add(column, like); // grows to its size, contacts too
+  s2_world_gradient_add(column, like); // grows to its size, including contacts
   s2_world_gradient_clear(column);
 }
 
@@ -120,7 +120,7 @@ void s2_world_tangents_product(const S2WorldTangents *tangents, const S2WorldGra
   for (int i = 0; i < bar->contacts; i++) {
     for (int k = 0; k < CONTACT_NUMBERS; k++) {
       S2Place place = s2_place(S2_PLACE_CONTACT, i, k);
-      double g = *s2_place_gradient((S2WorldGradient *)bar, place); // which writes nothing
+      double g = *s2_place_gradient((S2WorldGradient *)bar, place); // nothing is written
       if (g != 0) {
         s2_world_tangents_add(tangents, place, g, row);
       }
@@ -135,7 +135,7 @@ void s2_world_tangents_product(const S2WorldTangents *tangents, const S2WorldGra
   }
 }
 
-// ---- What a step writes -----------------------------------------------------------------------
+// ---- The places that a step writes ------------------------------------------------------------
 
 int s2_world_stepped_most(const S2WorldGradient *bar) {
   int of_joint = 0;
@@ -147,7 +147,7 @@ int s2_world_stepped_most(const S2WorldGradient *bar) {
 
 static int stepped_add(const S2WorldGradient *bar, S2Place *places, int count, S2Place place) {
   places[count] = place;
-  return count + (*s2_place_gradient((S2WorldGradient *)bar, place) != 0); // which writes nothing
+  return count + (*s2_place_gradient((S2WorldGradient *)bar, place) != 0); // nothing is written
 }
 
 int s2_world_stepped_places(const S2WorldGradient *bar, S2Place *places) {

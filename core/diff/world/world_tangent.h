@@ -1,4 +1,4 @@
-// Private to core/diff: the derivatives of a world by the inputs of a pass forward
+// Private to core/diff: the derivatives of a world by the inputs of a forward pass
 // (s2_tape_jacobian). A column has a number for each place of the world, in the shape of its
 // gradient.
 #ifndef S2_WORLD_TANGENT_H
@@ -9,14 +9,14 @@
 typedef struct S2WorldTangents {
   int columns;
   S2WorldGradient *of; // a column
-  double *fresh;       // rows that are being made, `columns` each
+  double *fresh;       // rows under construction, `columns` each
   size_t fresh_capacity;
 } S2WorldTangents;
 
 // All 0, in the shape of `like`.
 void s2_world_tangents_start(S2WorldTangents *tangents, const S2WorldGradient *like, int columns);
 void s2_world_tangents_free(S2WorldTangents *tangents);
-// Room for so many rows.
+// Memory for so many rows.
 double *s2_world_tangents_fresh(S2WorldTangents *tangents, int rows);
 // row[columns] += the sum over all places of bar times tangent.
 void s2_world_tangents_product(const S2WorldTangents *tangents, const S2WorldGradient *bar,
@@ -26,10 +26,10 @@ void s2_world_tangents_add(const S2WorldTangents *tangents, S2Place place, doubl
                            double *row);
 // The tangent of a place becomes row[columns].
 void s2_world_tangents_set(S2WorldTangents *tangents, S2Place place, const double *row);
-// `to` becomes what `from` (NULL: zero) is.
+// `to` becomes a copy of `from` (NULL: zero).
 void s2_world_tangents_copy(S2WorldTangents *to, const S2WorldTangents *from);
 
-// The places that a step writes and whose adjoint in `bar` is not 0: at most
+// The places that a step writes and whose adjoint in `bar` is not 0. Writes at most
 // s2_world_stepped_most, returns how many there are.
 int s2_world_stepped_most(const S2WorldGradient *bar);
 int s2_world_stepped_places(const S2WorldGradient *bar, S2Place *places);

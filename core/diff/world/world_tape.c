@@ -90,7 +90,7 @@ static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
 
 typedef struct Act {
   S2WorldTape *world;
-  bool adds;   // else the places were something else before
+  bool adds;   // otherwise it replaces the former values
   bool within; // a force law read it within a step
   int places, terms;
   S2Place *place;
@@ -112,7 +112,7 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
   return act;
 }
 
-// Is it the number of a moment within the step, which S2LawInput stands for?
+// Whether it is a number of a moment within the step, which S2LawInput represents.
 static bool world_tape_of_moment(S2Place place) {
   bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
   return state ||
@@ -133,7 +133,8 @@ static S2LawInput *world_tape_input(S2WorldTape *world, S2Place place) {
   return &world->inputs.at[i];
 }
 
-// What a law read of a moment goes to its inputs while it runs, and all else when it does not.
+// While a law runs, adjoints of the numbers that it read within the step go to its inputs. Adjoints
+// of all other numbers count only when no law runs.
 static void world_tape_hand_within(const Act *act, S2Place source, double g) {
   if (act->within && world_tape_of_moment(source)) {
     if (act->world->asks) {
@@ -148,7 +149,7 @@ static void world_tape_hand_on(const Act *act, const double *bar) {
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
     double g = bar[term->to] * term->factor;
-    if (bar[term->to] == 0) { // as a tape does it: what is not finite there does not matter
+    if (bar[term->to] == 0) { // as on a tape: then it does not matter if it is not finite
       continue;
     }
     if (term->from != 0) {
@@ -174,14 +175,14 @@ static S2Status world_tape_undo_write(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
-// row[columns] of the numbers that terms give: added to it.
+// Adds the numbers that terms give to row[columns].
 static void world_tape_add_tangents(const Act *act, int columns, double *rows) {
   const S2WorldTape *world = act->world;
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
     double *row = rows + (size_t)term->to * (size_t)columns;
     if (term->from == 0 && act->within && world_tape_of_moment(term->source)) {
-      continue; // the step has its slopes
+      continue; // the step has its derivatives
     }
     if (term->from == 0) {
       s2_world_tangents_add(&world->tangents, term->source, term->factor, row);
@@ -284,9 +285,9 @@ S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int cou
 
 // ---- Differences ------------------------------------------------------------------------------
 
-// A step for extrapolated central differences of a number x: its error is (h/scale)^4/120 and a
-// rounding unit over h. An angle may be of any size and has the scale 1. x + h/2 is exact, so
-// that what is x itself has the derivative 1.
+// A step for extrapolated central differences of a number x. Its error is (h/scale)^4/120 and a
+// rounding unit over h. An angle may have any size and has the scale 1. x + h/2 is exact, so a
+// result that is x itself has the derivative 1.
 static double world_tape_difference_step(double x) {
   double size = fabs(x);
   double h = size == 0 ? 1e-4 : fmax(1e-6, 1e-3 * (size > 10 && size < 1000 ? 10 : size));
@@ -294,7 +295,7 @@ static double world_tape_difference_step(double x) {
   return 2 * (up - x);
 }
 
-// Both are equal, not both finite (an absent limit), or their difference.
+// The difference. 0 if both are equal, or not both are finite (an absent limit).
 static double world_tape_minus(double a, double b) {
   return a == b || !isfinite(a) || !isfinite(b) ? 0 : a - b;
 }
@@ -321,7 +322,7 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
       continue;
     }
     double h = world_tape_difference_step(was);
-    // Differences of two widths, of an error of h^4.
+    // Differences of two widths, with an error of h^4.
     for (int k = 0; k < 4; k++) {
       *at = was + part[k] * h;
       measure(user, world, shifted + k * count);
@@ -345,10 +346,10 @@ typedef struct Maker {
   bool joint;
   const S2World *world;
   int32_t slot;
-  int count; // of its places
+  int count; // number of its places
   S2Place *places;
   const S2Made *made;
-  double *plain; // what it is
+  double *plain; // its values
   int terms, capacity;
   S2Term *term;
 } Maker;
@@ -370,7 +371,7 @@ static S2Status world_tape_other_vertices(const Maker *maker) {
       label);
 }
 
-// Numbers of the newest thing in the scratch world, which goes again.
+// The numbers of the newest object in the scratch world, which is removed again.
 static S2Status world_tape_collect(const Maker *maker, double *numbers) {
   S2World *scratch = maker->tape->scratch;
   int32_t slot = maker->joint ? scratch->joint_order.at[scratch->joint_order.count - 1]
@@ -388,7 +389,8 @@ static S2Status world_tape_collect(const Maker *maker, double *numbers) {
   return count == maker->count ? s2_ok() : world_tape_other_vertices(maker);
 }
 
-// Vertices move about as far as the numbers they are made of; farther they are others.
+// Vertices move about as far as the numbers they depend on; if they move farther, they are other
+// vertices.
 static const double MOST_MOVED = 100;
 
 static S2Status world_tape_remake(const Maker *maker, int which, double by, double *numbers) {
@@ -421,7 +423,7 @@ static void world_tape_add_terms(Maker *maker, const double *slope, S2Var from, 
   }
 }
 
-// At the end of what a number may be: five points on one side, of the same order.
+// At the end of a number's range: five points on one side, of the same order.
 static S2Status world_tape_one_sided(const Maker *maker, int which, double h, double *slope) {
   static const double weight[4] = {48, -36, 16, -3};
   double *numbers = S2_TAKE(&maker->tape->arena, double, maker->count);
@@ -452,7 +454,7 @@ static S2Status world_tape_two_sided(const Maker *maker, int which, double h, do
   return s2_ok();
 }
 
-// Where shapes get other vertices near the number steps are smaller.
+// The steps are smaller if shapes get other vertices near the number.
 static S2Status world_tape_by_input(const Maker *maker, int which, double *slope) {
   enum { TRIES = 4, SMALLER = 16 };
   double h = world_tape_difference_step(maker->made->values[which]);
@@ -464,7 +466,7 @@ static S2Status world_tape_by_input(const Maker *maker, int which, double *slope
   return status;
 }
 
-// The same for a number of the world that it is made in.
+// The same for a number of the world in which it is made.
 static S2Status world_tape_by_place(const Maker *maker, S2Place place, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;
@@ -514,7 +516,7 @@ static Maker world_tape_open_maker(S2WorldTape *tape, bool joint, const S2World 
 S2Status s2_world_tape_made_body(S2WorldTape *tape, const S2World *world, int32_t slot,
                                  const S2Made *made) {
   Maker maker = world_tape_open_maker(tape, false, world, slot, made);
-  world_tape_drop_scratch(tape); // left over where building raised
+  world_tape_drop_scratch(tape); // left over after building raised an error
   if (made->inputs > 0) {
     S2_TRY(s2_world_create(&world->kept.def, &tape->scratch));
     S2Status status = world_tape_note_made(&maker, 0, NULL);
@@ -525,8 +527,8 @@ S2Status s2_world_tape_made_body(S2WorldTape *tape, const S2World *world, int32_
   return s2_ok();
 }
 
-// What a joint being made looks at: the poses of its bodies and, of a gear, what its joints measure
-// by.
+// The numbers that the creation of a joint reads: the poses of its bodies and, for a gear, the
+// numbers in the measures of its joints.
 static int world_tape_joint_sources(const S2World *world, const S2Joint *joint, S2Place *places) {
   int count = 0;
   const S2Joint *of[3] = {joint, NULL, NULL};

@@ -1,4 +1,4 @@
-// Private to core/diff/world: what a world on a tape is made of.
+// Private to core/diff/world: the parts of a world on a tape.
 #ifndef S2_WORLD_TAPE_PARTS_H
 #define S2_WORLD_TAPE_PARTS_H
 
@@ -11,17 +11,17 @@
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
-  S2WorldTangents tangents;    // of a pass forward
-  S2WorldGradient tracked;     // of it: what has ever been written from a parameter is 1
+  S2WorldTangents tangents;    // of a forward pass
+  S2WorldGradient tracked;     // 1 for each number that was ever written from a parameter
   unsigned *flags;             // or NULL
-  S2Arena arena;               // of one act, at either end
+  S2Arena arena;               // for one act, forwards or in a sweep
   S2Quiet *quiet;              // or NULL
-  S2World *scratch;            // where things are made again; NULL but while that goes on
+  S2World *scratch;            // where objects are created again; NULL otherwise
   S2Checkpoints *checkpoints;  // NULL: none so far
   bool asks;                   // a force law runs
-  S2_ARRAY(S2LawInput) inputs; // of it
+  S2_ARRAY(S2LawInput) inputs; // of that law
 };
 
-S2Quiet *s2_world_tape_looks(const S2WorldTape *world); // NULL: sweeps look for nothing
+S2Quiet *s2_world_tape_looks(const S2WorldTape *world); // NULL: sweeps make no observations
 
 #endif

@@ -1,4 +1,4 @@
-// What audits need of a step, collected while it is made, and what they find in it.
+// Collects the data of a step for audits, and reports their findings.
 #include "dynamics/audit/audit.h"
 #include "dynamics/step/forces.h"
 
@@ -12,7 +12,7 @@ static double *audit_doubles(int count) {
   return s2_memory_take_zeroed(sizeof(double) * (size_t)count);
 }
 
-// Gives back the arrays of bodies and joints. Memory may run out while they are made again.
+// Frees the arrays of bodies and joints. Memory may run out while they are allocated again.
 static void audit_drop(S2Auditor *audit) {
   double **doubles[] = {&audit->q0,        &audit->v0,     &audit->force,   &audit->pushed,
                         &audit->corrected, &audit->size,   &audit->damped,  &audit->work,
@@ -69,7 +69,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
   audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
   audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
-  // Not zeroed: most bodies use few knots, and pages that are not written take no memory.
+  // Not zeroed: most bodies use few knots, and unwritten pages take no memory.
   audit->knot = s2_memory_take(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
   // Joints.
   audit->coordinate = audit_doubles(joint_room);
@@ -82,10 +82,10 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->joint_room = joint_room;
 }
 
-// One block with room for the arrays of every audit, so that the end of a step takes no memory.
+// One block that holds the arrays of every audit, so that the end of a step needs no allocation.
 static void audit_reserve(S2Auditor *audit, int slots, int pieces) {
   size_t bytes = S2_AUDIT_SCRATCH * ((size_t)slots + (size_t)pieces + 1);
-  for (int i = 0; i < 2; i++) { // the second time from blocks that are joined
+  for (int i = 0; i < 2; i++) { // the second pass takes one merged block
     s2_arena_reset(&audit->arena);
     (void)s2_arena_take(&audit->arena, bytes);
   }
@@ -107,7 +107,7 @@ void s2_audit_free(S2World *world) {
 
 // ---- Collecting -------------------------------------------------------------------------------
 
-// J: what the springs of a joint hold.
+// J: the elastic energy of a joint's springs.
 static double audit_elastic(const S2World *world, const S2Joint *joint) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointAt at = {world, joint, world->q.at, 0, NULL};
@@ -155,7 +155,7 @@ static void audit_make_room_for_held(const S2World *world, S2Auditor *audit) {
   }
 }
 
-// Friction that is below its bound holds.
+// Stores the pairs whose friction is below its bound, so that it holds.
 static void audit_keep_held(const S2World *world, S2Auditor *audit) {
   audit->held_before = 0;
   for (int i = 0; i < world->acted.count; i++) {
@@ -188,15 +188,15 @@ static int knots_needed(const S2World *world) {
   for (int i = 0; i < world->order.count; i++) {
     fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
   }
-  // A step may set a slow body spinning by an impact. Worlds of few bodies are ready for that; a
-  // body alone meets nothing.
+  // An impact may set a slow body spinning within a step. Worlds of few bodies reserve knots for
+  // that; a body alone meets nothing.
   int count = world->order.count;
   bool few = count > 1 && world->bodies.count <= S2_AUDIT_FEW;
   bool spins = few || fastest * world->kept.def.dt > S2_AUDIT_SPIN;
   return (spins ? S2_AUDIT_KNOTS_SPINNING : S2_AUDIT_KNOTS) * world->kept.def.substeps;
 }
 
-// All memory that the audit of this step takes.
+// Allocates all memory for the audit of this step.
 static S2Status audit_prepare(void *user) {
   S2World *world = user;
   if (world->audit == NULL) {
@@ -246,7 +246,7 @@ S2Status s2_audit_begin(S2World *world) {
   S2_TRY(s2_memory_guarded(audit_prepare, world));
   S2Auditor *audit = world->audit;
   audit_clear(world, audit);
-  // Where it begins.
+  // The state at the start.
   if (audit->slots > 0) {
     memcpy(audit->q0, world->q.at, 3 * sizeof(double) * (size_t)audit->slots);
     memcpy(audit->v0, world->v.at, 3 * sizeof(double) * (size_t)audit->slots);
@@ -271,7 +271,7 @@ S2Status s2_audit_begin(S2World *world) {
 static void audit_knot(S2Auditor *audit, int32_t slot, S2AuditKnot knot) {
   S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
   int *count = &audit->knots[slot];
-  if (*count == audit->knot_room) { // the last piece takes this one in
+  if (*count == audit->knot_room) { // merge into the last piece
     *count -= 1;
     memcpy(knot.v, of[*count].v, sizeof knot.v);
     knot.curved = false;
@@ -309,7 +309,7 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
     S2AuditFlight flight = flight_of(step, slot);
     s2_audit_flight(step, slot, h, h, &flight, curved);
   }
-  if (audit != NULL && island == NULL) { // no search goes back behind this
+  if (audit != NULL && island == NULL) { // no search returns before this point
     s2_audit_keep(step);
   }
 }
@@ -327,7 +327,7 @@ void s2_audit_again(const S2Step *step, const S2Island *island) {
   }
 }
 
-// What forces, damping and the stepping itself gave a body in a substep of length h.
+// Records the effects of forces, damping and corrections on a body in a substep of length h.
 static void audit_body(const S2Step *step, int32_t slot, double h) {
   S2Auditor *audit = step->world->audit;
   const S2World *world = step->world;
@@ -350,7 +350,7 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
   if (audit->knots[slot] == 0 ||
       audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)audit->knots[slot] - 1].t <=
           audit->h) {
-    // A body of no island flies, by the trapezoid in event stepping.
+    // A body of no island flies; in event stepping by the trapezoid.
     bool flies = step->share < 1 && step->node_of[slot] == S2_GROUND && s2_body_moves(body);
     S2AuditKnot knot = {.t = audit->h + h, .curved = flies};
     memcpy(knot.q, q1, sizeof knot.q);
@@ -370,7 +370,8 @@ static void audit_joint(const S2Step *step, int32_t slot) {
   const double *reaction = step->joint_reaction + 3 * slot;
   audit->driven[slot] += fabs(impulse[S2_JOINT_MOTOR]) + fabs(impulse[S2_JOINT_DRY]);
   audit->carried[slot] += hypot(reaction[1], reaction[2]);
-  // The force of a servo is none of the reaction, and that of a gear acts on bodies of its joints.
+  // The force of a servo is not part of the reaction, and that of a gear acts on the bodies of its
+  // joints.
   bool unknown = s2_joint_may_hold(joint) || joint->type == S2_GEAR ||
                  (joint->has_servo && joint->type != S2_HINGE);
   const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -414,7 +415,7 @@ void s2_audit_substep(const S2Step *step) {
 
 // ---- Paths ------------------------------------------------------------------------------------
 
-// The piece of a path that a time is in: *from is its beginning.
+// Finds the piece of a path that contains a time; *from is its beginning.
 static const S2AuditKnot *audit_find(const S2Auditor *audit, int32_t slot, double t, double *from,
                                      const double **q) {
   const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
@@ -459,7 +460,7 @@ double s2_audit_turn_at_most(const S2Auditor *audit, int32_t slot) {
   for (int k = 0; k < audit->knots[slot]; k++) {
     const S2AuditKnot *knot = &audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k];
     double gone = knot->q[0] - at, first = (knot->t - begin) * knot->v[0];
-    // A parabola ends as fast as twice the mean less what it begins with.
+    // The final speed of a parabola is twice the mean speed less the initial one.
     turn = fmax(turn, knot->curved ? fmax(fabs(first), fabs(2 * gone - first)) : fabs(gone));
     at = knot->q[0];
     begin = knot->t;

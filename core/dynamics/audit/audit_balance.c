@@ -1,5 +1,4 @@
-// Momentum: what a body's momentum changed by is what forces, contacts, joints and the stepping
-// itself gave it.
+// Momentum: the change of a body's momentum is the sum of forces, contacts, joints and corrections.
 #include "dynamics/audit/audit.h"
 
 static void contact_sums(const S2World *world, double *sum, double *size) {
@@ -18,7 +17,7 @@ static void contact_sums(const S2World *world, double *sum, double *size) {
   }
 }
 
-// N s: what is left of the balance of a body, and what its terms may leave.
+// N s: the remainder of a body's balance, and the tolerance of its terms.
 static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_t slot,
                             const double *contacts, double size, double *allowed) {
   const S2Body *body = &world->bodies.at[slot];
@@ -28,23 +27,23 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
     double v0 = audit->v0[3 * slot + c], v1 = world->v.at[3 * slot + c];
     double given = audit->force[3 * slot + c] + audit->pushed[3 * slot + c] + contacts[c] +
                    audit->corrected[3 * slot + c];
-    double unit = c == 0 ? body->reach : 1; // a torque at the reach
+    double unit = c == 0 ? body->reach : 1; // a torque acts at the reach
     double rate = c == 0 ? body->angular_damping : body->linear_damping;
     rest[c] = (inertial[c] * (v1 - v0) - given) / unit;
     terms +=
         (fabs(inertial[c] * v0) + fabs(inertial[c] * v1) + fabs(audit->force[3 * slot + c])) / unit;
-    // Damping acts in each piece of a step on the velocity at its end, with the flow by two stages
-    // on that which carries the body.
+    // Damping acts on the velocity at the end of each piece of a step. With the flow by two stages
+    // it acts on the carrying velocity.
     bool stages = s2_world_rattles(&world->kept.def);
     double carried = (world->q.at[3 * slot + c] - audit->q0[3 * slot + c]) / audit->h;
     double change = fabs(v1 - v0) + (stages ? fabs(carried - v1) : 0);
     damped += rate * audit->h * inertial[c] * (change + fabs(contacts[c]) / inertial[c]) / unit;
   }
-  // Of joints it is known what they push, not where on both.
+  // Joint impulses are known, but not their lever arms on both bodies.
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
-  // What moves by the tolerance of lengths in a step is rounding.
+  // A momentum that moves a body by less than the tolerance of lengths is rounding.
   terms += body->mass * S2_AUDIT_LENGTH * body->reach / audit->h;
-  // Solves that missed their tolerance have said what they left: each of x and y, and a torque.
+  // Solves that missed their tolerance have reported their error: each of x and y, and a torque.
   double missed = audit->missed[slot] * fmax(sqrt(2), 1 / body->reach);
   *allowed = S2_AUDIT_MOMENTUM * terms + 2 * damped + missed;
   return fmax(hypot(rest[1], rest[2]), fabs(rest[0]));
@@ -56,7 +55,7 @@ static void judge_momentum(S2World *world, const S2Auditor *audit, const double 
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
     if (!s2_body_moves(body) || body->type != S2_DYNAMIC || body->has_law || audit->held[slot]) {
-      continue; // a law may be asked more than once in a step
+      continue; // a law may be called more than once in a step
     }
     double allowed;
     double rest = momentum_rest(world, audit, slot, contacts + 3 * slot, size[slot], &allowed);

@@ -1,42 +1,44 @@
-// Energy of bodies that act on each other, a group. By M (v+ - v) = h f + P, a step changes the
-// kinetic energy by the work of its impulses at the mean of the velocities before and after. So
+// Energy of a group, which is bodies that act on each other. By M (v+ - v) = h f + P, the change of
+// kinetic energy in a step is the work of its impulses at the mean of the velocities before and
+// after. So
 //
 //     kinetic and potential energy after, less those before
 //         = work of contacts + work of moving ground and belts + work of joints and forces
 //           + integration + lifts + corrections
 //
-// The first line is physics. The second is what a step adds to it:
+// The first line is physics. The second is the contribution of the method:
 //
-// - integration: forces act along the mean of the velocities, bodies go along the velocity that
-//   carries them. Implicit Euler's is -h f (v+ - v)/2, known exactly, the trapezoid's is 0.
-// - lifts and corrections: positions are corrected against forces, and velocities pay for that. In
-//   truth there is neither. Rows that turn by phi within a step miss surfaces and anchors by
+// - integration: forces act along the mean of the velocities, while bodies move along the carrying
+//   velocity. For implicit Euler this is -h f (v+ - v)/2, which is known exactly; for the trapezoid
+//   it is 0.
+// - lifts and corrections: positions are corrected against forces, and velocities pay for that. The
+//   exact motion has neither. Rows that turn by phi within a step miss surfaces and anchors by
 //   phi^2/2 of the reach, so a force F corrects up to F phi^2 reach.
 //
-// Neither is left to a bound on impulses: a support impulse does no work.
+// Neither is estimated by a bound on impulses: a support impulse does no work.
 #include "dynamics/audit/audit.h"
 
 typedef struct Budget { // of a group, by its smallest slot
-  int members;          // bodies that move
-  bool jointed, meets;  // joints and contacts act on it
-  bool unknown;         // something drives it whose work is not known
-  S2Vec2 frame;         // m/s: the mean velocity of what moves as given and touches it
-  int grounds;          // of those
-  double slow;          // J: of bodies that move, or are moved, by the tolerances of lengths
+  int members;          // moving bodies
+  bool jointed, meets;  // whether joints, and contacts, act on it
+  bool unknown;         // whether something with unknown work drives it
+  S2Vec2 frame;         // m/s: mean velocity of the kinematic bodies that touch it
+  int grounds;          // number of those
+  double slow;          // J: of moving bodies, at speeds within the tolerances of lengths
   double change;        // J: kinetic, of gravity and of springs, less the work of forces
   double kinetic;       // J: before and after, against the frame
-  double gain, loss;    // J: what motors, friction and damping may have brought and taken
+  double gain, loss;    // J: largest gain and loss by motors, friction and damping
   double contacts;      // J: work of contacts
-  double ground;        // J: work of what moves as given, and of belts
-  double integrated;    // J: what the integration of forces gave
-  double swept;         // J: the same with what positions were corrected by
-  bool set;             // a body of it was put somewhere, or got a velocity, before the step
-  double paced;         // J: the most that integration of motors and friction gave or took
+  double ground;        // J: work of kinematic bodies and of belts
+  double integrated;    // J: work of the integration of forces
+  double swept;         // J: the same including position corrections
+  bool set;             // whether a body of it was moved or got a velocity before the step
+  double paced;         // J: largest effect of the integration of motors and friction
   double correction;    // J: work of corrections, against the frame
-  double lifted;        // J: what turning explains of it, and overlaps at the start
-  double unresolved;    // J: of speeds that forces make in half a step
-  bool gives;           // springs or limits act, whose impulses are not known apart
-  double turn;          // rad: the largest of a body or a rod
+  double lifted;        // J: the part of it that turning and initial overlaps explain
+  double unresolved;    // J: of speeds that forces cause in half a step
+  bool gives;           // whether springs or limits act, whose impulses are not known separately
+  double turn;          // rad: largest of a body or a rod
 } Budget;
 
 static double audit_dot(const double a[3], const double b[3]) {
@@ -69,15 +71,16 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->integrated += work->integrated;
   budget->swept += work->swept;
   budget->set |= audit->set[slot];
-  // Forces times what turning bends, and times overlaps and joint errors of the start, which are
-  // closed against forces or with them. (The step may shift the body by both.)
+  // Forces times the bend by turning, and times initial overlaps and joint errors, whose correction
+  // does work. (The step may move the body by both.)
   double turn = s2_audit_turn(audit, slot);
   double force = body->mass * hypot(g.x, g.y) + (contacts + audit->size[slot]) / audit->h;
   budget->lifted += force * (turn * turn * audit->arm[slot] + 2 * audit->excused[slot]);
   double still = S2_AUDIT_LENGTH * body->reach / audit->h;
   budget->slow += body->mass * still * still + force * S2_AUDIT_PLACE * body->reach;
   budget->turn = fmax(budget->turn, turn);
-  // A step takes what leaves a surface slower than this for at rest, or bounces would never end.
+  // A step takes a body that leaves a surface more slowly than this as at rest. Otherwise bounces
+  // would never end.
   double slow = hypot(g.x, g.y) * audit->h / 2;
   budget->unresolved += body->mass * slow * slow / 2;
 }
@@ -115,7 +118,7 @@ static bool moves_by_itself(const S2World *world, const S2Auditor *audit, int32_
   return audit_dot(v0, v0) > 0 || audit_dot(v1, v1) > 0;
 }
 
-// rad: how far the line between a joint's anchors turns in the step.
+// rad: the turn of the line between a joint's anchors in the step.
 static double rod_turn(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
   S2Vec2 rod[2];
   const double *poses[2] = {audit->q0, world->q.at};
@@ -134,7 +137,7 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
                          Budget *budgets) {
   const S2Joint *joint = &world->joints.at[slot];
   const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
-  int32_t of = S2_NONE; // a body of the group that the joint acts in
+  int32_t of = S2_NONE; // a body of the joint's group
   bool driven = false;
   for (int k = 0; k < 4; k++) {
     if (of == S2_NONE && ends[k] != S2_NONE && s2_body_moves(&world->bodies.at[ends[k]])) {
@@ -147,12 +150,13 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
   }
   Budget *budget = &budgets[audit->root[of]];
   budget->jointed = true;
-  // Motor and friction by the way of the coordinate; springs by what they hold.
+  // Motor and friction by the change of the coordinate; springs by their elastic energy.
   double way = s2_audit_coordinate(world, slot) - audit->coordinate[slot];
   double work = audit->driven[slot] * fabs(way) / audit->h;
   budget->gain += joint->has_motor ? work : 0;
   budget->loss += work;
-  // Their part of the integration: impulses act at the mean of the speeds, the joint goes its way.
+  // Their part of the integration: impulses act at the mean speed, while the joint moves by its
+  // actual change.
   double mean = (audit->pace[slot] + s2_audit_pace(world, slot)) / 2;
   budget->paced += audit->driven[slot] * fabs(mean - way / audit->h);
   double elastic = s2_audit_elastic(world, slot) - audit->elastic[slot];
@@ -161,7 +165,7 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
                  joint->compliance.angular > 0 || joint->type == S2_SPRING ||
                  joint->type == S2_WHEEL;
   if (springs || joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY) {
-    // Implicit springs and dashpots take; how much their impulse and speed bound.
+    // Implicit springs and dashpots take energy; impulse and speed bound the amount.
     budget->loss += INFINITY;
     budget->gives = true;
   }
@@ -175,15 +179,15 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
 
 // ---- Judging ----------------------------------------------------------------------------------
 
-// J: what is beyond an interval, with its sign.
+// J: the distance from an interval, with its sign.
 static double audit_beyond(double value, double lo, double hi) {
   return value > hi ? value - hi : value < lo ? value - lo : 0;
 }
 
-// Where joints alone act, kinetic energy changes by the work of forces at the mean velocity, which
-// the integration has, and by what rigid joints do: nothing, in truth. That is judged over a run of
-// steps. A sound method sways by a function of the state, and errors that differ from step to step
-// add up as a random walk. An error that always has one sign adds up with the number of steps.
+// If only joints act, the kinetic energy changes by the work of forces at the mean velocity (known
+// from the integration) and by the effect of rigid joints, which should be zero. This is judged
+// over a run of steps. A sound method oscillates with the state, and errors that differ from step
+// to step add up as a random walk. An error of constant sign grows with the number of steps.
 static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
   S2AuditRun *run = &audit->run[slot];
   uint64_t now = world->kept.steps;
@@ -191,7 +195,7 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
     *run = (S2AuditRun){.members = budget->members};
   }
   run->step = now;
-  if (budget->set) { // velocities that the joints do not allow stop in this step
+  if (budget->set) { // velocities that violate the joints stop in this step
     return;
   }
   double may = budget->turn * budget->turn * (budget->kinetic + budget->gain) + budget->slow +
@@ -211,13 +215,13 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
 }
 
 static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
-  bool stops = budget->jointed && budget->set; // what the joints do not allow
+  bool stops = budget->jointed && budget->set; // velocities that violate the joints
   if (budget->unknown || !(budget->turn <= S2_AUDIT_TURN)) {
     return;
   }
   double square = budget->turn * budget->turn;
-  // Contacts take what their work says; where that is a gain, it is none of physics. (The work of
-  // springs is known by what they hold, not by the mean of the velocities.)
+  // Contacts take energy by their work; a gain there is not physical. (The energy of springs is
+  // computed from their state, not from the mean of the velocities.)
   double taken = budget->gives ? 0 : fmin(budget->contacts, 0);
   double change = budget->change - budget->ground - taken;
   double rest = audit_beyond(change, stops ? -INFINITY : -budget->loss, budget->gain);
@@ -248,7 +252,7 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   }
 }
 
-// N s: the sum of the lengths of what contacts gave a body.
+// N s: the sum of the lengths of contact impulses on a body.
 static void energy_contact_sizes(const S2World *world, double *size) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
@@ -271,7 +275,7 @@ void s2_audit_energies(S2World *world, S2Auditor *audit) {
       budgets[slot].frame = s2_scale(1.0 / budgets[slot].grounds, budgets[slot].frame);
     }
   }
-  // Bodies and joints add to the budget of their group.
+  // Add bodies and joints to the budget of their group.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_moves(&world->bodies.at[slot])) {

@@ -1,13 +1,13 @@
-// Velocities at the end of a step are ones that its rigid joints allow, up to what a step leaves.
+// Velocities at the end of a step must satisfy the rigid joints, up to the tolerance of a step.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/joint.h"
 
 enum { ROWS = S2_JOINT_EQUATIONS + 1 };
 
 typedef struct Against {
-  double speed;   // m/s or rad/s: the largest of a row
-  double energy;  // J: what an inelastic impact along the rows would take, u' (J M^-1 J')^-1 u / 2
-  double kinetic; // J, of the bodies that it moves
+  double speed;   // m/s or rad/s: largest of a row
+  double energy;  // J: energy loss of an inelastic impact along the rows, u' (J M^-1 J')^-1 u / 2
+  double kinetic; // J, of the bodies that the joint moves
   double slow;    // J, of speeds that move them by the tolerance of lengths in a step
 } Against;
 
@@ -50,10 +50,10 @@ static void joint_kinetic(const S2World *world, const S2Joint *joint, double h, 
   }
 }
 
-// By Gram and Schmidt, row after row; a row that others imply adds nothing.
+// By Gram and Schmidt, row after row; a row that depends on others adds nothing.
 static Against joint_against(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, double h) {
-  const double INDEPENDENT = 1e-9; // part of a row that others do not imply
+  const double INDEPENDENT = 1e-9; // fraction of a row that does not depend on others
   double l[ROWS][ROWS], z[ROWS];
   Against against = {0};
   joint_kinetic(world, joint, h, &against);
@@ -75,8 +75,9 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
   return against;
 }
 
-// A body that a function of time moves has the mean velocity of the step. In the flow by two stages
-// a lock that a function moves has the velocity at the end of the step.
+// Whether the joint has a body that a function of time moves, which has the mean velocity of the
+// step. In the flow by two stages a lock that a function moves has the velocity at the end of the
+// step.
 static bool follows_a_motion(const S2World *world, const S2Joint *joint) {
   const S2Body *bodies = world->bodies.at;
   return (joint->driven && s2_world_rattles(&world->kept.def)) ||

@@ -1,11 +1,10 @@
-// Jumps: a body moves no farther in a step than its velocity and the impulses it got take it, and
-// than the overlaps explain with which the step began. And what friction holds moves along with
-// what holds it.
+// Jumps: in a step a body moves no farther than its velocity, its impulses and the initial overlaps
+// explain. Also, contacts that friction holds do not slip.
 #include "dynamics/audit/audit.h"
 
 #include <string.h>
 
-// Smallest slot of the bodies that act on each other, by contacts and joints.
+// The smallest slot of a group of bodies that act on each other by contacts and joints.
 static int32_t jump_root(int32_t *root, int32_t slot) {
   while (root[slot] != slot) {
     root[slot] = root[root[slot]];
@@ -44,7 +43,7 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   }
 }
 
-// m: how far the way of an anchor bends round the other, as a rod, a rope or a spring turns.
+// m: the bend of an anchor's path around the other anchor, as a rod, a rope or a spring turns.
 static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
   if (joint->type != S2_DISTANCE && joint->type != S2_ROPE && joint->type != S2_SPRING) {
     return 0;
@@ -59,8 +58,8 @@ static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joi
   return length > 0 ? fmin(across * across / length, 2 * length) : 0;
 }
 
-// m: the error of a joint's two anchors at the start, which the step may close, and its bend; and
-// how far from its centre joints hold a body.
+// m: the initial error of a joint's two anchors, which the step may close, and its bend; also the
+// largest distance of a body's joints from its centre.
 static void excuse_joints(const S2World *world, const S2Auditor *audit) {
   for (int32_t slot = 0; slot < audit->slots; slot++) {
     audit->arm[slot] = world->bodies.at[slot].reach;
@@ -84,16 +83,16 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
       double *arm = &audit->arm[ends[k]];
       *arm = fmax(*arm, s2_length(k == 0 ? joint->local_a : joint->local_b));
       const double *q0 = audit->q0 + 3 * ends[k], *q1 = world->q.at + 3 * ends[k];
-      // A constraint of a script may bend the way of its bodies as it likes.
+      // The rows of a script's constraint may bend the path of its bodies arbitrarily.
       double curve = joint->type == S2_CONSTRAINT ? hypot(q1[1] - q0[1], q1[2] - q0[2]) : 0;
       audit->excused[ends[k]] += error + curve;
     }
   }
 }
 
-// N s, N m s: the most that contacts gave a body within the step. A motion and an impact have
-// friction of their own, and one may take back what the other gave: each has at most mu times its
-// normal impulse, and these only add up.
+// N s, N m s: bounds of the contact impulses on a body within the step. A motion and an impact have
+// separate friction, and one may cancel the other. Each is at most mu times its normal impulse, and
+// normal impulses only add up.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
@@ -124,7 +123,8 @@ static double longest_piece(const S2Auditor *audit, int32_t slot) {
   return longest;
 }
 
-// m: what a body that turns as given bends of the way of one that it acts on, in a piece of that.
+// m: the bend of the path of a body by a turning kinematic body that acts on it, in a piece of the
+// path.
 static void excuse_driven(const S2World *world, S2Auditor *audit, int32_t driven, int32_t slot,
                           double *bent) {
   const S2Body *body = &world->bodies.at[driven];
@@ -134,8 +134,8 @@ static void excuse_driven(const S2World *world, S2Auditor *audit, int32_t driven
   }
 }
 
-// m: the farthest that what a body acts with explains: overlaps and joint errors at the start, and
-// what turning bends.
+// m: the largest distance that a body's group explains: initial overlaps and joint errors, and
+// bends by turning.
 static void spread_excuses(const S2World *world, S2Auditor *audit, double *group) {
   double *bent = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->acted.count; i++) {
@@ -152,8 +152,8 @@ static void spread_excuses(const S2World *world, S2Auditor *audit, double *group
   }
 }
 
-// m: how far a way ends from what a velocity alone leads to, or from a part of that: a step may end
-// the way of an island before something passes through something else.
+// m: the distance of a displacement from the one by velocity alone, or from a fraction of that. (A
+// step may shorten the motion of an island before a body passes through another one.)
 static double jump_from(S2Vec2 way, S2Vec2 led) {
   double unit = fmax(fmax(fabs(way.x), fabs(way.y)), fmax(fabs(led.x), fabs(led.y)));
   if (!(unit > 0)) {
@@ -171,9 +171,9 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   const double *q0 = audit->q0 + 3 * slot, *v0 = audit->v0 + 3 * slot;
   const double *q1 = world->q.at + 3 * slot, *v1 = world->v.at + 3 * slot;
   double h = audit->h;
-  // Contacts, joints, forces, the stepping's own, and what joints add along with positions.
+  // Impulses of contacts, joints, forces and corrections, and those of joints along with positions.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
-  // The log has sums of the impulses of a feature; impacts from two sides nearly cancel in them.
+  // The log has sums of the impulses of a feature; impacts from two sides nearly cancel there.
   const S2AuditWork *done = &audit->done[slot];
   double pushed = fmax(linear, done->struck) + fmax(audit->size[slot], done->halves) +
                   hypot(force[1], force[2]) + hypot(own[1], own[2]);
@@ -200,7 +200,7 @@ static S2Vec2 point_velocity(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// Did friction hold this pair in the step before, too?
+// Whether friction held this pair in the previous step, too.
 static bool held_before(const S2Auditor *audit, const S2Acted *acted) {
   int lo = 0, hi = audit->held_before;
   while (lo < hi) {
@@ -219,14 +219,14 @@ static bool acted_on_same(const S2Acted *a, const S2Acted *b) {
   return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
 }
 
-// m: how far two bodies with the relative speed u slide before all friction of the pair stops them,
-// as heavy as they are without turning; within a step.
+// m: the sliding distance of two bodies with relative speed u until all friction of the pair stops
+// them, by their masses without rotation; within a step.
 static double sliding_way(const S2World *world, const S2Acted *acted, double u, double h) {
   const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
   const S2Body *a = &world->bodies.at[acted->body_a], *b = &world->bodies.at[acted->body_b];
   double light = (s2_body_moves(a) ? 1 / a->mass : 0) + (s2_body_moves(b) ? 1 / b->mass : 0);
   const S2Acted *all = world->acted.at, *end = all + world->acted.count, *other = acted;
-  while (other > all && acted_on_same(other - 1, acted)) { // they are sorted by shapes
+  while (other > all && acted_on_same(other - 1, acted)) { // sorted by shapes
     other -= 1;
   }
   double press = 0;
@@ -237,10 +237,10 @@ static double sliding_way(const S2World *world, const S2Acted *acted, double u, 
   return bound > 0 ? fmin(h * u, u * u * h / (2 * bound)) : h * u;
 }
 
-// Friction that is below its bound in this step and the one before holds: the points of the two
-// bodies that were together stay so, but for what turning bends, and for the way on which friction
-// stops a speed that they are given in between. (In the first step that it holds it may have
-// stopped what slid.)
+// Friction that is below its bound in this step and the previous one holds. The two material points
+// stay together, except for bends by turning and for the distance in which friction stops a speed
+// that the bodies receive in between. (In the first step of sticking, friction may have stopped a
+// slide.)
 static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted,
                        double excuse) {
   int32_t a = acted->body_a, b = acted->body_b;

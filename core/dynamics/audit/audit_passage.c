@@ -1,6 +1,6 @@
-// Passages: every pair of rigid shapes that comes near is followed along the paths of its bodies.
-// Time advances by the distance over the largest speed of approach, so that nothing is left out
-// while the pair is apart, and by small equal steps while it overlaps.
+// Passages: follows every near pair of rigid shapes along the paths of its bodies. While the pair
+// is apart, time advances by the distance over the largest speed of approach, so that nothing is
+// missed. While it overlaps, time advances by small equal steps.
 #include "dynamics/audit/audit.h"
 
 typedef struct Swept { // a shape and the box around its path
@@ -15,12 +15,12 @@ typedef struct Pair {
   S2Shape shape_a, shape_b;
   double size; // m, of the smaller body
   double thin; // m, of the thinner shape
-  double bend; // m: as pair_bend
+  double bend; // m: see pair_bend
 } Pair;
 
-// ---- Which pairs ------------------------------------------------------------------------------
+// ---- Near pairs -------------------------------------------------------------------------------
 
-// Around the poses at all knots: a body stays within its reach of its centre.
+// A box around the poses at all knots: a body stays within its reach of its centre.
 static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot) {
   const double *q = audit->q0 + 3 * slot;
   double reach = world->bodies.at[slot].reach;
@@ -28,7 +28,7 @@ static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot
   for (int k = 0; k < audit->knots[slot]; k++) {
     const S2AuditKnot *knot = &audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k];
     double before = k == 0 ? 0 : knot[-1].t, bend = 0;
-    // A parabola leaves the box of its ends by no more than a quarter of this.
+    // A parabola leaves the box of its ends by at most a quarter of this.
     const double *from = k == 0 ? q : knot[-1].q;
     for (int c = 1; c < 3 && knot->curved; c++) {
       bend = fmax(bend, fabs(knot->q[c] - from[c] - (knot->t - before) * knot->v[c]));
@@ -41,7 +41,7 @@ static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot
   return box;
 }
 
-// By their left sides, without memory: a heap of `count`, whose root is the rightmost.
+// Sorts by left sides without memory: a heap of `count`, whose root is the rightmost.
 static void swept_sift(Swept *heap, int at, int count) {
   Swept moved = heap[at];
   for (int child = 2 * at + 1; child < count; child = 2 * at + 1) {
@@ -67,7 +67,7 @@ static void sort_by_left(Swept *swept, int count) {
   }
 }
 
-// May the two not be in one place? A filter or a pre-solve that was asked has said so.
+// Whether the two must not overlap. Filters and pre-solve callbacks may permit it.
 static bool pair_is_rigid(const S2World *world, const Swept *a, const Swept *b) {
   const S2Body *of_a = &world->bodies.at[a->body], *of_b = &world->bodies.at[b->body];
   bool moves = s2_body_yields(of_a) || s2_body_yields(of_b);
@@ -91,7 +91,7 @@ static double pair_distance(const Pair *pair, double t, double qa[3], double qb[
   return s2_audit_distance(&pair->shape_a, qa, &pair->shape_b, qb, normal);
 }
 
-// m/s: how fast the two can approach at the most until `to`, within one piece of both paths.
+// m/s: largest speed of approach until `to`, within one piece of both paths.
 static double pair_speed(const Pair *pair, double from, double to) {
   S2Vec2 va[2], vb[2];
   double turn_a, turn_b;
@@ -109,8 +109,8 @@ static S2Vec2 pair_apart(const Pair *pair, double t) {
   return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
 }
 
-// m: the longest way that one goes past the other, in the whole step or in a piece of it. What is
-// thrown back within the step has gone farther than its two ends are apart.
+// m: the longest relative displacement, in the whole step or in a piece of it. A body that is
+// thrown back within the step has moved farther than its end points are apart.
 static double pair_way(const Pair *pair) {
   S2Vec2 first = pair_apart(pair, 0), at = first;
   double way = s2_length(s2_sub(pair_apart(pair, INFINITY), first));
@@ -126,9 +126,9 @@ static double pair_way(const Pair *pair) {
   }
 }
 
-// m: how deep a pair may seem to be in each other between two poses that are right, as paths
-// between them are not bent as turning surfaces are. What seems to be no deeper went round a
-// corner, or slid over what is round: there the radius of that counts, and all of the slide.
+// m: the apparent overlap of a pair between two correct poses, because paths between them are not
+// bent as turning surfaces are. A smaller overlap occurs when a shape goes around a corner, or
+// slides over a round shape. For the latter its radius and the whole slide count.
 static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
   const int32_t slots[2] = {pair->a, pair->b};
@@ -151,7 +151,7 @@ static S2Vec2 in_frame(const double q[3], S2Vec2 v) {
   return s2_vec2(c * v.x + s * v.y, c * v.y - s * v.x);
 }
 
-// A round shape looks the same from all sides: it has no frame to tell sides by.
+// A round shape looks the same from all sides, so it has no frame for a side.
 static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[2]) {
   bool flips_a = pair->shape_a.count == 1 || s2_dot(in[0], out[0]) < 0;
   bool flips_b = pair->shape_b.count == 1 || s2_dot(in[1], out[1]) < 0;
@@ -159,19 +159,20 @@ static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[
 }
 
 typedef struct Found {
-  double depth, at; // m, s: the deepest overlap
-  double nearest;   // m: the least distance
-  double crossed;   // s: when it came out on the other side; INFINITY: it did not
+  double depth, at; // m, s: deepest overlap
+  double nearest;   // m: smallest distance
+  double crossed;   // s: time at which it came out on the other side; INFINITY: it did not
 } Found;
 
-// The side that a pair was on when it was last apart.
+// The side on which a pair was when it was last apart.
 typedef struct Side {
   bool known;
   S2Vec2 normal[2]; // in the frames of a and b
-  double depth;     // m: the deepest overlap since then
+  double depth;     // m: deepest overlap since then
 } Side;
 
-// Looks at one sample. Normals of cores that touch are rounding: sides are told farther apart.
+// Examines one sample. Normals of touching cores are rounding, so the side is determined at a
+// larger distance.
 static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal,
                          const double qa[3], const double qb[3]) {
   double cores = gap + pair->shape_a.radius + pair->shape_b.radius;
@@ -213,13 +214,13 @@ static Found pair_follow(const Pair *pair) {
       t = to;
       continue;
     }
-    // Overlapping, or nearly: a twentieth of what is thin.
+    // Overlapping, or nearly: a twentieth of the thin shape.
     double small = fmin(end / S2_AUDIT_SAMPLES, pair->thin / 20 / speed);
     t = fmin(to, t + fmax(fmax(gap / speed, small), least));
   }
 }
 
-// What an overlap at the start explains is kept for the audit of jumps.
+// Stores the part that an initial overlap explains, for the audit of jumps.
 static void pair_excuse(const Pair *pair, double depth) {
   pair->audit->excused[pair->a] += depth;
   pair->audit->excused[pair->b] += depth;
@@ -237,7 +238,7 @@ static bool path_still(const S2Auditor *audit, int32_t slot) {
   return still;
 }
 
-// Neither has moved in the step: it is all as it was at the start.
+// Whether neither has moved in the step, so that the pair is unchanged.
 static bool pair_still(const Pair *pair) {
   return path_still(pair->audit, pair->a) && path_still(pair->audit, pair->b);
 }
@@ -250,8 +251,8 @@ static double core_reach(const S2Shape *shape) { // m, from the centre of the bo
   return sqrt(square);
 }
 
-// m: a bound from below of the distance of the pair throughout the step: how far a is beyond b in
-// one direction, less what velocities and turning can take of that. *normal: from b to a at the
+// m: a lower bound of the pair's distance throughout the step: the distance of a beyond b in one
+// direction, less the largest reduction by velocities and turning. *normal: from b to a at the
 // start.
 static double pair_least(const Pair *pair, S2Vec2 normal) {
   const S2Auditor *audit = pair->audit;
@@ -269,7 +270,7 @@ static double pair_least(const Pair *pair, S2Vec2 normal) {
     if (isfinite(next_a) != isfinite(next_b) && to - t > 1e-9 * audit->h) {
       return -INFINITY; // a path that ends earlier has no velocity there
     }
-    // Velocities change linearly in a piece: they are largest at one of its ends.
+    // Velocities are linear in a piece, so they are largest at one of its ends.
     S2Vec2 va[2], vb[2];
     double turn_a, turn_b;
     s2_audit_rate(audit, pair->a, t, to, va, &turn_a);
@@ -277,7 +278,7 @@ static double pair_least(const Pair *pair, S2Vec2 normal) {
     double parting =
         fmin(s2_dot(normal, s2_sub(va[0], vb[0])), s2_dot(normal, s2_sub(va[1], vb[1])));
     apart += (to - t) * (parting - turn_a * reach_a - turn_b * reach_b);
-    least = apart >= least ? least : apart; // also what is not a number
+    least = apart >= least ? least : apart; // also for a NaN
     t = to;
   }
 }
@@ -306,7 +307,7 @@ static void pair_judge(Pair *pair) {
   if (before > S2_PROJECTION_TRIGGER * pair->size) {
     pair_excuse(pair, before);
   }
-  // Nothing is found where they cannot come into each other by as much as that.
+  // No finding is possible if the pair cannot overlap by that amount.
   if (pair_still(pair) || pair_least(pair, normal) >= -slop / 2) {
     return;
   }
@@ -330,9 +331,10 @@ static void pair_judge(Pair *pair) {
 
 // ---- Where impulses acted ---------------------------------------------------------------------
 
-// m, a slot: how far joints may put a body from where its contacts let it, as what they join it to
-// turns: by the square of that. A hinge about which the body itself turns by phi takes a point at
-// the distance r from the plane of a row by phi^2 r/2: the row is of the start of the step.
+// m, a slot: the distance by which joints may move a body from the position that its contacts
+// permit, as the connected bodies turn: quadratic in the turn. If the body itself turns about a
+// hinge by phi, a point at the distance r leaves the plane of a row by phi^2 r/2, because the row
+// is that of the start of the step.
 static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -355,10 +357,10 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   return bend;
 }
 
-// m: how far the point where an impulse acted is from another piece of the body that the piece `of`
-// is one of, and that piece from the shape `other`, as the step ends: the farther of both. Pieces
-// beside each other and the segments of a chain have one surface, and what a row of the one stops
-// may be over the other by then.
+// m: the larger of two distances at the end of the step: of the point of an impulse from another
+// piece of the same body as piece `of`, and of that piece from the shape `other`. Neighbouring
+// pieces and segments of a chain share a surface, and a point that a row of one piece stops may be
+// over the other piece by then.
 static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
                                     int32_t of, int32_t other) {
   const S2Vec2 centre = {0, 0};
@@ -379,14 +381,14 @@ static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Ac
   return nearest;
 }
 
-// m: how far two that acted on each other stayed apart; 0 where they touched, or where bending
-// explains it.
+// m: the smallest distance of two shapes that acted on each other; 0 if they touched, or if bends
+// explain it.
 static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted,
                           const double *joined) {
   Pair pair = pair_make(world, audit, acted->shape_a, acted->shape_b);
   double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
   touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
-  // Most touch at the end of the step or at its start; the others are followed.
+  // Most touch at the end of the step or at its start; follow the others.
   S2Vec2 normal;
   if (pair_distance(&pair, INFINITY, qa, qb, &normal) <= touch ||
       pair_distance(&pair, 0, qa, qb, &normal) <= touch) {
@@ -407,11 +409,11 @@ static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted
   return nearest > most ? nearest : 0;
 }
 
-// An impulse of shapes that stayed apart throughout the step is no contact.
+// An impulse between shapes that stayed apart throughout the step is no contact.
 static void judge_events(S2World *world, S2Auditor *audit) {
   const double *joined = bends_of_joints(world, audit);
   double apart = 0;
-  const S2Acted *last = NULL; // of which `apart` is; points of a pair follow each other
+  const S2Acted *last = NULL; // the one of `apart`; points of a pair follow each other
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
     if (!(acted->normal_impulse > 0)) {
@@ -447,7 +449,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
     if (!body->enabled || body->sensor || body->mask == 0 || body->category == 0) {
       continue;
     }
-    // The box around the path of the body; what stands still has its own.
+    // The box around the path of the body; a shape that does not move has its own box.
     S2Box box = path_box(world, audit, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
       swept[count++] = (Swept){p, slot, box};

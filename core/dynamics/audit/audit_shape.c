@@ -1,5 +1,5 @@
-// The signed distance of two convex shapes, by looking at every vertex and edge. It is slow and
-// short, and it is not what collision tests use.
+// The signed distance of two convex shapes, from every vertex and edge. It is slow and short, and
+// independent of the collision tests.
 #include "dynamics/audit/audit.h"
 
 enum { PLACED_ROOM = 16 };
@@ -9,7 +9,7 @@ typedef struct Placed {
   const S2Shape *shape;
   S2Vec2 centre;
   double c, s;
-  S2Vec2 at[PLACED_ROOM]; // the first vertices; the others are computed where they are asked for
+  S2Vec2 at[PLACED_ROOM]; // the first vertices; the others are computed on demand
 } Placed;
 
 static S2Vec2 place_vertex(const Placed *placed, int i) {
@@ -33,7 +33,7 @@ static inline S2Vec2 placed_vertex(const Placed *placed, int i) {
   return i < PLACED_ROOM ? placed->at[i] : place_vertex(placed, i);
 }
 
-// How far b lies beyond a along n: the least n.b minus the largest n.a.
+// The distance of b beyond a along n: the smallest n.b minus the largest n.a.
 static double shape_beyond(const Placed *a, const Placed *b, S2Vec2 n) {
   double most = -INFINITY, least = INFINITY;
   for (int i = 0; i < a->shape->count; i++) {
@@ -68,7 +68,8 @@ static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
   return best;
 }
 
-// Places both shapes; the largest gap along a normal of an edge of either. *normal: from b to a.
+// Places both shapes; returns the largest gap along a normal of an edge of either. *normal: from b
+// to a.
 static double place_both(Placed *pa, const S2Shape *a, const double qa[3], Placed *pb,
                          const S2Shape *b, const double qb[3], S2Vec2 *normal) {
   shape_place(pa, a, qa, qa);
@@ -80,7 +81,7 @@ static double place_both(Placed *pa, const S2Shape *a, const double qa[3], Place
   return of_a > of_b ? of_a : of_b;
 }
 
-// The nearest distance of a vertex of a to b; *normal: from b to the vertex.
+// The smallest distance of a vertex of a from b; *normal: from b to the vertex.
 static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
   double best = INFINITY;
   S2Vec2 nearest = {0, 0};
@@ -125,7 +126,7 @@ double s2_audit_beyond(const S2Shape *a, const double qa[3], const S2Shape *b, c
   S2Vec2 of_edge;
   double most = place_both(&pa, a, qa, &pb, b, qb, &of_edge);
   double given = shape_beyond(&pb, &pa, *normal);
-  // The direction between the nearest points is rounding where they are the same.
+  // The direction between the nearest points is rounding if they coincide.
   *normal = most > given ? of_edge : *normal;
   return fmax(most, given) - a->radius - b->radius;
 }

@@ -7,12 +7,13 @@
 
 const char *const s2_actuator_kind_names[] = {"force", "torque", "speed", "position", NULL};
 
-// Parts of a step by which times that are sums of dt may miss each other.
+// Tolerance, as a fraction of a step, of times that are sums of dt.
 static const double ROUNDING = 1e-6;
-// N/m, N s/m (or about an angle): gains that are not given.
+// N/m, N s/m (or about an angle): default gains.
 static const double STIFF = 100, DAMPED = 10;
 
-// Part of a row (squared, by mass) that must be left beside the rows before it for it to count.
+// A row counts as independent if this fraction of it (squared, mass-weighted) remains after the
+// earlier rows are projected out.
 static const double REDUNDANT = 1e-12;
 
 // ---- Making -----------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ static S2Status actuator_can_push(const S2World *world, int32_t slot, const char
                   label, body->type == S2_STATIC ? "static" : "kinematic");
 }
 
-// Its gains to the servo of its joint.
+// Copies its gains to the servo of its joint.
 static S2Status servo_tune(S2World *world, const S2Actuator *actuator) {
   S2_TRY(s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_KP, actuator->kp));
   S2_TRY(s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_KD, actuator->kd));
@@ -98,7 +99,7 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
     return s2_error(S2_INVALID, "actuator '%s': most, kp, kd: numbers not below 0 expected",
                     def->name);
   }
-  // On one thing, which it can move.
+  // Exactly one target, and it must be movable.
   actuator.on_joint = def->joint.index != 0;
   if (actuator.on_joint == (def->body.index != 0)) {
     return s2_error(S2_INVALID, "actuator '%s': either a joint or a body expected", def->name);
@@ -213,7 +214,7 @@ void s2_world_set_actuated(S2World *world, bool actuated) {
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Commands of one actuator from a time on (later ones are of a future that was undone) go.
+// Removes the commands of one actuator from a time on (those of a future that was undone).
 static void commands_cut(S2World *world, int index, double from) {
   int kept = 0;
   for (int i = 0; i < world->commands.count; i++) {
@@ -285,7 +286,7 @@ double s2_actuator_due(S2World *world, int index, int *command) {
   return *command == S2_NONE ? actuator_clip(actuator, 0) : world->commands.at[*command].value;
 }
 
-// What came before the command that counts does so no more.
+// Commands before the one in force are removed.
 static double command_now(S2World *world, int index) {
   int last;
   double value = s2_actuator_due(world, index, &last);
@@ -324,7 +325,7 @@ bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n) {
   return length > 0;
 }
 
-// Its arm is the same at any angle.
+// The lever arm does not depend on the angle.
 double s2_actuator_arm(const S2Actuator *actuator) {
   return s2_cross(actuator->at, actuator->direction);
 }
@@ -346,7 +347,7 @@ static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, doub
     return actuator->turns ? actuator_turn(world, actuator->body, value)
                            : actuator_push(world, actuator->body, force, NULL);
   }
-  // Equal and opposite on both bodies, along what the joint measures.
+  // Equal and opposite forces on both bodies, along the joint's coordinate.
   S2JointInfo info;
   s2_joint_ends(world, (int32_t)actuator->joint.index - 1, &info); // it is alive
   if (actuator->turns) {
@@ -368,7 +369,7 @@ S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actu
                                     : S2_JOINT_LENGTH;
 }
 
-// A row times M^(-1/2), and the square of its length: the speed that a unit impulse along it gives.
+// A row times M^(-1/2), and the square of its length: the speed per unit impulse along it.
 static double row_by_mass(const S2World *world, const S2Joint *joint, const S2JointRow *row,
                           double along[6]) {
   const int32_t slot[2] = {joint->a, joint->b};
@@ -383,8 +384,8 @@ static double row_by_mass(const S2World *world, const S2Joint *joint, const S2Jo
   return square;
 }
 
-// Takes from a row what of it lies along the `count` before it, of unit length; returns the square
-// of what is left.
+// Projects the `count` earlier rows, of unit length, out of a row; returns the square of the
+// remainder.
 static double row_beside(double along[][6], int count) {
   double *row = along[count], left = 0;
   for (int k = 0; k < count; k++) {
@@ -402,9 +403,9 @@ static double row_beside(double along[][6], int count) {
   return left;
 }
 
-// Speed of the joint's coordinate by a unit impulse along it, with the joint's two bodies free but
-// for the joint's own rigid rows: the inverse of its inertia. What else holds them makes it less.
-// 0: not above `most` even without those rows.
+// Speed of the joint's coordinate per unit impulse along it, if only the joint's own rigid rows
+// hold its two bodies: the inverse of its inertia. Other constraints make it smaller. 0: not above
+// `most` even without those rows.
 static double actuator_mobility(const S2World *world, const S2Joint *joint, double most) {
   double along[S2_JOINT_EQUATIONS + 1][6];
   S2JointRow drive, rows[S2_JOINT_EQUATIONS];
@@ -425,8 +426,8 @@ static double actuator_mobility(const S2World *world, const S2Joint *joint, doub
   return row_beside(along, count);
 }
 
-// By the effort of the start of a step, kd dt / I of the speed goes: beyond 2 the speed grows from
-// step to step, with changing sign.
+// With the effort of the start of a step, damping changes the speed by the fraction kd dt / I.
+// Beyond 2 the speed grows from step to step, with alternating sign.
 static void actuator_check_damping(S2World *world, int index) {
   S2Actuator *actuator = &world->actuators.at[index];
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
@@ -479,7 +480,7 @@ S2Status s2_world_push(S2World *world) {
   if (!actuators_push(world)) {
     return s2_ok();
   }
-  // What fails leaves `f` as it was.
+  // A failure leaves `f` unchanged.
   s2_array_reserve(world->pushed, world->f.count);
   memcpy(world->pushed.at, world->f.at, sizeof *world->f.at * (size_t)world->f.count);
   S2Status status = s2_ok();

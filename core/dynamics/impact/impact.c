@@ -1,5 +1,5 @@
-// Impacts that follow the first one within the same step: a body thrown by an impact may be driven
-// into a contact that was opening, a ball may go to and fro between two walls.
+// Impacts that follow the first one within the same step. An impact may drive a body into a contact
+// that was opening, or a ball may bounce between two walls.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
@@ -22,7 +22,7 @@ static double impact_approach(const S2Step *step, const S2Island *island, const 
   return worst;
 }
 
-// What the forces change of the velocities in this step, m/s.
+// The change of velocities by forces in this step, m/s.
 static double force_speed(const S2Step *step, const S2Island *island) {
   double speed = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -87,7 +87,7 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
 S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
                                 const double *pressed, const double *struck, const double *v2) {
   S2ImpactEnergy energy = {0};
-  // Of the inertia: 1/2 dv'M dv of what stopping took, and of what throwing back gives.
+  // Inertial part: 1/2 dv'M dv of the stop, and of the rebound.
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -98,7 +98,7 @@ S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, cons
       energy.square += inertial[c] * thrown * thrown / 2;
     }
   }
-  // Of the contacts: the work of their impulses at the velocities between the two.
+  // Contacts: the work of their impulses at the velocities between the two.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
@@ -136,7 +136,7 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
   // The root of linear s + square s^2 = room.
   double fraction = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
   s2_note_keep(step, island, fraction, pressed, struck, held);
-  // v2 = v1 + s (v2 - v1), and impulses of motion and impact by the same.
+  // v2 = v1 + s (v2 - v1); impulses of motion and impact use the same fraction.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + fraction * (v2[i] - step->v1[at]);
@@ -169,7 +169,7 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
     if (worst <= tiny) {
       break;
     }
-    // What is as slow as forces make it in a step, or does not end, stops in one solve.
+    // Contacts as slow as a step of the forces, and sequences that do not end, stop in one solve.
     bool last = pass == S2_IMPACT_PASSES || worst <= slow || step->hurries;
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
@@ -202,7 +202,7 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
       bounces |= choices[2 * island->touch[i] + k].bias < 0;
     }
   }
-  // With targets, first as an attempt: they may contradict each other.
+  // With targets, first as an attempt, because they may contradict each other.
   if (bounces) {
     S2SolveStatus outcome = S2_SOLVED;
     if (!s2_step_solve(step, island, choices, kind, step->v2, &outcome)) {

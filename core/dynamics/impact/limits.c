@@ -1,5 +1,5 @@
-// Impacts of joints at their limits, at q1: what arrived stops, and is then thrown back by its
-// restitution, with no more energy than was taken.
+// Impacts of joints at their limits, at q1: coordinates that reached a limit stop, then rebound by
+// their restitution, with no more energy than the stop took.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
@@ -10,7 +10,7 @@
 
 // Velocities and impulses of an island before a solve.
 typedef struct Taken {
-  const double *contacts; // S2_TOUCH_IMPULSES a touch of the island: their impulses before
+  const double *contacts; // S2_TOUCH_IMPULSES a touch of the island: impulses before
   const double *v;        // 3 a node: velocities before
   S2JointImpulses joints; // impulses before
 } Taken;
@@ -43,8 +43,8 @@ static void limits_put_nodes(const S2Step *step, const S2Island *island, const d
   }
 }
 
-// J, of impulses of limits since `before` (NULL: all) times the speeds of `v` (3 a slot); `q`: of
-// the poses, `elapsed` s after the start of the substep.
+// J, impulses of limits since `before` (NULL: all) times the speeds of `v` (3 a slot). `q`: the
+// poses; `elapsed`: s after the start of the substep.
 static double limits_work(const S2Step *step, const S2Island *island, const S2JointImpulses *before,
                           const double *q, double elapsed, const double *v) {
   static const int side[2] = {S2_JOINT_LO, S2_JOINT_HI};
@@ -67,7 +67,7 @@ static double limits_work(const S2Step *step, const S2Island *island, const S2Jo
   return work;
 }
 
-// J, of impulses of contacts since `before` (NULL: all) times the speeds of `v`.
+// J, impulses of contacts since `before` (NULL: all) times the speeds of `v`.
 static double limits_work_of_contacts(const S2Step *step, const S2Island *island,
                                       const double *before, const double *v) {
   double work = 0;
@@ -99,9 +99,9 @@ static double limits_square(const S2Step *step, const S2Island *island, const do
   return square;
 }
 
-// J, the work of all rows but limits along the motion: of joints, and of ground that moves.
-// (Contacts press, which takes energy, but for those of bisect, whose motion has their rebounds:
-// elsewhere what they took is left to their own impacts.)
+// J, the work along the motion of all rows except limits: of joints, and of moving ground.
+// (Contacts take energy by pressing. In bisecting steps the motion contains their rebounds;
+// otherwise the energy that contacts took belongs to their own impacts.)
 static double limits_work_of_others(const S2Step *step, const S2Island *island) {
   double work = 0, elapsed = step->t - step->world->kept.time;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -113,7 +113,8 @@ static double limits_work_of_others(const S2Step *step, const S2Island *island) 
   return work - (bisect ? 0 : limits_work_of_contacts(step, island, NULL, step->carry));
 }
 
-// J, what v2 lacks of the kinetic energy at the start and the work of forces along q0 to q1.
+// J, the deficit of v2 relative to the kinetic energy at the start and the work of forces from q0
+// to q1.
 static double limits_lacking(const S2Step *step, const S2Island *island) {
   double lacking = 0;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -126,7 +127,7 @@ static double limits_lacking(const S2Step *step, const S2Island *island) {
   return lacking;
 }
 
-// J, what ground that moves has given by limits in the stop since `before`.
+// J, the work of moving ground through limits in the stop since `before`.
 static double limits_driven(const S2Step *step, const S2Island *island, const Taken *before) {
   double elapsed = step->t - step->world->kept.time + step->h;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -138,12 +139,12 @@ static double limits_driven(const S2Step *step, const S2Island *island, const Ta
   return given;
 }
 
-// Of the rebound since `stopped` the fraction that brings no more than `room`, J.
+// The fraction of the rebound since `stopped` that adds at most `room`, J.
 static double limits_fraction(const S2Step *step, const S2Island *island, const Taken *stopped,
                               double room) {
   double elapsed = step->t - step->world->kept.time + step->h;
   double square = limits_square(step, island, stopped->v);
-  // linear f + square f^2 <= room, the linear part at the velocities before.
+  // linear f + square f^2 <= room, with the linear part at the velocities before.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *thrown = limits_velocities(step, island);
   limits_put_nodes(step, island, stopped->v);
@@ -159,7 +160,7 @@ static double limits_fraction(const S2Step *step, const S2Island *island, const 
   return linear > 0 ? 2 * room / (linear + root) : (root - linear) / (2 * square);
 }
 
-// v2, and what joints and contacts have given since `stopped`, by a fraction.
+// Scales v2, and the impulses of joints and contacts since `stopped`, by a fraction.
 static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopped,
                         double fraction) {
   s2_note_fraction(step, fraction);
@@ -167,7 +168,7 @@ static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopp
     double *v = &step->v2[3 * island->node[i / 3] + i % 3], was = stopped->v[i];
     *v = was + fraction * (*v - was);
   }
-  // What joints and contacts gave, by the same part.
+  // Scale the impulses of joints and contacts.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {
@@ -189,8 +190,8 @@ static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopp
   }
 }
 
-// After the stop, which began `before`; `others`: limits_work_of_others. Targets that contradict
-// each other leave it at that.
+// The rebound after the stop, which began `before`; `others`: limits_work_of_others. If targets
+// contradict each other, there is no rebound.
 static bool limits_rebound(S2Step *step, const S2Island *island, const S2Choice *choices,
                            const Taken *before, double others) {
   Taken stopped = limits_now(step, island);
@@ -231,7 +232,7 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
           point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
     }
   }
-  // Rebounding coordinates are stopped first, to measure the energy that stopping takes.
+  // Coordinates that rebound are stopped first, to measure the energy that stopping takes.
   bool rebounds = s2_step_limit_rebounds(step, island);
   Taken before = {0};
   double others = 0;

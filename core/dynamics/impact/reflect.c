@@ -1,18 +1,18 @@
 // Generalised reflections: impacts that travel through bodies that touch (Smith, Kaufman, Vouga,
 // Tamstorf, Grinspun 2012, "Reflections on simultaneous impact").
 //
-// Newton's law asks all contacts of an impact for their targets at once, so a row of touching discs
-// flies apart together. Here only what approaches is reflected, again and again:
+// Newton's law requires all contacts of an impact to reach their targets at once, so a row of
+// touching discs flies apart together. Here only approaching contacts are reflected, repeatedly:
 //
 //     V = {contacts with J v < 0};   0 <= l  _|_  J_V M^-1 J_V' l + (1 + e) J_V v >= 0
 //     v += M^-1 J_V' l
 //
-// until nothing approaches. With e = 1 each pass keeps the energy. Friction acts after each pass,
-// as what takes most energy within mu times the normal impulses of that pass. Joints are rows of
-// every pass.
+// until none approaches. With e = 1 each pass conserves the energy. Friction acts after each pass,
+// with the impulse that takes the most energy within mu times the normal impulses of that pass.
+// Joints are rows of every pass.
 //
-// One e < 1 for all contacts of the impact: e times the reflected velocities and 1 - e times the
-// inelastic ones. Different ones: each contact has its own e in the passes.
+// If all contacts of the impact have the same e < 1, the result is e times the reflected velocities
+// plus 1 - e times the inelastic ones. If they differ, each contact uses its own e in the passes.
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
@@ -22,9 +22,9 @@
 typedef struct Reflection {
   S2Step *step;
   const S2Island *island;
-  S2Choice *choices;    // of the solve at hand
-  const bool *touching; // 2 a touch, as the choices
-  double tiny;          // m/s: slower is what a solve left over
+  S2Choice *choices;    // of the present solve
+  const bool *touching; // 2 a touch, like the choices
+  double tiny;          // m/s: slower speeds are solver errors
   bool one;             // all contacts have the restitution e
   double e;
 } Reflection;
@@ -49,7 +49,7 @@ static void find_restitution(Reflection *run) {
   }
 }
 
-// The contacts that approach, with their targets; false when there are none.
+// Chooses the contacts that approach, with their targets; false if there are none.
 static bool choose_approaching(const Reflection *run) {
   bool some = false;
   for (int i = 0; i < run->island->touches; i++) {
@@ -123,17 +123,17 @@ static bool reflect_all(const Reflection *run) {
   return going;
 }
 
-// e times what reflections gave, 1 - e times the inelastic impact from the same start. Impulses are
-// scaled so that those of the joints before the impact count once.
+// e times the reflected result plus 1 - e times the inelastic impact from the same start. Impulses
+// are scaled so that those of the joints before the impact count once.
 static bool reflect_blend(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = run->e;
-  // Scaled by 1 - e below, what reflections gave is e times itself then.
+  // The later scaling by 1 - e then gives e times the reflected impulses.
   s2_step_scale_contacts(step, island, e / (1 - e));
   s2_step_scale_joints(step, island, e / (1 - e));
-  // The inelastic impact, from where the reflections began.
+  // The inelastic impact, from the start of the reflections.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -155,8 +155,8 @@ static bool reflect_blend(const Reflection *run, const double *start) {
   return going;
 }
 
-// At e = 1 nothing is blended, but the derivative by e is that of the blend: its notes are taken,
-// and the step goes on as if nothing had been solved.
+// At e = 1 nothing is blended, but the derivative by e is that of the blend. Records its notes,
+// then restores the step to the state before.
 static bool note_slope(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;
@@ -169,13 +169,13 @@ static bool note_slope(const Reflection *run, const double *start) {
   double *impulse = S2_TAKE(step->arena, double, S2_JOINT_ROWS * step->world->joints.count);
   double *reaction = S2_TAKE(step->arena, double, 3 * step->world->joints.count);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes);
-  // All that the inelastic solve changes is put aside.
+  // Save all data that the inelastic solve changes.
   memcpy(touch, step->touches, touches);
   if (joints > 0) {
     memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
     memcpy(reaction, step->joint_reaction, 3 * joints);
   }
-  // The blend that would be solved with e < 1.
+  // The blend that e < 1 would solve.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -187,7 +187,7 @@ static bool note_slope(const Reflection *run, const double *start) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(step->v2 + 3 * island->node[i], reflected + 3 * i, 3 * sizeof(double));
   }
-  // As if nothing had been solved.
+  // Restore the saved data.
   memcpy(step->touches, touch, touches);
   if (joints > 0) {
     memcpy(step->joint_impulse, impulse, S2_JOINT_ROWS * joints);
@@ -199,9 +199,9 @@ static bool note_slope(const Reflection *run, const double *start) {
   return going;
 }
 
-// The forces of the step, with rows that rest, and rows that leave at least as fast as reflections
-// say, and by as much faster as what arrived would still have gained on its way (`more`, 2 a touch;
-// negative: did not arrive). Springs act where `more` is 0.
+// The forces of the step. Resting contacts keep their rows. Reflected contacts leave at least with
+// the reflected speed, plus the speed that arriving bodies would have gained on the remaining way
+// (`more`, 2 a touch; negative: did not arrive). Springs act where `more` is 0.
 static bool reflect_follow(const Reflection *run, const double *more) {
   for (int i = 0; i < run->island->touches; i++) {
     int32_t index = run->island->touch[i];
@@ -234,7 +234,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
   for (int i = 0; i < island->nodes; i++) {
     memcpy(start + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // What arrives, and the speed it would still have gained on its way to the contact.
+  // Arriving contacts, and the speed that they would have gained on the remaining way.
   bool bounces = false;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
@@ -247,7 +247,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
       bounces |= arrives;
     }
   }
-  // Nothing arrives with speed: motion and landing are one solve.
+  // No contact arrives with speed: motion and landing are one solve.
   if (!bounces) {
     s2_arena_rewind(step->arena, mark);
     return s2_step_impact(step, island, choices, S2_SOLVE_MOTION);

@@ -1,27 +1,27 @@
-// Rows that give way: with stiffness K = C^-1 and damping D, alpha times the force at the end of
-// the step and 1 - alpha times that at its start give
+// Compliant rows. With stiffness K = C^-1 and damping D, alpha times the force at the end of the
+// step plus 1 - alpha times the force at its start gives
 //
 //     lambda = -h (K (g + h alpha ((1 - beta) u_k + beta u)) + alpha D u + (1 - alpha) D u_k),
 //     u = J v + rate,    u_k the same at the start,
 //
-// which is the row u + C' lambda + b = 0 with C' = (h alpha (h beta K + D))^-1 and
-// b = h C' (K g + (h alpha (1 - beta) K + (1 - alpha) D) u_k) (the notes on Compliant, eq. 37, with
-// damping). Multiplied out by C there is nothing left that a rigid row, C = 0, could not pass
-// through. As stiffness, what is known of lambda before the solve is given, and the row has b = 0;
-// where C' would be infinite (alpha = 0, or beta = 0 without damping) that is all of it.
+// which is the row u + C' lambda + b = 0 with C' = (h alpha (h beta K + D))^-1 and b = h C' (K g +
+// (h alpha (1 - beta) K + (1 - alpha) D) u_k) (the notes on Compliant, eq. 37, with damping).
+// Multiplied by C this form also holds for a rigid row, C = 0. In the form with stiffness the part
+// of lambda known before the solve is given, and the row has b = 0. If C' would be infinite (alpha
+// = 0, or beta = 0 without damping), all of lambda is given.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
 
 enum { N = S2_JOINT_EQUATIONS };
 
-// Parts of the largest eigenvalue: below it is rounding, and the row is rigid.
+// Fraction of the largest eigenvalue: below it is rounding, and the row is rigid.
 static const double RIGID = 1e-13;
-// Below this alpha beta elastic forces are given as in "stiffness": C' grows like 1/(alpha beta),
-// and b with it, until rounding in b is as large as the tolerance of a solve.
+// Below this alpha beta elastic forces are given, as in "stiffness". C' grows like 1/(alpha beta),
+// and b with it, until the rounding of b reaches the tolerance of a solve.
 static const double NEARLY_EXPLICIT = 1e-3;
-// From this alpha and beta on each step leaves at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44 of
-// a sway that is too fast for it.
+// From this alpha and beta on, each step leaves at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44
+// of an oscillation that is too fast for the step.
 static const double DAMPED = 0.6;
 
 typedef struct Matrix {
@@ -33,11 +33,11 @@ static void eigen_rotate(int n, int i, int j, double *a, double *q) {
   if (a[i * n + j] == 0) {
     return;
   }
-  // The smaller of the two turns that make a[i][j] zero, by its tangent t (Golub and Van Loan).
+  // The smaller of the two rotations that make a[i][j] zero, by its tangent t (Golub and Van Loan).
   double theta = (a[j * n + j] - a[i * n + i]) / (2 * a[i * n + j]);
   double t = copysign(1, theta) / (fabs(theta) + hypot(theta, 1));
   double c = 1 / hypot(t, 1), s = t * c;
-  // a := R' a R: columns, then rows; q := q R gathers the turns.
+  // a := R' a R: columns, then rows; q := q R accumulates the rotations.
   for (int k = 0; k < n; k++) {
     double x = a[k * n + i], y = a[k * n + j];
     a[k * n + i] = c * x - s * y;
@@ -55,13 +55,13 @@ static void eigen_rotate(int n, int i, int j, double *a, double *q) {
   }
 }
 
-// Cyclic Jacobi rotations, which leave a diagonal matrix as it is.
+// Cyclic Jacobi rotations, which do not change a diagonal matrix.
 void s2_joint_eigen(int n, double *a, double *value, double *q) {
   for (int i = 0; i < n * n; i++) {
     q[i] = i % (n + 1) == 0;
   }
-  enum { SWEEPS = 30 }; // converges quadratically: 4 to 6 are seen
-  // One sweep turns every pair once; over when what is off the diagonal is rounding.
+  enum { SWEEPS = 30 }; // converges quadratically, in practice in 4 to 6
+  // One sweep rotates every pair once; stop when the off-diagonal part is rounding.
   for (int sweep = 0; sweep < SWEEPS; sweep++) {
     double off = 0, size = 0;
     for (int i = 0; i < n; i++) {
@@ -105,7 +105,7 @@ bool s2_joint_row_angular(const S2JointRow *row) {
 }
 
 static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *rows, int count) {
-  // Diagonal from the two numbers, unless there is a matrix.
+  // A diagonal from the two numbers, unless there is a matrix.
   Matrix matrix = {0};
   for (int i = 0; i < count; i++) {
     matrix.at[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
@@ -116,21 +116,22 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
   return matrix;
 }
 
-// A rigid row that is to be met by the positions, g + h J ((1 - beta) u_k + beta u) + 1/2 h^2 bend
-// = 0, is u = -((1 - beta) u_k + g/h + h/2 bend)/beta: eq. 24, and the bend. That makes a pair with
-// geometric stiffness: the row and its force turn alike, u_k stays O(h^2), and what is seen of it
-// is error, to be forgotten. Without both u_k is half of what the row turns by in a step, and
-// turning it round keeps the energy. Where beta < 1/2 errors of speed would grow by (1 -
-// beta)/beta: there the row is that of 1/2. Projection does the rest; at beta = 1 rows are at
-// velocity level, and it does all. Where no projection follows, rows with geometric stiffness meet
-// the positions at beta = 1, too.
+// A rigid row that the positions must satisfy, g + h J ((1 - beta) u_k + beta u) + 1/2 h^2 bend =
+// 0, is u = -((1 - beta) u_k + g/h + h/2 bend)/beta (eq. 24, and the bend). It is consistent with
+// geometric stiffness: the row and its force turn together, u_k stays O(h^2), and a larger u_k is
+// an error and is ignored. Without both, u_k is half of the row's turn in a step, and reversing it
+// conserves the energy. For beta < 1/2 speed errors would grow by (1 - beta)/beta; the row is then
+// that of 1/2. Projection does the rest. At beta = 1 rows are at velocity level, and projection
+// does everything. If no projection follows, rows with geometric stiffness correct the positions at
+// beta = 1, too.
 //
-// The force at the end of what gives way sees the bend, too: g + h alpha (..) + alpha/2 h^2 bend.
-// Without it a stiff spring that turns is stretched by the bend of each step, which is energy from
-// nothing. The bend is that of u_k: it takes a rule that damps what is too fast for the step, or
-// such a spring sways more and more, and below beta = 1 a force that turns with it.
+// The final force of a compliant row includes the bend: g + h alpha (..) + alpha/2 h^2 bend.
+// Without it the bend of each step stretches a stiff turning spring, which creates energy. The bend
+// is that of u_k. This needs a rule that damps oscillations that are too fast for the step
+// (otherwise such a spring oscillates more and more) and, below beta = 1, a force that turns with
+// the spring.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
-  // met: rigid rows aim at the positions at the end. turns: forces turn with their rows.
+  // met: rigid rows correct the positions at the end. turns: forces turn with their rows.
   double beta = fmax(def->beta, 0.5);
   bool turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
   bool alone = turns && def->stabilization == S2_NO_STABILIZATION;
@@ -207,7 +208,7 @@ double s2_joint_return(S2Blend blend, const S2JointRow *row) {
          blend.project * row->value;
 }
 
-// A stiffness with its given impulse, both in the direction of a row.
+// Sets a stiffness with its given impulse, both in the direction of a row.
 static void stiffen_row(S2SoftRow *soft, double stiffness, double given) {
   soft->bias = soft->row.rate;
   soft->compliance = stiffness > 0 ? 1 / stiffness : INFINITY;
@@ -218,32 +219,31 @@ static void see_bend(S2SoftRow *soft, S2Blend blend) {
   soft->row.value += blend.bent * blend.h * blend.h / 2 * soft->row.bend;
 }
 
-// C' and b of one row; c may be infinite (damping alone). Of the forms the one that does not
-// overflow.
+// C' and b of one row; c may be infinite (damping alone). Uses the form that does not overflow.
 static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   const S2JointRow *row = &soft->row;
-  // The value at the end sees the bend of the row; a rigid row has its own share of it, below.
+  // The final value of a compliant row includes the bend; the share of a rigid row is below.
   if (c > 0) {
     see_bend(soft, blend);
   }
   soft->rigid = c == 0;
   soft->bias = row->rate;
-  // Without time (projection) only the error itself counts.
+  // Without duration (projection) only the error itself counts.
   if (h == 0) {
     return;
   }
-  // Rigid: C' = 0, and b is what the row asks for beside its rate.
+  // Rigid: C' = 0, and b is the required speed in addition to the rate.
   if (c == 0) {
     soft->bias += s2_joint_return(blend, row);
     return;
   }
-  // As stiffness: the row adds 1/C' = h alpha (h beta K + D), the rest of the force is given.
+  // As stiffness: the row adds 1/C' = h alpha (h beta K + D); the rest of the force is given.
   if (blend.stiffness) {
     double added = h * alpha * (h * beta / c + d);
     double given =
         -h * (row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed);
-    // Nothing else could take the force where alpha beta is 0.
+    // If alpha beta is 0, only a given force is possible.
     if ((isfinite(added) && isfinite(given)) || alpha * beta < NEARLY_EXPLICIT) {
       stiffen_row(soft, added, given);
       return;
@@ -257,7 +257,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
     return;
   }
   // The same multiplied by K: the form for large C, which may be infinite.
-  double force = h * beta / c + d; // of a unit speed over the step
+  double force = h * beta / c + d; // per unit speed over the step
   double known = row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed;
   soft->compliance = 1 / (h * alpha * force);
   soft->bias += force > 0 ? known / (alpha * force) : 0;
@@ -266,7 +266,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping,
                         S2Blend blend) {
   S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / blend.h, .speed = speed}};
-  // Not touching yet: the rule of contacts, implicit Euler, where b is gap/h.
+  // Not touching yet: the rule of contacts, implicit Euler, with b = gap/h.
   if (gap >= 0) {
     blend.alpha = blend.beta = 1;
   }
@@ -274,9 +274,9 @@ S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damp
   return soft;
 }
 
-// Column `column` of q times the rows, which may be combinations themselves.
+// Column `column` of q times the rows, which may be combinations already.
 static S2SoftRow rows_combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
-  // All that is linear in the rows is combined alike.
+  // All members that are linear in the rows are combined in the same way.
   S2SoftRow sum = {0};
   for (int k = 0; k < count; k++) {
     double share = q->at[k][column];
@@ -318,8 +318,8 @@ static void eigen_solve(int n, Matrix a, const double *b, double *x) {
   }
 }
 
-// The soft rows, already along the eigenvectors of C with eigenvalues c > 0, as rows along the
-// eigenvectors of h alpha (h beta K + D), with the rest of the force given.
+// Converts soft rows along the eigenvectors of C, with eigenvalues c > 0, to rows along the
+// eigenvectors of h alpha (h beta K + D); the rest of the force is given.
 static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta, value[N] = {0}, largest = 0;
   Matrix added = {0}, q;
@@ -333,7 +333,7 @@ static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S
       rows[i].given -= h * (1 - alpha) * d.at[i][j] * soft[j].row.speed;
     }
   }
-  // Along the eigenvectors of `added` the rows are independent; what is nearly 0 there adds no row.
+  // Along the eigenvectors of `added` the rows are independent; eigenvalues near 0 add no row.
   eigen(n, added, value, &q);
   for (int k = 0; k < n; k++) {
     largest = fmax(largest, value[k]);
@@ -344,9 +344,9 @@ static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S
   }
 }
 
-// The same as compliance: with S = sqrt(C) and E = S D S, C' = S (h alpha (h beta + E))^-1 S and
-// b = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S D) u_k), turned
-// so that C' is diagonal.
+// The same as compliance: with S = sqrt(C) and E = S D S, C' = S (h alpha (h beta + E))^-1 S and b
+// = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S D) u_k), rotated
+// to a diagonal C'.
 static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   Matrix inner = {0}, outer = {0}, q;
@@ -359,7 +359,7 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
       given[i] += (1 - alpha) * sqrt(c[i]) * d.at[i][j] * soft[j].row.speed;
     }
   }
-  // bias = inner^-1 given, without its S in front.
+  // bias = inner^-1 given, without the leading S.
   eigen_solve(n, inner, given, bias);
   // outer = S inner^-1 S / h = C', a column at a time.
   for (int j = 0; j < n; j++) {
@@ -370,10 +370,10 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
       outer.at[i][j] = sqrt(c[i]) * column[i];
     }
   }
-  // Now bias has its S; outer loses the asymmetry that rounding gave it.
+  // Multiply bias by S, and remove the asymmetry of outer by rounding.
   for (int i = 0; i < n; i++) {
     bias[i] *= sqrt(c[i]);
-    for (int j = 0; j < i; j++) { // symmetric but for rounding
+    for (int j = 0; j < i; j++) { // symmetric up to rounding
       outer.at[i][j] = outer.at[j][i] = (outer.at[i][j] + outer.at[j][i]) / 2;
     }
   }
@@ -403,7 +403,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
     plain[i] = (S2SoftRow){.row = rows[i]};
     plain[i].mix[i] = 1;
   }
-  // Along the eigenvectors of C: those of eigenvalue 0 are rigid, the others give way.
+  // Along the eigenvectors of C: eigenvalues of 0 are rigid directions, the others compliant.
   eigen(count, c, eigenvalue, &q);
   for (int i = 0; i < count; i++) {
     largest = fmax(largest, eigenvalue[i]);
@@ -415,7 +415,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
         soft[n] = rows_combine(plain, count, &q, i);
         soft[n].rigid = pass == 0;
         soft[n].bias = soft[n].row.rate;
-        // Rigid directions are as rigid joints; the others couple through the damping, below.
+        // Rigid directions are like rigid joints; damping couples the others, below.
         if (soft[n].rigid && blend.h > 0) {
           soft[n].bias += s2_joint_return(blend, &soft[n].row);
         } else {
@@ -429,7 +429,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
   if (blend.h == 0 || rigid == count) {
     return;
   }
-  // Damping between the directions that give way: Q' D Q over them.
+  // Damping between the compliant directions: Q' D Q.
   for (int i = rigid; i < count; i++) {
     give[i - rigid] = eigenvalue[order[i]];
     for (int j = rigid; j < count; j++) {
@@ -446,18 +446,19 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
                                                        blend);
 }
 
-// A pull that is no multiple of the extension, along its tangent at the start. No row can have a
-// negative stiffness: such a tangent acts on what the speed at the start brings, and is given.
+// A pull that is not proportional to the extension uses its tangent at the start. No row can have a
+// negative stiffness: such a tangent acts on the effect of the initial speed only, as a given
+// force.
 static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, force, tangent;
   soft->bias = soft->row.rate;
   soft->compliance = INFINITY;
   if (h == 0) {
-    // Without time nothing of it acts.
+    // Without duration it does not act.
     return;
   }
   see_bend(soft, blend);
-  // The tangent at the start takes the place of K; a negative one acts on the first speed alone.
+  // The initial tangent replaces K; a negative one acts on the initial speed alone.
   s2_spring_pull(joint, &soft->row, &force, &tangent);
   double beta = tangent > 0 ? blend.beta : 0;
   double start = h * alpha * (1 - beta) * tangent + (1 - alpha) * d;
@@ -466,7 +467,8 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
 
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]) {
-  // Matrices couple the rows: along their eigenvectors. Numbers act on each row by itself.
+  // Matrices couple the rows, so they act along their eigenvectors. Numbers act on each row
+  // separately.
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
     soften_matrix(joint, rows, count, blend, soft);
     return;
@@ -492,7 +494,7 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
 
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) {
   double energy = 0;
-  // Of a spring the integral of its force: k x^2/2 + quadratic x^3/3 + cubic x^4/4.
+  // The potential of a spring: k x^2/2 + quadratic x^3/3 + cubic x^4/4.
   if (joint->has_spring) {
     for (int i = 0; i < count; i++) {
       if (s2_joint_sprung(joint, i)) {
@@ -503,7 +505,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
     }
     return energy;
   }
-  // Of compliance g' C^-1 g / 2, along the eigenvectors of C that give way.
+  // Compliance: g' C^-1 g / 2, along the compliant eigenvectors of C.
   double value[N] = {0}, largest = 0;
   Matrix q;
   S2SoftRow plain[N];
@@ -524,7 +526,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
 }
 
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows) {
-  // The numbers that stand for multiples of the unit matrix.
+  // The numbers that represent multiples of the unit matrix.
   const double numbers[2] = {weights->linear, weights->angular};
   for (int i = 0; i < 2; i++) {
     if (!(numbers[i] >= 0) || !isfinite(numbers[i])) {
@@ -563,7 +565,7 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
       }
     }
   }
-  // No negative eigenvalue but for rounding.
+  // No negative eigenvalue, up to rounding.
   eigen(rows, matrix, value, &q);
   for (int i = 0; i < rows; i++) {
     if (value[i] < -1e-12 * largest) {

@@ -1,10 +1,9 @@
-// Speeds of joints' coordinates set by the program: the branch beyond the joint moves rigidly
-// along.
+// Sets speeds of joints' coordinates: the branch beyond the joint gets an additional rigid motion.
 //
-// In a spanning forest with the joint in it first (forest.h) the bodies of the branch get the rigid
-// motion that changes the joint's coordinate alone, so speeds of all other coordinates stay. Where
-// joints close loops, coordinates of the branch and of the rest get speeds, too, by least squares,
-// so that the change of all velocities is one that the loops allow.
+// In a spanning forest that has the joint first (forest.h), the bodies of the branch get the rigid
+// motion that changes the joint's coordinate alone, so speeds of all other coordinates stay. If
+// joints close loops, coordinates of the branch and of the rest get speeds by least squares, such
+// that the loops permit the change of all velocities.
 #include "dynamics/control/apply.h"
 #include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
@@ -14,13 +13,14 @@
 
 enum {
   SPEED_UNKNOWNS = 512, // coordinates that may move: the system is dense
-  SPEED_REFINED = 3,    // solves, each of what the one before left: the system is regularised
+  // solves, each for the residual of the one before, because the system is regularised
+  SPEED_REFINED = 3,
 };
-// Of the largest entry of the system: keeps it regular where a mechanism has more freedom than
-// loops take.
+// Fraction of the system's largest entry: keeps it regular if a mechanism has more freedom than the
+// loops fix.
 static const double REGULAR = 1e-12;
-// Of the change of speed: what a loop that is closed leaves, and what rounding leaves of a loop
-// that the branch carries along as a whole.
+// Fractions of the change of speed: residual of a closed loop, and rounding of a loop that the
+// branch carries along as a whole.
 static const double LEFT_OPEN = 1e-8, CARRIED = 1e-12;
 
 typedef struct Speed {
@@ -28,16 +28,16 @@ typedef struct Speed {
   int32_t slot; // of the joint
   S2Forest forest;
   double *dv;   // 3 a body slot: change of velocities
-  bool *branch; // a body slot: beyond the joint looked at last
+  bool *branch; // a body slot: beyond the joint examined last
 } Speed;
 
-// Turns a against b (*turns, about *at), or moves it along *along.
+// The motion of a against b: a turn (*turns, about *at), or a translation along *along.
 static bool speed_motion(const S2World *world, const S2Joint *joint, bool child_a, bool *turns,
                          S2Vec2 *at, S2Vec2 *along) {
   S2JointInfo info;
   s2_joint_ends(world, (int32_t)(joint - world->joints.at), &info);
   *turns = joint->type == S2_HINGE || joint->type == S2_WHEEL;
-  // The hinge turns about the anchor that stays, a wheel about its hub on a.
+  // A hinge turns about the anchor that stays, a wheel about its hub on a.
   *at = child_a && joint->type == S2_HINGE ? info.anchor_b : info.anchor_a;
   *along = s2_vec2(0, 0);
   return *turns || s2_joint_push_line(&info, along);
@@ -82,14 +82,14 @@ static bool speed_add(Speed *s, int32_t slot, double rate) {
   return true;
 }
 
-// Rates at which dv opens what closes loops; returns how many there are.
+// Rates at which dv opens loops, of the joints that close them; returns their number.
 static int speed_open(const Speed *s, double *rate, int32_t *worst_joint) {
   const S2World *world = s->world;
   int count = 0;
   double worst = -1;
   for (int32_t slot = 0; slot < s->forest.joints; slot++) {
     const S2Joint *joint = &world->joints.at[slot];
-    // What the program's functions say is asked in steps only.
+    // Functions of the program are called in steps only.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(world, joint) ||
         (s->forest.in_tree[slot] && (s2_forest_carries(joint, false) || slot == s->slot))) {
@@ -153,7 +153,7 @@ static bool speed_solve(const double *j, const double *r, int rows, int n, doubl
   return true;
 }
 
-// The largest rate at which loops are open still.
+// The largest rate at which loops still open.
 static double speed_close(Speed *s, int rows, const int32_t *free, int n, double *memory,
                           int32_t *of) {
   int numbers = 3 * s->world->bodies.count;
@@ -193,7 +193,7 @@ static S2Status speed_close_loops(Speed *s) {
   if (speed_largest_open(s, rows) <= CARRIED * most) {
     return s2_ok();
   }
-  // Hinges and sliders that nobody gave may move, where there are not too many.
+  // Hinges and sliders that the caller did not set may move, if there are not too many.
   size_t nodes = (size_t)s->forest.nodes, all = (size_t)rows;
   int32_t *free = s2_memory_take(sizeof *free * (nodes + 1));
   for (int i = 0; i < s->forest.nodes; i++) {
@@ -219,7 +219,7 @@ static S2Status speed_close_loops(Speed *s) {
                   open);
 }
 
-// Checks the joint and makes the forest; the caller frees the memory of a good one.
+// Checks the joint and builds the forest; on success the caller frees the memory.
 static S2Status speed_begin(S2World *world, S2JointId id, Speed *s, void **memory) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));

@@ -1,37 +1,38 @@
-// Coordinates of joints set by the program: bodies are put where they have these values.
+// Sets coordinates of joints: bodies are moved to poses with these values.
 //
-// In a spanning forest (forest.h), given joints first, each body has a place against the one before
-// it: that of now, or, across a given joint, the one with the coordinate asked for. Roots stay.
-// Joints that are in no tree close loops: coordinates of the trees that nobody gave are moved by
-// Newton's method until they do.
+// In a spanning forest (forest.h) that has the given joints first, each body has a pose relative to
+// the one before it: the present one or, across a given joint, the one with the required
+// coordinate. Roots do not move. Joints outside the trees close loops. Newton's method changes
+// coordinates of the trees that the caller did not set until the loops are closed.
 #include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
 
 #include <string.h>
 
 enum {
-  LOOP_STEPS = 50,     // of Newton's method; quadratic where loops can be closed: 5 to 10 are seen
-  LOOP_PARTS = 1000,   // on the way to what is given
+  LOOP_STEPS = 50,     // of Newton's method; quadratic if loops can be closed: 5 to 10 in practice
+  LOOP_PARTS = 1000,   // of the change of given coordinates
   LOOP_UNKNOWNS = 512, // coordinates that may move: the system is dense
 };
-// Of the largest reach of a body: joints are as exact as rounding leaves them.
+// Fractions of the largest reach of a body: joints are accurate to rounding.
 static const double CLOSED = 1e-13, LEFT_OPEN = 1e-9;
-// Step of the differences that Newton's matrix is made of, rad or m, and what keeps it regular
-// where a mechanism has more freedom than loops take: parts of its largest entry.
+// Step of the finite differences in Newton's matrix, rad or m; and its regularisation, as a
+// fraction of its largest entry, for a mechanism with more freedom than the loops fix.
 static const double DIFFERENCE = 1e-7, REGULAR = 1e-12;
 static const double LARGEST_STEP = 0.5; // rad or m, of one of Newton's steps
-static const double LOOP_PART = 0.1;    // rad or m: of what is given, on the way of a loop
+// rad or m: part of the change of given coordinates, with closed loops
+static const double LOOP_PART = 0.1;
 
 typedef struct Coordinates {
   S2World *world;
   const S2JointCoordinate *set;
   int set_count, joints;
   S2Forest forest; // given joints first
-  int32_t *set_at; // a joint slot: which of `set`, S2_NONE
-  double *value;   // a joint slot: the coordinate that it is to have
-  double *from;    // one of `set`: the coordinate that it has
-  double *q, *v;   // 3 a slot, as they were
-  int32_t *free;   // joint slots in trees that nobody gave and loops may move
+  int32_t *set_at; // a joint slot: index in `set`, or S2_NONE
+  double *value;   // a joint slot: the required coordinate
+  double *from;    // one for each of `set`: the present coordinate
+  double *q, *v;   // 3 a slot, of the start
+  int32_t *free;   // joint slots in trees that the caller did not set; loops may change them
   int free_count;
 } Coordinates;
 
@@ -53,7 +54,8 @@ static bool same_three(const double a[3], const double b[3]) {
   return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-// Where the coordinate of a hinge or slider is `value`: the pose of b from that of a, or of a.
+// The pose at which the coordinate of a hinge or slider is `value`: of b from that of a, or of a
+// from that of b.
 static void place_across(const S2World *world, const S2Joint *joint, double value, bool places_a,
                          double pose[3]) {
   const double *q = world->q.at;
@@ -70,11 +72,11 @@ static void place_across(const S2World *world, const S2Joint *joint, double valu
   pose[2] = known.y - arm.y;
 }
 
-// The pose that keeps the place of `of` against its parent as it was.
+// The pose that keeps the position of `of` relative to its parent.
 static void place_along(const Coordinates *c, int32_t parent, int32_t of, double pose[3]) {
   const double *was = pose_of(c->q, of), *from = pose_of(c->q, parent);
   const double *now = pose_of(c->world->q.at, parent);
-  if (same_three(from, now)) { // not a bit moves
+  if (same_three(from, now)) { // no bit changes
     memcpy(pose, was, 3 * sizeof(double));
     return;
   }
@@ -93,7 +95,7 @@ static void place_bodies(const Coordinates *c) {
     if (tree->parent == S2_NONE) {
       continue;
     }
-    // Across a coordinate that stays the place is kept, too, to the bit.
+    // Across an unchanged coordinate the relative pose is kept, too, to the bit.
     const S2Joint *joint = &world->joints.at[tree->joint];
     bool moves = s2_forest_has_coordinate(joint) && !isnan(c->value[tree->joint]);
     int32_t parent = joint->a == slot ? joint->b : joint->a;
@@ -105,8 +107,8 @@ static void place_bodies(const Coordinates *c) {
   }
 }
 
-// Speeds of coordinates stay, and so do those of what is carried: the motion against the parent, in
-// its frame, turns by as much as the body does there.
+// Speeds of coordinates stay, and so do the velocities of carried bodies: the motion relative to
+// the parent, in its frame, turns with the body.
 static void turn_velocities(const Coordinates *c) {
   S2World *world = c->world;
   static const double still[3] = {0, 0, 0};
@@ -126,7 +128,7 @@ static void turn_velocities(const Coordinates *c) {
     if (unmoved && same_three(u0, u1)) {
       continue;
     }
-    // v - u - w x arm before, turned with the body, on the arm of now.
+    // The former v - u - w x arm, turned with the body, on the present arm.
     double *v = world->v.at + 3 * slot;
     S2Vec2 arm0 = s2_vec2(was[1] - p0[1], was[2] - p0[2]);
     S2Vec2 arm1 = s2_vec2(now[1] - p1[1], now[2] - p1[2]);
@@ -141,14 +143,14 @@ static void turn_velocities(const Coordinates *c) {
 
 // ---- Loops ------------------------------------------------------------------------------------
 
-// Errors of what closes loops: rigid equations of joints that are in no tree; returns how many.
-// NULL: only counts them.
+// Errors of the joints that close loops: rigid equations of joints outside the trees; returns their
+// number. NULL: only counts them.
 static int loop_errors(const Coordinates *c, double *error, double *worst, int32_t *worst_joint) {
   int count = 0;
   *worst = 0;
   for (int32_t slot = 0; slot < c->joints; slot++) {
     const S2Joint *joint = &c->world->joints.at[slot];
-    // What the program's functions say is asked in steps only.
+    // Functions of the program are called in steps only.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(c->world, joint) ||
         (c->forest.in_tree[slot] && s2_forest_carries(joint, false))) {
@@ -157,7 +159,7 @@ static int loop_errors(const Coordinates *c, double *error, double *worst, int32
     S2JointAt at = {c->world, joint, c->world->q.at, 0, NULL};
     S2JointRow rows[S2_JOINT_EQUATIONS + 1];
     int of = s2_joint_rigid_rows(&at, rows);
-    // A given joint that closes a loop has its coordinate as an equation.
+    // A given joint that closes a loop adds an equation for its coordinate.
     if (!c->forest.in_tree[slot] && c->set_at[slot] != S2_NONE) {
       s2_joint_kind(joint->type)->coordinate(&at, &rows[of], NULL);
       rows[of++].value -= c->value[slot];
@@ -221,7 +223,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
     return false;
   }
   s2_dense_solve(&matrix, x);
-  // Linear rows are good for small turns only.
+  // Linear rows are accurate for small turns only.
   for (size_t k = 0; k < n; k++) {
     most = fmax(most, fabs(x[k]));
   }
@@ -232,7 +234,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
   return isfinite(most);
 }
 
-// Newton's method until loops are closed, or come no closer.
+// Newton's method until loops are closed, or stop improving.
 static double close_loops_here(Coordinates *c, int rows, double length, double *memory,
                                int32_t *of) {
   double worst, best = INFINITY;
@@ -248,8 +250,8 @@ static double close_loops_here(Coordinates *c, int rows, double length, double *
   return worst;
 }
 
-// Given coordinates go from what they are to what they are to be in small parts, so that a loop
-// stays closed in the way it is: a crank and its rod have two.
+// Given coordinates change to their new values in small parts, so that a loop keeps its assembly
+// mode (a crank and its rod have two).
 static double close_loops_along(Coordinates *c, int rows, double length, int32_t *of) {
   size_t all = (size_t)rows, some = (size_t)c->free_count;
   double *memory = s2_memory_take(sizeof(double) * (all + all * some + some * some + some));
@@ -277,7 +279,7 @@ static S2Status close_loops(Coordinates *c, double length) {
   if (worst <= CLOSED * length) {
     return s2_ok();
   }
-  // Coordinates that nobody gave may move, from where they are, where there are not too many.
+  // Coordinates that the caller did not set may change, if there are not too many.
   for (int i = 0; i < c->forest.nodes; i++) {
     int32_t slot = c->forest.tree[c->forest.order[i]].joint;
     if (slot != S2_NONE && c->set_at[slot] == S2_NONE &&
@@ -312,14 +314,14 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
     S2_TRY(s2_joint_slot(world, set[i].joint, &slot));
     const S2Joint *joint = &world->joints.at[slot];
     s2_joint_label(world, slot, label);
-    // A joint that has a coordinate and keeps it.
+    // The joint must have a coordinate and keep it.
     if (!s2_forest_has_coordinate(joint)) {
       return s2_error(S2_INVALID, "%s: a hinge or slider expected", label);
     }
     if (!joint->enabled) {
-      return s2_error(S2_INVALID, "%s: it is disabled and keeps nothing", label);
+      return s2_error(S2_INVALID, "%s: it is disabled, so its coordinate cannot be set", label);
     }
-    // A value that it may have.
+    // The value must be permitted.
     if (!isfinite(set[i].value)) {
       return s2_error(S2_INVALID, "%s: finite number expected, got %g", label, set[i].value);
     }
@@ -327,7 +329,7 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
       return s2_error(S2_INVALID, "%s: %g is beyond its limits, {%g, %g}", label, set[i].value,
                       joint->limit_lo, joint->limit_hi);
     }
-    // Once.
+    // Each joint may occur once.
     for (int k = 0; k < i; k++) {
       if (set[k].joint.index == set[i].joint.index) {
         return s2_error(S2_INVALID, "%s: given twice", label);
@@ -337,7 +339,7 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
   return s2_ok();
 }
 
-// What moved is told to the rest of the world, as of any body that is put elsewhere.
+// Updates the rest of the world, as for any body that is moved.
 static void coordinates_commit(const Coordinates *c) {
   S2World *world = c->world;
   for (int i = 0; i < c->forest.nodes; i++) {
@@ -357,7 +359,7 @@ static void coordinates_commit(const Coordinates *c) {
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(coordinates_check(world, set, count));
-  if (count == 0) { // as of a world that is empty
+  if (count == 0) { // also for an empty world
     return s2_ok();
   }
   // One block for all, numbers first so that they are aligned.
@@ -374,7 +376,7 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
   c.set_at = (int32_t *)(void *)((unsigned char *)(c.from + count) + room);
   c.free = c.set_at + joints;
   int32_t *given = c.free + joints;
-  // As it is now; a NAN stands for a coordinate that stays.
+  // The present state; NAN means that a coordinate stays.
   memcpy(c.q, world->q.at, sizeof(double) * 3 * (size_t)bodies);
   memcpy(c.v, world->v.at, sizeof(double) * 3 * (size_t)bodies);
   double length = 0;
@@ -391,7 +393,7 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
     c.value[given[i]] = set[i].value;
     c.from[i] = coordinate_value(world, &world->joints.at[given[i]]);
   }
-  // Trees, places along them, and what closes loops.
+  // Trees, poses along them, then the joints that close loops.
   s2_forest_grow(&c.forest, world, c.from + count, given, count);
   place_bodies(&c);
   S2Status status = close_loops(&c, length);

@@ -8,7 +8,7 @@ bool s2_forest_has_coordinate(const S2Joint *joint) {
   return joint->type == S2_HINGE || joint->type == S2_SLIDER;
 }
 
-// Does one body carry the other along?
+// Whether one body carries the other along.
 bool s2_forest_carries(const S2Joint *joint, bool by_length) {
   bool length = joint->type == S2_DISTANCE || joint->type == S2_ROPE;
   bool holds = s2_forest_has_coordinate(joint) || joint->type == S2_WELD || joint->type == S2_WHEEL;
@@ -32,7 +32,7 @@ static void join_groups(S2Forest *f, int32_t slot) {
   const S2Joint *joint = &f->world->joints.at[slot];
   int32_t a = group_of(f->group, forest_node(f->world, joint->a));
   int32_t b = group_of(f->group, forest_node(f->world, joint->b));
-  // The ground stays the name of its group.
+  // The ground remains the representative of its group.
   f->in_tree[slot] = a != b;
   f->group[a > b ? a : b] = a > b ? b : a;
   if (a != b) {
@@ -42,7 +42,7 @@ static void join_groups(S2Forest *f, int32_t slot) {
 }
 
 static void grow_forest(S2Forest *f, const int32_t *given, int count) {
-  // Given joints, then what carries bodies, then what only keeps lengths.
+  // Given joints, then joints that carry bodies, then joints that only keep lengths.
   for (int i = 0; i < count; i++) {
     f->given[given[i]] = true;
     join_groups(f, given[i]);
@@ -56,7 +56,7 @@ static void grow_forest(S2Forest *f, const int32_t *given, int count) {
   }
 }
 
-// Nodes of a tree from its root on, parents first; returns how many.
+// Nodes of a tree from its root on, parents first; returns their number.
 static int walk_tree(S2Forest *f, int32_t root, int32_t *order) {
   int count = 1;
   order[0] = root;
@@ -79,14 +79,14 @@ static double node_mass(const S2World *world, int32_t node) {
   return node == S2_FOREST_GROUND ? INFINITY : world->bodies.at[node - 1].mass;
 }
 
-// The body with no more than half of the tree's mass on any side; `mass` has room for all nodes.
+// The body with at most half of the tree's mass on any side; `mass` has space for all nodes.
 static int32_t heart_of_tree(S2Forest *f, const int32_t *order, int count, double *mass) {
   double whole = 0;
   for (int i = 0; i < count; i++) {
     mass[order[i]] = node_mass(f->world, order[i]);
     whole += mass[order[i]];
   }
-  // From the leaves: the first whose branch has half of the mass has less than half behind it.
+  // From the leaves: the first whose branch has at least half of the mass.
   for (int i = count - 1; i > 0; i--) {
     if (2 * mass[order[i]] >= whole) {
       return order[i];
@@ -99,7 +99,7 @@ static int32_t heart_of_tree(S2Forest *f, const int32_t *order, int count, doubl
 static void plant_forest(S2Forest *f) {
   int done = walk_tree(f, S2_FOREST_GROUND, f->order);
   for (int32_t node = 1; node < f->nodes; node++) {
-    // One tree for each group that the ground is not in, from the node that names it.
+    // One tree for each group without the ground, from its representative.
     bool moves =
         f->world->bodies.at[node - 1].serial != 0 && forest_node(f->world, node - 1) == node;
     if (moves && group_of(f->group, node) == node) {

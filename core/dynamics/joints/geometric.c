@@ -1,21 +1,19 @@
 // Geometric stiffness: a force of constant size along the gradient of g turns as the bodies move.
-// With lambda/h the force of the last step, K = -sum (lambda/h) Hess(g) is the stiffness that this
-// turning amounts to (the notes on Compliant). For a distance it is the tension over the length,
-// across it.
+// With the force lambda/h of the last step, this is equivalent to the stiffness K = -sum (lambda/h)
+// Hess(g) (the notes on Compliant). For a distance it is the tension over the length, across it.
 //
-// Forces that are posed along the directions of the start of a step are explicit in this stiffness.
-// Where a step is too long for that (a light link pulled hard) what swings across the force gains
-// energy in every step. Islands with such a joint take implicit Euler with the positive part.
+// Forces along the directions at the start of a step are explicit in this stiffness. If a step is
+// too long for that (a light link under a large force), oscillations across the force gain energy
+// in every step. Islands with such a joint take implicit Euler with the positive part.
 #include "dynamics/joints/rows.h"
 #include "dynamics/rattle/rattle.h"
 
 #include <string.h>
 
-// Parts of the largest eigenvalue: below it is rounding.
+// Fraction of the largest eigenvalue: below it is rounding.
 static const double NOTHING = 1e-13;
 
-// Part of a bound: eigenvalues nearer to it than this are computed, so that rounding decides
-// nothing.
+// Eigenvalues within this fraction of a bound are computed, so that rounding does not decide.
 static const double CLEARLY = 1e-9;
 
 static void stiffness_add(double k[36], double factor, const S2JointHessian *hessian) {
@@ -24,7 +22,7 @@ static void stiffness_add(double k[36], double factor, const S2JointHessian *hes
   }
 }
 
-// What stands still takes part in no product: leaving it out keeps eigenvalues those of what moves.
+// Removes a side at rest from the matrix, so that its eigenvalues are those of the moving body.
 static void leave_out(double k[36], int side) {
   for (int i = 0; i < 36; i++) {
     if (i / 18 == side || i % 6 / 3 == side) {
@@ -33,7 +31,7 @@ static void leave_out(double k[36], int side) {
   }
 }
 
-// What a joint did in its last step.
+// The impulses of a joint in its last step.
 static S2JointLoad last_load(const S2Joint *joint) {
   return (S2JointLoad){joint->impulse, joint->reaction_time};
 }
@@ -44,8 +42,8 @@ static void stiffness_assemble(const S2JointAt *at, const S2JointLoad *load, S2B
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS];
-  S2SoftRow soft[S2_JOINT_EQUATIONS]; // impulses belong to these combinations of the equations
-  // The rows whose impulses are kept: combinations of the equations, as they were solved.
+  S2SoftRow soft[S2_JOINT_EQUATIONS]; // impulses are those of these combinations of the equations
+  // The rows of the stored impulses: combinations of the equations, as in the solve.
   int count = s2_joint_rows(at, rows);
   s2_joint_speeds(joint, at->world->v.at, rows, count);
   s2_joint_hessians(at, hessians);
@@ -57,7 +55,7 @@ static void stiffness_assemble(const S2JointAt *at, const S2JointLoad *load, S2B
       stiffness_add(k, -load->impulse[i] / load->time * soft[i].mix[r], &hessians[r]);
     }
   }
-  // Limits act along the coordinate, one of them at most.
+  // Limits act along the coordinate; at most one of them acts.
   double limit = load->impulse[S2_JOINT_LO] - load->impulse[S2_JOINT_HI];
   if (limit != 0 && kind->coordinate != NULL) {
     kind->coordinate(at, &rows[0], &hessians[0]);
@@ -93,8 +91,8 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
       leave_out(k, side);
     }
   }
-  // The parts of a matrix over turns and shifts depend on the unit of length: turns count by the
-  // length of their body.
+  // The decomposition of a matrix over turns and shifts depends on the unit of length, so turns are
+  // multiplied by the length of their body.
   double length[2], scale[6] = {1, 1, 1, 1, 1, 1};
   s2_joint_turning_lengths(at, length);
   scale[0] = length[0];
@@ -106,7 +104,7 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   for (int i = 0; i < 6; i++) {
     largest = fmax(largest, fabs(value[i]));
   }
-  // Its eigenvectors are rows, each with a stiffness; those of eigenvalue 0 do nothing.
+  // Its eigenvectors are rows, each with a stiffness; eigenvalues of 0 give no row.
   int count = 0;
   for (int i = 0; i < 6; i++) {
     if (fabs(value[i]) > NOTHING * largest) {
@@ -137,9 +135,9 @@ bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from) {
   return true;
 }
 
-// ---- Where a step does not resolve it ---------------------------------------------------------
+// ---- Steps that do not resolve it -------------------------------------------------------------
 
-// Takes out of x its part along y (unit, 6 numbers).
+// Removes from x its part along y (unit length, 6 numbers).
 static void project_out(double *x, const double *y) {
   double along = 0;
   for (int i = 0; i < 6; i++) {
@@ -150,7 +148,7 @@ static void project_out(double *x, const double *y) {
   }
 }
 
-// An orthonormal basis of the joint's rigid rows times `scale`; returns how many.
+// An orthonormal basis of the joint's rigid rows times `scale`; returns its size.
 static int rigid_directions(const S2JointAt *at, S2Blend blend, const double scale[6],
                             double basis[S2_JOINT_EQUATIONS][6]) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -158,7 +156,7 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   int count = s2_joint_rows(at, rows), found = 0;
   s2_joint_speeds(at->joint, at->world->v.at, rows, count);
   s2_joint_soften(at->joint, rows, count, blend, soft);
-  // Gram and Schmidt; rows that depend on those before leave nothing but rounding.
+  // Gram and Schmidt; rows that depend on earlier ones leave only rounding.
   for (int r = 0; r < count; r++) {
     double *row = basis[found], before = 0, after = 0;
     for (int c = 0; c < 3; c++) {
@@ -182,8 +180,8 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   return found;
 }
 
-// Are all eigenvalues of the symmetric k clearly below `bound`? Then bound - k has a Cholesky
-// factor, which costs a hundredth of the eigenvalues.
+// Whether all eigenvalues of the symmetric k are clearly below `bound`. Then bound - k has a
+// Cholesky factor, which costs a hundredth of the eigenvalues.
 static bool is_below(const double k[36], double bound) {
   double l[6][6];
   for (int i = 0; i < 6; i++) {
@@ -201,8 +199,8 @@ static bool is_below(const double k[36], double bound) {
   return true;
 }
 
-// (h w)^2 of the fastest swing across the joint's force that its rigid rows allow, with nothing
-// else holding its bodies; 0 where it is below `least`.
+// (h w)^2 of the fastest oscillation across the joint's force that its rigid rows permit, without
+// other constraints on its bodies; 0 if below `least`.
 static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Blend blend,
                               const double scale[6], double least) {
   // h^2 M^-1/2 K M^-1/2, whose eigenvalues are (h w)^2.
@@ -215,7 +213,7 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
   if (!(square > least * least)) { // no eigenvalue is larger than the root of this
     return 0;
   }
-  // Projected onto what the rigid rows allow, from the left and from the right.
+  // Project onto the motions that the rigid rows permit, from the left and from the right.
   double basis[S2_JOINT_EQUATIONS][6];
   int rigid = rigid_directions(at, blend, scale, basis);
   for (int r = 0; r < rigid; r++) {
@@ -236,7 +234,7 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
   if (is_below(k, least)) {
     return 0;
   }
-  // The fastest; negative eigenvalues are no swings.
+  // The largest; negative eigenvalues are no oscillations.
   s2_joint_eigen(6, k, value, q);
   for (int i = 0; i < 6; i++) {
     most = fmax(most, value[i]);
@@ -244,9 +242,9 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
   return most > least ? most : 0;
 }
 
-// The same of a rigid hinge, closely. What its rows allow moves the anchors alike, d/dt (p_a - p_b)
-// = 0 but for the error that is there already: force f then swings each body by its arm alone, as
-// f.ra wa^2 - f.rb wb^2. Bridges and chains under load are beneath this and above the bound below.
+// A close bound for a rigid hinge. Its rows move the anchors together, d/dt (p_a - p_b) = 0, up to
+// the present error. So the force f turns each body by its arm alone, as f.ra wa^2 - f.rb wb^2.
+// Loaded bridges and chains are below this bound but not below the general one.
 static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
                                  const double *const mass[2], double h) {
   const S2Joint *joint = at->joint;
@@ -261,19 +259,19 @@ static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
   return h * h * force * fmax(swing_a, swing_b);
 }
 
-// A bound on that without turning anything, by the sizes of the second derivatives in measure.c.
-// The joints of most worlds are far below: looking closer would cost them a good part of a step.
+// A bound on it by the sizes of the second derivatives in measure.c, without matrices. The joints
+// of most worlds are far below it; a closer test would take a significant part of a step.
 static double most_turning(const S2JointAt *at, const S2JointLoad *load, const double scale[6],
                            double h) {
   const S2Joint *joint = at->joint;
   static const double world[3] = {0, 0, 0};
   const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
   const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
-  // Nothing is known of the second derivatives of these.
+  // The second derivatives of these types are not known.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0) {
     return INFINITY;
   }
-  // All that may act, as if it were along one direction.
+  // All forces that may act, as if along one direction.
   double force = 0;
   for (int r = 0; r <= S2_JOINT_HI; r++) {
     force += fabs(load->impulse[r]) / load->time;
@@ -284,7 +282,7 @@ static double most_turning(const S2JointAt *at, const S2JointLoad *load, const d
   double linear = scale[1] + scale[4];
   double turn = arm_a * scale[0] * (scale[0] + 2 * scale[3]) + far * scale[3] * scale[3] +
                 2 * scale[3] * linear;
-  // Lengths turn across themselves, too: (1/L) (J't)(J't)', infinite where anchors coincide.
+  // Lengths turn across themselves, too: (1/L) (J't)(J't)', infinite if anchors coincide.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0) {
     S2JointRow row;
     s2_measure_length(at, &row, NULL);
@@ -300,12 +298,12 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   const S2Joint *joint = at->joint;
   const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
                            joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
-  // From cheap to dear: a bound for hinges, a bound for all, the eigenvalues themselves.
+  // From cheap to expensive: a bound for hinges, a bound for all types, the eigenvalues.
   bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
   if (hinge && most_hinge_turning(at, load, mass, h) < least) {
     return 0;
   }
-  // M^-1/2, 0 for what does not move.
+  // M^-1/2; 0 for bodies that do not move.
   double scale[6];
   for (int c = 0; c < 6; c++) {
     bool moves = mass[c / 3] != NULL && mass[c / 3][c % 3] > 0;
@@ -317,7 +315,7 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   return fastest_turning(at, load, s2_joint_blend(def, h), scale, least);
 }
 
-// The same with the impulses of the last step, where the world's way does not follow it; else 0.
+// The same with the impulses of the last step, if the world's settings do not resolve them; else 0.
 static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -333,7 +331,7 @@ static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *tur
 }
 
 void s2_island_stiffen(S2Step *step, const S2Island *island) {
-  // Joints and bodies of the island are marked alike.
+  // All joints and bodies of the island are marked.
   for (int i = 0; i < island->joints; i++) {
     step->stiff[island->joint[i]] = true;
   }
@@ -347,7 +345,7 @@ void s2_step_find_stiff(S2Step *step) {
   memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
   for (int k = 0; k < step->island_count; k++) {
     S2Island *island = &step->islands[k];
-    // The flow by two stages makes shorter pieces, up to so many.
+    // The flow by two stages splits the step into shorter pieces, up to a limit.
     bool splits = island->joints > 0 && s2_island_rattles(step, island);
     double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_PIECES * S2_RATTLE_PIECES : 0;
     // A single joint that turns too fast makes its whole island implicit.

@@ -1,10 +1,10 @@
-// Joints: making and destroying.
+// Joints: creation and destruction.
 #include "dynamics/joints/joint.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Of a gear whose joints had bodies that stood still: do they still?
+// For a gear whose joints had bodies at rest: whether these are still at rest.
 static bool gear_meshes(const S2World *world, const S2Joint *gear) {
   const int32_t joints[2] = {gear->joint_a, gear->joint_b};
   for (int i = 0; i < 4; i++) {
@@ -20,7 +20,7 @@ static bool gear_meshes(const S2World *world, const S2Joint *gear) {
 }
 
 bool s2_joint_active(const S2World *world, const S2Joint *joint) {
-  // Joints act when nothing of them is off, something moves, and who has to be asked is there.
+  // Joints act if none of their parts is disabled, a body moves, and their callback is set.
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   bool off = !joint->enabled, moves = false;
   for (int i = 0; i < 4; i++) {
@@ -53,7 +53,7 @@ int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]
   if (s2_joint_is_rigid(joint)) {
     return count;
   }
-  // With matrices rigid rows are combinations, which softening without time finds.
+  // With matrices, rigid rows are combinations, which softening with h = 0 finds.
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   s2_joint_soften(joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
   for (int i = 0; i < count; i++) {
@@ -77,7 +77,7 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
     error->rigid += size * size;
     error->angular |= angular;
   }
-  // Velocity-only constraints have no position to be projected to.
+  // Velocity-only constraints have no position to project.
   bool counts = !joint->velocity_only && s2_joint_projected(joint);
   error->square = counts ? error->rigid : 0;
   error->count = counts ? error->count : 0;
@@ -85,7 +85,7 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
   if (!limited || kind->coordinate == NULL) {
     return;
   }
-  // Limits: how far beyond, and where lo = hi one more equation.
+  // Limits: the excess and, if lo = hi, one more equation.
   S2JointRow *row = &error->rows[error->count];
   kind->coordinate(at, row, NULL);
   double to_length = s2_joint_row_angular(row) ? length : 1;
@@ -106,7 +106,7 @@ double s2_joint_violation(const S2JointAt *at, double length) {
   return fmax(sqrt(error.rigid), error.beyond);
 }
 
-// ---- Making -----------------------------------------------------------------------------------
+// ---- Creation ---------------------------------------------------------------------------------
 
 S2JointDef s2_joint_def(S2JointType type) {
   S2JointDef def = {
@@ -155,7 +155,7 @@ static S2Vec2 local_point(const S2World *world, int32_t slot, S2Vec2 point) {
   return slot == S2_NONE ? point : s2_pose_local(s2_slot_pose(world->q.at, slot), point);
 }
 
-// NAN stands for the centre of mass; half a NAN or the world has none.
+// NAN means the centre of mass. A single NAN is an error, and so is NAN for the world.
 static S2Status joint_read_anchor(const S2World *world, const char *name, int32_t slot,
                                   S2Vec2 given, bool needed, S2Vec2 *local) {
   if (slot != S2_NONE && !needed && isnan(given.x) && isnan(given.y)) {
@@ -171,7 +171,7 @@ static S2Status joint_read_anchor(const S2World *world, const char *name, int32_
 }
 
 static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  // Types differ in whether they have anchors of one body, of both, or one point for both.
+  // Anchors of one body, of both, or one shared point, depending on the type.
   S2JointAnchors anchors = s2_joint_kind(joint->type)->anchors;
   if (anchors == S2_ANCHORS_ONE) {
     return joint_read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
@@ -187,11 +187,11 @@ static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, 
   return s2_ok();
 }
 
-// The axis, or the present direction of a length (along x where it has none).
+// The axis, or the present direction of a length (along x if it is zero).
 static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   unsigned parts = s2_joint_kind(joint->type)->parts;
   S2Vec2 axis = def->axis;
-  // Lengths: the direction between the anchors as they are now.
+  // Lengths: the present direction between the anchors.
   if ((parts & S2_HAS_LENGTH) != 0) {
     axis = s2_sub(s2_joint_anchor(world->q.at, joint->a, joint->local_a),
                   s2_joint_anchor(world->q.at, joint->b, joint->local_b));
@@ -203,7 +203,7 @@ static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2J
   if (!isfinite(length) || !(length > 0)) {
     return s2_error(S2_INVALID, "axis: a direction expected, got {%g, %g}", axis.x, axis.y);
   }
-  // Kept in b's frame, where it is fixed.
+  // Stored in b's frame, in which it is constant.
   S2Rot turn = s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]);
   joint->axis = s2_unrotate(turn, s2_vec2(axis.x / length, axis.y / length));
   return s2_ok();
@@ -236,7 +236,7 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
 
 static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  // A type refuses what it has no use for, rather than ignore it.
+  // A type rejects unused keys rather than ignore them.
   if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
     return joint_unasked(kind, "limits");
   }
@@ -281,7 +281,7 @@ static bool is_zero(const S2JointWeights *weights) {
 
 static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
   bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
-  // Only springs have curves, and a law takes the place of all other numbers.
+  // Only springs have curves, and a law replaces all other numbers.
   if (curved && (s2_joint_kind(joint->type)->fields & S2_FIELD_BIT(QUADRATIC)) == 0) {
     return joint_unasked(s2_joint_kind(joint->type), def->has_law ? "force" : "quadratic, cubic");
   }
@@ -324,7 +324,7 @@ static S2Status joint_read_softness(const S2JointDef *def, S2Joint *joint) {
   if (joint->has_spring && soft) {
     return s2_joint_either_spring(def->type, "stiffness");
   }
-  // The spring's own numbers. Damping alone is a spring of no stiffness.
+  // The numbers of the spring. Damping alone is a spring of zero stiffness.
   if (joint->has_spring) {
     joint->stiffness = gives && isnan(def->stiffness) ? 0 : def->stiffness;
     S2_TRY(not_negative("stiffness", joint->stiffness, false));
@@ -360,7 +360,7 @@ static S2JointLink *link_at(S2World *world, int32_t place) {
   return &world->joints.at[place / S2_JOINT_LINKS].link[place % S2_JOINT_LINKS];
 }
 
-// The head of the list that a joint is in by one of its links; NULL: in none.
+// The head of the list that contains one of the joint's links; NULL: there is no such list.
 static int32_t *list_of(S2World *world, int32_t slot, int which) {
   const S2Joint *joint = &world->joints.at[slot];
   bool gear = joint->type == S2_GEAR; // its further bodies are those of its joints
@@ -374,7 +374,7 @@ static int32_t *list_of(S2World *world, int32_t slot, int which) {
 }
 
 static void join_lists(S2World *world, int32_t slot) {
-  // The joint is the first of each list: of its bodies', of its gears'.
+  // The joint becomes the first of each list: of its bodies and of its joints' gears.
   for (int which = 0; which < S2_JOINT_LINKS; which++) {
     int32_t *first = list_of(world, slot, which), place = S2_JOINT_LINKS * slot + which;
     if (first == NULL) {
@@ -391,7 +391,7 @@ static void join_lists(S2World *world, int32_t slot) {
 static void leave_lists(S2World *world, int32_t slot) {
   for (int which = 0; which < S2_JOINT_LINKS; which++) {
     int32_t *first = list_of(world, slot, which);
-    // Neighbours in the list are linked past it.
+    // Link its neighbours in the list to each other.
     if (first == NULL) {
       continue;
     }
@@ -403,8 +403,8 @@ static void leave_lists(S2World *world, int32_t slot) {
   }
 }
 
-// Joined bodies do not collide, unless asked for: each pair of them. (Those of a gear are its first
-// two.)
+// Joined bodies do not collide by default: handles each pair of them. (For a gear, the first two
+// bodies.)
 static void joint_part_pairs(S2World *world, const S2Joint *joint,
                              void part(S2World *, int32_t, int32_t, bool)) {
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -419,7 +419,7 @@ static void joint_part_pairs(S2World *world, const S2Joint *joint,
 }
 
 static S2JointId joint_add(S2World *world, const S2Joint *joint) {
-  // A slot that is free, or a new one; slots may come again, serials never.
+  // A free slot, or a new one. Slots are used again, serials never.
   int32_t slot = world->kept.free_joint;
   if (slot != S2_NONE) {
     world->kept.free_joint = world->joints.at[slot].a; // the free list's link
@@ -429,7 +429,7 @@ static S2JointId joint_add(S2World *world, const S2Joint *joint) {
   world->joints.at[slot] = *joint;
   world->joints.at[slot].serial = world->next_serial++;
   world->joints.at[slot].first_link = S2_NONE;
-  // Serials ascend, so the newest is the last of the order.
+  // Serials ascend, so the newest joint is the last in order.
   s2_line_insert(world->joint_order, world->joint_order.count);
   world->joint_order.at[world->joint_order.count - 1] = slot;
   join_lists(world, slot);
@@ -447,7 +447,7 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
   S2JointAt at = {world, joint, world->q.at, 0, NULL};
   kind->coordinate(&at, &row, NULL);
   *value = row.value;
-  // What numbers of a few decimals leave open is projected as any error is.
+  // The error of numbers with a few decimals is projected like any other error.
   double size = 1;
   if (!s2_joint_row_angular(&row)) {
     size = fabs(row.value);
@@ -458,7 +458,7 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
   return row.value >= joint->limit_lo - slop && row.value <= joint->limit_hi + slop;
 }
 
-// Bodies would jump to the limits in the first step.
+// Rejects a coordinate beyond its limits: bodies would jump in the first step.
 static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
   double value;
   if (joint->type == S2_ROPE || s2_joint_within_limits(world, joint, &value)) {
@@ -490,7 +490,7 @@ static S2Status joint_read_stabilization(const S2World *world, const S2JointDef 
     return s2_error(S2_INVALID, "stabilization: not of a lock with max_force or max_torque, whose "
                                 "error is never projected; leave it out");
   }
-  // Event stepping solves a motion more than once, and only the first solve asks for errors.
+  // Event stepping solves a motion more than once, and only the first solve corrects errors.
   if (def->stabilization > 0 && world->kept.def.stepping == S2_EVENT) {
     return s2_error(S2_INVALID, "stabilization: baumgarte not with stepping event; auto or "
                                 "speculative take it");
@@ -504,7 +504,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   if ((unsigned)def->type >= S2_JOINT_TYPE_COUNT) {
     return s2_error(S2_INVALID, "type: no such joint");
   }
-  // All checks are on a joint of its own: the world changes only when nothing can fail any more.
+  // All checks use a local joint: the world changes only when no failure is possible any more.
   S2Joint joint = {
       .type = def->type,
       .enabled = true,
@@ -520,7 +520,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .limit_hi = INFINITY,
       .servo_max = INFINITY,
   };
-  // A gear has the bodies of its joints, which its own create() finds.
+  // A gear has the bodies of its joints, which its create() finds.
   if (def->type != S2_GEAR) {
     S2_TRY(joint_find_bodies(world, def, &joint));
   }
@@ -529,7 +529,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
                     strlen(def->name));
   }
   snprintf(joint.name, sizeof joint.name, "%s", def->name == NULL ? "" : def->name);
-  // What types have in common comes first: the type's own create() builds on it.
+  // Common parts first, because create() of the type uses them.
   S2_TRY(joint_read_anchors(world, def, &joint));
   S2_TRY(joint_read_drive(def, &joint));
   S2_TRY(joint_read_softness(def, &joint));
@@ -538,7 +538,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   if (s2_joint_kind(def->type)->create != NULL) {
     S2_TRY(s2_joint_kind(def->type)->create(world, def, &joint));
   }
-  // Matrices of compliance and damping have a size that only the finished joint knows.
+  // The size of compliance and damping matrices depends on the complete joint.
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
@@ -547,12 +547,12 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
   S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
   S2_TRY(joint_check_moving(world, &joint));
-  // The angle it has now is 0 or its reference, for limits, motors and what is read.
+  // The present angle is 0 or the reference, for limits, motors and readings.
   bool turns = s2_joint_kind(def->type)->coordinate == s2_measure_angle;
   joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
                  (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]) - (turns ? def->reference : 0);
   S2_TRY(joint_check_begins(world, &joint));
-  // A constraint is asked once, so that errors of its functions show where it is made.
+  // Evaluate a constraint once, so that errors of its functions are reported at creation.
   if (def->type == S2_CONSTRAINT) {
     S2_TRY(s2_constraint_first(world, &joint));
   }
@@ -561,7 +561,8 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
 }
 
 void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque) {
-  // A lock of all three components with bounds: the body follows its velocity as far as they allow.
+  // A lock of all three components with bounds: the body follows its velocity as far as they
+  // permit.
   S2Body *body = &world->bodies.at[slot];
   S2Joint joint = {
       .type = S2_LOCK,
@@ -583,35 +584,36 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
       .max_force = max_force,
       .max_torque = max_torque,
   };
-  // It begins where the body is, as fast as it is.
+  // It begins at the pose and velocity of the body.
   memcpy(joint.goal, world->q.at + 3 * slot, sizeof joint.goal);
   memcpy(joint.rate, world->v.at + 3 * slot, sizeof joint.rate);
   memcpy(joint.name, body->name, sizeof joint.name);
   body->drive = (int32_t)joint_add(world, &joint).index - 1;
-  world->boxes_stale = true; // it meets what stands still from now on
+  world->boxes_stale = true; // from now on it meets static bodies
   world->kept.fresh = true;
 }
 
-// ---- Destroying -------------------------------------------------------------------------------
+// ---- Destruction ------------------------------------------------------------------------------
 
 static void joint_destroy_one(S2World *world, int32_t slot) {
-  // Undoes what making it did: the pair collides again, the body has no drive, the lists lose it.
+  // Reverse the effects of creation: the pair collides again, the body has no drive, the lists lose
+  // it.
   S2Joint *joint = &world->joints.at[slot];
   joint_part_pairs(world, joint, s2_world_include);
   if (joint->type == S2_LOCK && world->bodies.at[joint->a].drive == slot) {
-    world->bodies.at[joint->a].drive = S2_NONE; // nothing pushes it again
+    world->bodies.at[joint->a].drive = S2_NONE; // nothing pushes it any more
     world->boxes_stale = true;
   }
   leave_lists(world, slot);
   s2_line_remove(world->joint_order, s2_world_joint_place(world, slot));
   s2_world_revised(world);
-  // The slot is free: its link to the next free one is kept in `a`.
+  // The slot is free; `a` links to the next free one.
   memset(joint, 0, sizeof *joint);
   joint->a = world->kept.free_joint;
   world->kept.free_joint = slot;
 }
 
-// With the gears on it.
+// Destroys a joint together with its gears.
 void s2_joint_destroy_slot(S2World *world, int32_t slot) {
   while (world->joints.at[slot].first_link != S2_NONE) {
     joint_destroy_one(world, world->joints.at[slot].first_link / S2_JOINT_LINKS);

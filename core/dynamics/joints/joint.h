@@ -1,23 +1,22 @@
-// Private to core/dynamics: what joint types are made of.
+// Private to core/dynamics: the definition of joint types and their common functions.
 //
-// A joint type is a file (hinge.c ...) with an S2JointKind. Everything about a joint is a smooth
-// function of the poses of its two bodies: up to three equations g(q) = 0, the coordinate that
-// limits and gears act on, and the one that motor and friction act on. Most are measures
-// (measure.c), whose derivatives and their adjoints are known; a type with others has functions of
-// its own.
+// A joint type is a file (hinge.c ...) with an S2JointKind. It consists of smooth functions of the
+// poses of its two bodies: up to three equations g(q) = 0, the coordinate of limits and gears, and
+// the coordinate of motor and friction. Most are measures (measure.c), whose derivatives and
+// adjoints are known. Types with other equations define functions for them.
 #ifndef S2_JOINT_H
 #define S2_JOINT_H
 
 #include "dynamics/world/world.h"
 
-typedef enum S2Asked { // what the program is asked within a step
+typedef enum S2Asked { // a question to the program within a step
   S2_ASKED_VALUE,      // of a constraint
   S2_ASKED_JACOBIAN,
   S2_ASKED_RATE,
   S2_ASKED_HESSIAN,
   S2_ASKED_PULL, // of a spring: force, tangent; q[0] is the extension
-  S2_ASKED_LOCK, // how fast it moves; q[0] is h
-  S2_ASKED_BODY, // the same
+  S2_ASKED_LOCK, // velocity of a lock; q[0] is h
+  S2_ASKED_BODY, // the same for a body
 } S2Asked;
 
 typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then of b
@@ -28,25 +27,25 @@ typedef struct S2JointAt { // a joint at given poses
   const S2World *world;
   const S2Joint *joint;
   const double *q;   // 3 a slot
-  double elapsed;    // s since the state the world is in
-  const S2Rot *turn; // a slot: of the angles in q, where they are known; NULL: nowhere
+  double elapsed;    // s since the world's present state
+  const S2Rot *turn; // a slot: rotations of the angles in q if they are known, or NULL
 } S2JointAt;
 
-typedef enum S2JointParts { // what a definition may ask of a type
+typedef enum S2JointParts { // parts that a definition may set for a type
   S2_HAS_COMPLIANCE = 1,
   S2_HAS_STIFFNESS = 2,
   S2_HAS_LIMITS = 4,
   S2_HAS_DRIVE = 8, // motor and friction
   S2_HAS_LENGTH = 16,
   S2_HAS_AXIS = 32,
-  S2_HAS_OTHERS = 64, // its functions are not of the way from its anchor on b to that on a
+  S2_HAS_OTHERS = 64, // its functions do not depend on the vector from its anchor on b to that on a
 } S2JointParts;
 
-typedef enum S2JointAnchors { // what a definition says of its anchors
+typedef enum S2JointAnchors { // anchors that a definition sets
   S2_ANCHORS_NONE,
   S2_ANCHORS_SHARED, // one point, of both bodies
-  S2_ANCHORS_TWO,    // a point of each, its centre when it is not given
-  S2_ANCHORS_ONE,    // a point of a, its centre when it is not given
+  S2_ANCHORS_TWO,    // a point of each, by default its centre
+  S2_ANCHORS_ONE,    // a point of a, by default its centre
 } S2JointAnchors;
 
 // A function of the poses; the Hessian may be NULL.
@@ -57,23 +56,25 @@ enum { S2_ALL_ROWS = -1 };
 typedef struct S2JointKind {
   S2JointTraits traits;
   unsigned parts;
-  unsigned fields; // bits 1 << S2JointField: what it has beside those of all joints and of `parts`
+  // bits 1 << S2JointField: fields in addition to those of all joints and of `parts`
+  unsigned fields;
   S2JointAnchors anchors;
-  double bound; // max_force and max_torque when nobody says
+  double bound; // default of max_force and max_torque
   S2Measure *equation[S2_JOINT_EQUATIONS];
-  // Where equations are no measures. Returns how many there are; Hessians of the same.
+  // Replaces equations that are not measures. Returns the number of rows; `hessians` has those of
+  // the same rows.
   int (*rows)(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
   void (*hessians)(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
-  // With S2_HAS_STIFFNESS: the equation that gives way, or S2_ALL_ROWS. With S2_HAS_COMPLIANCE
-  // besides it is the last one, which a joint has when it is given a spring.
+  // With S2_HAS_STIFFNESS: the compliant equation, or S2_ALL_ROWS. Together with S2_HAS_COMPLIANCE
+  // it is the last equation, which a joint has only if it is given a spring.
   int sprung;
-  S2Measure *coordinate; // what limits and gears act on; NULL: nothing
-  S2Measure *drive;      // what motor and friction act on; NULL: nothing
-  S2Measure *length;     // what is called its length; NULL: the way between the anchors
-  // Fixed points (world coordinates) that it goes by from anchor_a to anchor_b, at most
-  // S2_JOINT_WAY; returns how many. NULL: none.
+  S2Measure *coordinate; // coordinate of limits and gears, or NULL
+  S2Measure *drive;      // coordinate of motor and friction, or NULL
+  S2Measure *length;     // its length; NULL: the distance between the anchors
+  // Fixed points (world coordinates) between anchor_a and anchor_b, at most S2_JOINT_WAY; returns
+  // their number. NULL: none.
   int (*way)(const S2Joint *joint, S2Vec2 way[S2_JOINT_WAY]);
-  // Reads and checks what is the type's own; NULL: nothing. Bodies, anchors and axis are there
+  // Reads and checks the type's own fields; NULL: it has none. Bodies, anchors and axis are set
   // already.
   S2Status (*create)(const S2World *world, const S2JointDef *def, S2Joint *joint);
 } S2JointKind;
@@ -89,25 +90,26 @@ typedef struct S2JointKind {
 #define S2_KEYS_DRIVEN   "limits", "restitution", "motor", "friction"
 #define S2_FIELD_BIT(ID) (1u << S2_JOINT_##ID)
 
-// The equations of a joint; returns how many. Hessians of the same.
+// The equations of a joint; returns their number. s2_joint_hessians gives the Hessians of the same.
 int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
-int s2_joint_row_count(const S2JointAt *at); // of them, without what they measure
+int s2_joint_row_count(const S2JointAt *at); // number of equations, without evaluation
 void s2_joint_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
-// May forces on its bodies leave a sum, as it pushes something else, too? (Those of a gear are
-// balanced by the joints it is made of.)
+// Whether the forces on its bodies may have a nonzero sum, because it pushes something else, too.
+// (The joints of a gear balance its forces.)
 bool s2_joint_may_hold(const S2Joint *joint);
-// Does its stiffness act on this equation?
+// Whether its stiffness acts on this equation.
 bool s2_joint_sprung(const S2Joint *joint, int row);
 
 // kinds/kinds.c
 const S2JointKind *s2_joint_kind(S2JointType type);
 
-// How many bodies it names.
+// Number of bodies that it names.
 static inline int s2_joint_bodies(const S2Joint *joint) {
   return (joint->a != S2_NONE) + (joint->b != S2_NONE) + (joint->more[0] != S2_NONE) +
          (joint->more[1] != S2_NONE);
 }
-// Of arrays of 3 a slot what its bodies have, in the order of its columns; 0 where there is none.
+// From an array of 3 a slot, the numbers of its bodies in the order of its columns; 0 for missing
+// bodies.
 static inline void s2_joint_all_velocities(const S2Joint *joint, const double *v,
                                            double all[S2_JOINT_COLUMNS]) {
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -115,70 +117,71 @@ static inline void s2_joint_all_velocities(const S2Joint *joint, const double *v
     all[i] = slots[i / 3] == S2_NONE ? 0 : v[3 * slots[i / 3] + i % 3];
   }
 }
-// Is it a constraint of more than two bodies? (wide_rows.c)
+// Whether it is a constraint of more than two bodies (wide_rows.c).
 static inline bool s2_joint_is_wide(const S2Joint *joint) {
   return joint->type == S2_CONSTRAINT && joint->more[0] != S2_NONE;
 }
 
 // joint.c
-// "hinge 'name'" or "hinge #3": how messages call a joint.
+// "hinge 'name'" or "hinge #3": the name of a joint in messages.
 void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]);
-// Is it part of the next step: enabled, with at least one body that moves and none disabled?
+// Whether it acts in the next step: it is enabled, at least one of its bodies moves and none is
+// disabled.
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
-// Of what s2_joint_info tells only type, bodies, axis and anchors: what pushes need in each step.
+// Fills only type, bodies, axis and anchors of s2_joint_info, which actuators need in each step.
 void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info);
-// Do all of its equations give no way, each by itself?
+// Whether all of its equations are rigid separately.
 bool s2_joint_is_rigid(const S2Joint *joint);
-// Its equations that give no way, as combinations where it has matrices; returns how many.
+// Its rigid equations, as combinations if it has matrices; returns their number.
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
-// "limits: ..." unless a joint of this type can have them.
+// Error "limits: ..." unless a joint of this type can have them.
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
-// Is the coordinate within its limits, or beyond them by no more than numbers of a few decimals
-// leave? *value: the coordinate, where it has one.
+// Whether the coordinate is within its limits, up to the error of numbers with a few decimals.
+// *value: the coordinate, if there is one.
 bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *value);
-// What `rest` and `reference` of a hinge or slider say; its spring is at rest as it is made.
+// Reads `rest` and `reference` of a hinge or slider; by default its spring is relaxed at creation.
 S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint);
-// That the number `name` is for one of the two ways in which a joint can give way.
+// Error: the number `name` is only for one of the two kinds of compliance.
 S2Status s2_joint_either_spring(S2JointType type, const char *name);
-// The largest error of its rigid equations and limits, m: angles times `length`.
+// The largest error of its rigid equations and limits, m; angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
 
 typedef struct S2JointError {
-  S2JointRow rows[S2_JOINT_EQUATIONS + 1]; // as in a problem: equations, limits that coincide
+  S2JointRow rows[S2_JOINT_EQUATIONS + 1]; // as in a problem: equations, then coinciding limits
   int count;
-  double square;         // m^2, of them; angles times `length`
+  double square;         // m^2, of these rows; angles times `length`
   double rigid, beyond;  // m^2, of the equations, projected or not; m, beyond limits
-  bool limited, angular; // has it limits that do not coincide, rows that measure angles?
+  bool limited, angular; // whether it has limits that do not coincide; rows that measure angles
 } S2JointError;
-// The same one by one.
+// The errors of the separate rows.
 void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
-// Does its limit give way? Only those of constraints can.
+// Whether its limit is compliant; only constraints can have such limits.
 bool s2_joint_soft_stop(const S2Joint *joint);
-// Does its error count in projections? A joint with a stabilisation of its own is left out.
+// Whether its error counts in projections. A joint with its own `stabilization` does not take part.
 bool s2_joint_projected(const S2Joint *joint);
-// The part of an error, or of how far it is beyond a limit, that rows of a motion ask for.
+// The fraction of an error, or of an excess over a limit, that rows of a motion correct.
 double s2_joint_returned(const S2WorldDef *def, const S2Joint *joint);
-// Does a row measure an angle?
+// Whether a row measures an angle.
 bool s2_joint_row_angular(const S2JointRow *row);
 
-// ---- measure.c: the functions joints are made of ----------------------------------------------
+// ---- measure.c: the functions of joints -------------------------------------------------------
 
-// How a body is turned, or (S2_NONE) the world.
+// The rotation of a body; S2_NONE: the world.
 S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot);
 S2Measure s2_measure_angle; // theta_a - theta_b - angle0
-S2Measure s2_measure_x;     // the anchor of a seen from that of b, along x of b
+S2Measure s2_measure_x;     // the anchor of a relative to that of b, along x of b
 S2Measure s2_measure_y;
 S2Measure s2_measure_translation; // along the axis
-S2Measure s2_measure_across;      // along its left
-S2Measure s2_measure_twist;       // the angle over its rest, S2Joint.length
-S2Measure s2_measure_shift;       // the translation over its rest
+S2Measure s2_measure_across;      // along the left of the axis
+S2Measure s2_measure_twist;       // the angle minus its rest value, S2Joint.length
+S2Measure s2_measure_shift;       // the translation minus its rest value
 S2Measure s2_measure_length;      // |p_a - p_b|
-S2Measure s2_measure_stretch;     // the same over S2Joint.length
-// The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).
+S2Measure s2_measure_stretch;     // the same minus S2Joint.length
+// The anchor of a relative to that of b, along `direction` (in b's frame): u' R_b' (p_a - p_b).
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian);
-// Along x and y of b; and nothing but that, for where it is asked again and again.
+// The same along x and y of b, without other results, for frequent calls.
 typedef struct S2Pin {
   double value[2], ja[2][3], jb[2][3];
 } S2Pin;
@@ -186,25 +189,25 @@ void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
 void s2_measure_pin(const S2JointAt *at, S2Pin *pin);
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 
-// ---- constraint.c: rows of the program's own --------------------------------------------------
+// ---- constraint.c: rows that the program defines ----------------------------------------------
 
-// Between these two constraints are asked, at most once for the same poses and time. The end gives
-// what went wrong, as world->refused does before it.
+// Between these two calls constraints are evaluated, at most once for the same poses and time.
+// s2_constraints_end returns an error, which is in world->refused before.
 void s2_constraints_begin(S2World *world);
 S2Status s2_constraints_end(S2World *world);
 // Second derivatives by the poses of all its bodies.
 void s2_constraint_hessians(
     const S2JointAt *at, double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]);
-// Has it one row along its coordinate, with bounds, in place of equations?
+// Whether it has one bounded row along its coordinate in place of equations.
 bool s2_constraint_one_sided(const S2Joint *joint);
-// Evaluates a joint that is being made.
+// Evaluates a joint during its creation.
 S2Status s2_constraint_first(S2World *world, S2Joint *joint);
-// Keeps what it said at the end of a step.
+// Stores its answers at the end of a step.
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
 
-// A row is a sum of answers at poses nearby. Its adjoint goes to them: `back` gets that of number
-// `number` of what was asked at q (of all bodies) and t. Returns what is left for the length of the
-// step, as part of the default rate.
+// A row is a sum of answers at nearby poses, and its adjoint goes to them. `back` receives the
+// adjoint of number `number` of the answer at q (of all bodies) and t. Returns the adjoint of the
+// length of the step, by which the default rate depends on it.
 typedef struct S2ConstraintBar {
   double value, rate, j[S2_JOINT_COLUMNS];
   const double (*hessian)[S2_JOINT_COLUMNS]; // NULL: none
@@ -214,33 +217,35 @@ typedef void S2ConstraintBack(void *user, S2Asked asked, const double q[S2_JOINT
 double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *bar,
                           S2ConstraintBack *back, void *user);
 
-// ---- motion.c: locks that move as the program says --------------------------------------------
+// ---- motion.c: locks that the program moves ---------------------------------------------------
 
-// Where a lock holds its body, and how fast that moves.
+// The goal of a lock, and its rate.
 void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]);
-// lock.c: does any of what it locks have a bound on its force?
+// lock.c: whether a locked component has a bound on its force.
 bool s2_lock_yields(const S2Joint *joint);
-// Which of angle, x, y is row 0, 1, 2 of S2Joint.impulse: equations, then what has a bound.
+// The component (angle, x, y) of number 0, 1, 2 of S2Joint.impulse: equations first, then bounded
+// ones.
 int s2_lock_component(const S2Joint *joint, int row);
 typedef struct S2BoundedRow { // |lambda| <= most h
-  S2JointRow row;             // its value is how far it is from its goal
-  int component, index;       // of angle, x, y; in S2Joint.impulse
+  S2JointRow row;             // its value is the distance from its goal
+  int component, index;       // 0 to 2 for angle, x, y; in S2Joint.impulse
   double most, mass;          // N or N m; kg or kg m^2, of the body
 } S2BoundedRow;
 int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIONS]);
-// How fast a lock goes back to a goal that is `off` away, beside the goal's own speed: all the way
-// within the step, but not faster than an acceleration of `push` (its bound over its body's mass)
-// can brake again, step by step. So it comes to its goal without going to and fro.
+// The speed of a lock's return to a goal at the distance `off`, in addition to the goal's own
+// speed. It returns completely within the step unless it would then be too fast to brake with the
+// acceleration `push` (its bound over its body's mass), step by step. So it reaches its goal
+// without oscillation.
 typedef struct S2LockReturn {
   double speed, by_off, by_push, by_h; // and its derivatives
 } S2LockReturn;
 S2LockReturn s2_lock_return(double off, double push, double h);
-// The goal that a bounded component keeps at the end of a step of length h, where it follows a
-// velocity: it is away from the body, at q, by no more than S2_LOCK_LAG of what its bound makes up
-// in one step. What it yielded is lost, and it does not push for long after it is told to go back.
-// *held: it is as it was. (Goals that are functions of time stay where they are.)
+// The goal of a bounded component at the end of a step of length h, if it follows a velocity. The
+// goal is at most S2_LOCK_LAG times the distance that its bound recovers in one step away from the
+// body, at q. So a yielded distance is lost, and the lock does not push for long after its velocity
+// is reversed. *held: the goal is unchanged. (Goals that are functions of time are not moved.)
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held);
-// Around a step: outside of it locks are where they were at its end.
+// Called before and after a step: outside of it locks have their goals of its end.
 void s2_motions_begin(S2World *world);
 void s2_motions_end(S2World *world);
 
@@ -248,33 +253,33 @@ void s2_motions_end(S2World *world);
 
 S2Measure s2_pulley_measure;   // |p_a - ground_a| + ratio |p_b - ground_b| - length
 S2Measure s2_pulley_measure_a; // |p_a - ground_a|
-// What is on side 0 (a) or 1 (b), as a distance between a body and the world.
+// Side 0 (a) or 1 (b) as a distance joint between a body and the world.
 S2Joint s2_pulley_side(const S2Joint *pulley, int side);
 
 // ---- spring.c ----------------------------------------------------------------------------------
 
-// Is it a spring whose pull is no multiple of its extension?
+// Whether it is a spring whose pull is not proportional to its extension.
 bool s2_spring_curved(const S2Joint *joint);
-// The pull (N) of a curved spring and its derivative (N/m); of a law: those of the row.
+// The pull (N) of a curved spring and its derivative (N/m); for a law, those of the row.
 void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent);
-// Asks a law, where there is one; what goes wrong is in world->refused.
+// Evaluates a law, if there is one; an error is in world->refused.
 void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
 
 // ---- gear.c ------------------------------------------------------------------------------------
 
-enum { S2_GEAR_MORE = 6 }; // columns of the angles of S2Joint.more, behind those of a and b
-// Columns of a and b of the joint `of` in the row of the gear, -1: it stands still.
+enum { S2_GEAR_MORE = 6 }; // columns of the angles of S2Joint.more, after those of a and b
+// Columns of a and b of the joint `of` in the row of the gear; -1: the body does not move.
 void s2_gear_columns(const S2Joint *gear, const S2Joint *of, int column[2]);
 
 // ---- ground_friction.c ------------------------------------------------------------------------
 
 typedef struct S2GroundState {
-  S2Vec2 momentum; // N s, that the body would end the step with but for the ground
+  S2Vec2 momentum; // N s, of the body at the end of the step without ground friction
   double mass, h;  // kg, s
-  bool last;       // rows that did not settle: hardly anything across, so that the bound is kept
+  bool last;       // rows that did not settle: almost no force across, so that the bound is kept
 } S2GroundState;
 
-typedef struct S2GroundRows { // a turn, along and across the momentum
+typedef struct S2GroundRows { // a turn; along and across the momentum
   S2JointRow row[3];
   double bound[3]; // N m s, N s
   double compliance[3];
@@ -282,65 +287,67 @@ typedef struct S2GroundRows { // a turn, along and across the momentum
 
 void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows);
 
-// ---- compliance.c: rows that give way ---------------------------------------------------------
+// ---- compliance.c: compliant rows -------------------------------------------------------------
 
-// How a step takes elastic forces and rigid rows.
+// The treatment of elastic forces and rigid rows in a step.
 typedef struct S2Blend {
   double h;           // s; 0 in projections of positions
   double alpha, beta; // of the world
-  // Rigid rows: how much of the speed at the start is turned round, of what the bend adds to the
-  // value within the step (1/2 h bend, as a speed) and of the error itself (1/s) goes into the row.
+  // Rigid rows contain three fractions: `reflect` of the initial speed, reversed; `ahead` of the
+  // value's change by the bend within the step (1/2 h bend, as a speed); `project` of the error
+  // itself (1/s).
   double reflect, ahead, project;
-  double bent;    // of what gives way: the part of 1/2 h^2 bend that its force sees
-  bool stiffness; // the elastic force is given, the row has only what stiffness and damping add
+  double bent; // compliant rows: fraction of 1/2 h^2 bend in their force
+  // the elastic force is given; the row contains only the contribution of stiffness and damping
+  bool stiffness;
 } S2Blend;
 S2Blend s2_joint_blend(const S2WorldDef *def, double h);
 
 typedef struct S2SoftRow {
   S2JointRow row;                 // of the problem: a combination of the given ones
-  double mix[S2_JOINT_EQUATIONS]; // its parts of them
+  double mix[S2_JOINT_EQUATIONS]; // coefficients of the given rows
   double compliance;              // C' of the row, velocity per impulse; infinite: no row
   double bias;                    // velocity
-  double given;                   // impulse known before the solve, beside that of the row
+  double given;                   // impulse known before the solve, in addition to that of the row
   bool rigid;
 } S2SoftRow;
 
 // The speeds of rows at velocities v (3 a slot).
 void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count);
-// What rows bend by, from their Hessians.
+// The bends of rows, from their Hessians.
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
                     S2JointRow *rows, int count);
-// The same of the joint's own equations at these poses.
+// The same for the joint's own equations at these poses.
 void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, int count);
-// Speed that a rigid row asks for against the end of the step: u = -this.
+// The speed that a rigid row requires at the end of the step: u = -this.
 double s2_joint_return(S2Blend blend, const S2JointRow *row);
 // Rows with compliance and damping, blended (docs/stepping-options.md).
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]);
-// The row u + C' lambda + b >= 0 of a contact that gives way; h > 0, `speed` at the start. Its
-// dashpot acts on the speed of the compression, not on what still approaches: b is gap / h before
-// they touch, and the rule implicit Euler.
+// The row u + C' lambda + b >= 0 of a compliant contact; h > 0, `speed` at the start. Its dashpot
+// acts on the speed of the compression, not on the approach: before they touch, b is gap / h, and
+// the rule is implicit Euler.
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping, S2Blend blend);
 // 1/2 g' C^-1 g, J
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
-// "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.
+// Error "compliance: ..." unless finite, symmetric and positive semidefinite with this many rows.
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows);
 
-// ---- servo.c: a goal that is held ---------------------------------------------------------------
+// ---- servo.c: servos ----------------------------------------------------------------------------
 
 typedef struct S2Servo {
-  S2Joint spring;                     // its gains as those of a spring along the coordinate
-  S2Blend blend;                      // implicit Euler, whatever alpha and beta are
+  S2Joint spring;                     // its gains, as those of a spring along the coordinate
+  S2Blend blend;                      // implicit Euler, for all alpha and beta
   S2JointRow row;                     // its value is the distance from the goal
   S2JointHessian hessian;             // of the row
   S2SoftRow soft[S2_JOINT_EQUATIONS]; // the first: the row of the problem
 } S2Servo;
 
-// Does its servo act in a step of length h?
+// Whether its servo acts in a step of length h.
 bool s2_servo_acts(const S2Joint *joint, double h);
-S2Joint s2_servo_spring(const S2Joint *joint); // its gains, as a spring has them
-// The row of a servo in a solve of time h; v0: velocities at the start of the step, 3 a slot;
-// bends: is it the first solve of the step, whose row sees how it bends?
+S2Joint s2_servo_spring(const S2Joint *joint); // its gains as those of a spring
+// The row of a servo in a solve of time h. v0: velocities at the start of the step, 3 a slot.
+// bends: this is the first solve of the step, whose row includes the bend.
 void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo);
 
 // ---- geometric.c: stiffness from forces that turn ----------------------------------------------
@@ -352,16 +359,16 @@ typedef struct S2StiffRow { // stiffness * e e'
   double stiffness;         // N/m, not 0, may be negative
 } S2StiffRow;
 
-// The length by which a body's turn counts beside its shift, m: sqrt(I/m); 0 where it has no mass.
+// m: the length that converts a body's turn to a shift, sqrt(I/m); 0 for a body without mass.
 double s2_joint_turning_length(const S2World *world, int32_t slot);
-// m: these lengths of the joint's bodies a and b. A body without mass takes the other's; where
-// neither has any, both are 1.
+// m: these lengths of the joint's bodies a and b. A body without mass takes that of the other one;
+// if neither has mass, both are 1.
 void s2_joint_turning_lengths(const S2JointAt *at, double length[2]);
 // Eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with the impulses
-// of the last step; returns how many are not zero.
+// of the last step; returns the number of nonzero ones.
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);
-// Is the first side ground that stands still, which has no part in those rows? Then it gets the
-// opposite of what b gets. *from: from the anchor on it to the centre of b, m.
+// Whether the first side is ground at rest, which is not in those rows. It then receives the
+// opposite of b's impulse. *from: from the anchor on it to the centre of b, m.
 bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from);
 // Eigenvalues of a symmetric n x n matrix `a` (row-major, destroyed, diagonal afterwards);
 // eigenvectors in the columns of `q`. (compliance.c)

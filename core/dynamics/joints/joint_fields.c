@@ -1,4 +1,4 @@
-// Reading and writing what joints hold.
+// Reading and writing fields of joints.
 #include "dynamics/joints/joint.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ static double joint_rate(const S2World *world, const S2Joint *joint, const S2Joi
   return rate;
 }
 
-// Of the coordinate that is driven, else limited; a length where there is neither.
+// The speed of the driven coordinate, else of the limited one; of the length if there is neither.
 static double joint_speed(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointAt at = joint_here(world, joint);
@@ -76,7 +76,7 @@ static double joint_speed(const S2World *world, const S2Joint *joint) {
 static double joint_softness(const S2Joint *joint, const S2JointWeights *weights,
                              const S2JointAt *at) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  // Which of the two numbers acts on the joint's first row; NAN stands for a matrix.
+  // The number that acts on the joint's first row; NAN for a matrix.
   bool angular =
       s2_joint_rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !joint->has_spring;
   return weights->size > 0 ? NAN : angular ? weights->angular : weights->linear;
@@ -117,7 +117,7 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   if (!s2_joint_type_has(joint->type, field)) {
     return joint_lacks(joint, field);
   }
-  // What is measured, what acted in the last step, what is kept.
+  // Measured values, values of the last step, stored values.
   switch (field) {
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
@@ -148,12 +148,12 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   default:
     *value = field == S2_JOINT_MOTOR_MAX && !joint->has_motor
                  ? 0
-                 : *joint_number((S2Joint *)joint, field); // which is only read
+                 : *joint_number((S2Joint *)joint, field); // it is only read
   }
   return s2_ok();
 }
 
-// Of constraints those that were made with them.
+// Bounds and friction exist only on constraints created with them.
 static S2Status joint_check_constraint(const S2Joint *joint, S2JointField field, double value) {
   const char *name = fields[field].name;
   if (!joint->bounded && (field == S2_JOINT_BOUND_LO || field == S2_JOINT_BOUND_HI)) {
@@ -173,7 +173,7 @@ static S2Status joint_check_constraint(const S2Joint *joint, S2JointField field,
 }
 
 static S2Status joint_check(const S2Joint *joint, S2JointField field, double value) {
-  const char *name = fields[field].name; // does this type have it, and may it be set?
+  const char *name = fields[field].name; // the field must exist and be writable
   Domain domain = fields[field].domain;
   if (!s2_joint_type_has(joint->type, field)) {
     return joint_lacks(joint, field);
@@ -191,7 +191,7 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
     double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
     return s2_joint_check_limits(joint->type, lo, hi);
   }
-  // The domain, and what it allows.
+  // The domain and its range.
   bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
   if (bound && joint->type == S2_LOCK) { // infinite: rigid
     domain = BOUND;
@@ -216,14 +216,14 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
     return s2_error(S2_INVALID, "%s: lo < hi expected, got %s = %g beside %g", name, name, value,
                     field == S2_JOINT_BOUND_LO ? joint->bound_hi : joint->bound_lo);
   }
-  // Ranges that one field has by itself.
+  // Ranges of single fields.
   if (field == S2_JOINT_BREAK_FORCE && value == 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
   if (field == S2_JOINT_RATIO && value == 0) {
     return s2_error(S2_INVALID, "%s: a finite number other than 0 expected, got %g", name, value);
   }
-  // What depends on the joint's other numbers.
+  // Conditions on the joint's other numbers.
   bool rigid = joint->compliance.size == 0 && joint->compliance.linear == 0 &&
                joint->compliance.angular == 0;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
@@ -245,24 +245,24 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   return s2_ok();
 }
 
-// What is kept of the last step belongs to another joint.
+// Clears the results of the last step, which belong to another configuration.
 static void joint_forget(S2Joint *joint) {
   memset(joint->impulse, 0, sizeof joint->impulse);
   memset(joint->reaction, 0, sizeof joint->reaction);
 }
 
 static void joint_enable(const S2World *world, S2Joint *joint, bool enabled) {
-  // A joint that is switched on again starts without impulses, a lock at the place of its body.
+  // A joint that is enabled again starts without impulses, a lock at the pose of its body.
   bool again = enabled && !joint->enabled;
   joint->enabled = enabled;
   joint->broken = joint->broken && !enabled;
   joint_forget(joint);
   for (int c = 0; c < 3 && again && joint->type == S2_LOCK; c++) {
-    joint->goal[c] = world->q.at[3 * joint->a + c]; // held where it is now
+    joint->goal[c] = world->q.at[3 * joint->a + c]; // held at the present pose
   }
 }
 
-// A lock that begins or ends to yield has other rows, and what has yielded is rigid where it is.
+// A lock that begins or ceases to yield has other rows; a yielded component becomes rigid in place.
 static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound, double value) {
   if (joint->type == S2_LOCK && isfinite(*bound) != isfinite(value)) {
     joint_forget(joint);
@@ -287,13 +287,14 @@ static void joint_set_ratio(const S2World *world, S2Joint *joint, double ratio) 
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointAt at = joint_here(world, joint);
   joint->ratio = ratio;
-  // The sum to keep is what it is now, with the new ratio.
+  // The sum to hold is the present one, with the new ratio.
   joint->sum = 0;
   s2_joint_rows(&at, rows);
   joint->sum = rows[0].value;
 }
 
-// Islands at rest have no joints: numbers of these, which laws set in each step, leave them be.
+// Islands at rest have no joints, so numbers of joints, which laws set in each step, do not affect
+// them.
 static void joint_changed(S2World *world) {
   bool known = world->rest.changes == world->changes;
   s2_world_changed(world);
@@ -307,7 +308,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
   S2Joint *joint = &world->joints.at[slot];
   S2_TRY(joint_check(joint, field, value));
   joint_changed(world);
-  // Those with consequences; the rest are numbers of the joint.
+  // Fields with side effects; the others are plain numbers of the joint.
   switch (field) {
   case S2_JOINT_COMPLIANCE:
     joint->compliance = (S2JointWeights){.linear = value, .angular = value};
@@ -332,7 +333,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     joint_enable(world, joint, value != 0);
     s2_world_revised(world);
     break;
-  default: // a number by itself: joint_check() has refused what is only read
+  default: // a plain number: joint_check() has rejected read-only fields
     joint->has_motor |= field == S2_JOINT_MOTOR_SPEED || field == S2_JOINT_MOTOR_MAX;
     joint->has_servo |= field >= S2_JOINT_SERVO_GOAL && field <= S2_JOINT_SERVO_MAX;
     *joint_number(joint, field) = value;
@@ -345,7 +346,7 @@ S2Status s2_joint_set_limits(S2World *world, S2JointId id, double lo, double hi)
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_joint_slot(world, id, &slot));
-  // Checked as one, so that the order of the two does not matter.
+  // Checked together, so that their order does not matter.
   S2Joint limits = world->joints.at[slot];
   limits.limit_hi = hi;
   S2_TRY(joint_check(&limits, S2_JOINT_LIMIT_LO, lo));
@@ -400,7 +401,7 @@ S2Status s2_joint_set_velocity(S2World *world, S2JointId id, const double veloci
   return s2_ok();
 }
 
-// ---- All at once ------------------------------------------------------------------------------
+// ---- Information on a joint -------------------------------------------------------------------
 
 static S2JointId id_of(const S2World *world, int32_t slot) {
   return slot == S2_NONE ? (S2JointId){0, 0}
@@ -417,7 +418,7 @@ static void info_anchors(const S2World *world, const S2Joint *joint, S2JointInfo
     info->anchor_b = s2_joint_anchor(world->q.at, b->a, b->local_a);
   }
   info->anchor_a = s2_joint_anchor(world->q.at, a->a, a->local_a);
-  // Types without anchors (locks, ground friction) show that of a twice.
+  // Types without anchors (locks, ground friction) report that of a twice.
   if (joint->b == S2_NONE && joint->joint_a == S2_NONE &&
       s2_joint_kind(joint->type)->anchors == S2_ANCHORS_NONE) {
     info->anchor_b = info->anchor_a;
@@ -453,7 +454,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
   const S2Joint *joint = &world->joints.at[slot];
   S2JointAt at = joint_here(world, joint);
   S2JointRow angle;
-  // Angles count as errors by the size of the larger body.
+  // Angles are converted to errors by the size of the larger body.
   double length = 0;
   const int32_t bodies[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int i = 0; i < (joint->type == S2_GEAR ? 2 : S2_JOINT_BODIES); i++) {

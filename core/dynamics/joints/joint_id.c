@@ -1,4 +1,4 @@
-// Which joint a handle stands for, its place among the others, and what messages call it.
+// The joint of a handle, its index among the others, and its name in messages.
 #include "dynamics/joints/joint.h"
 
 #include <stdio.h>

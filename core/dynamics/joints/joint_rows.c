@@ -1,9 +1,8 @@
-// The rows that an island's joints have in a problem. In the order of core/mcp/mcp.h:
+// The rows of an island's joints in a problem, in the order of core/mcp/mcp.h:
 //
-//   bilateral    equations, rigid or giving way; limits that coincide; motors and servos of any
-//                force
-//   boxed        motors, dry friction and servos with a largest force: |lambda| <= max h
-//   unilateral   limits, which look ahead as contacts do: u + (distance to the limit)/h >= 0
+//   bilateral    equations, rigid or compliant; coinciding limits; motors and servos without a
+//   bound boxed        motors, dry friction and servos with a largest force: |lambda| <= max h
+//   unilateral   limits, which are predictive as contacts are: u + (distance to the limit)/h >= 0
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 
@@ -26,18 +25,18 @@ typedef struct Builder {
   int32_t slot;
   int group;
   int32_t aside;       // the next node of a gear or constraint
-  int32_t *nodes;      // a joint of the island: the first one of a constraint's
+  int32_t *nodes;      // a joint of the island: first node of a constraint
   int place;           // of the joint in the island
   S2WideMovers *along; // of the last row, if it acts on more than two bodies
-  double *speed;       // V, raised by what drives
+  double *speed;       // V, raised by driving rows
   double *rhs;         // of the problem
   List *given;         // impulses without a row
 } Builder;
 
-// Rows on ground that moves as given: their known part of the velocity goes into the bias.
+// Sides on kinematic bodies: their known velocity goes into the bias.
 static void row_ground(const S2Step *step, int32_t slot, const double *j, int32_t node,
                        double *side, double *bias) {
-  // No unknowns there: the side is 0, and what moves as given adds j v to the bias.
+  // There are no unknowns: the side is 0, and the body's motion adds j v to the bias.
   for (int c = 0; c < 3; c++) {
     side[c] = node == S2_GROUND ? 0 : j[c];
     if (bias != NULL && node == S2_GROUND && slot != S2_NONE) {
@@ -46,7 +45,7 @@ static void row_ground(const S2Step *step, int32_t slot, const double *j, int32_
   }
 }
 
-// The sides of a row of a constraint of more than two bodies.
+// The sides of a row of a constraint with more than two bodies.
 static void row_widen(const Builder *builder, S2Row *row, const S2JointRow *of, double sign,
                       int index, double *moving) {
   const S2Step *step = builder->step;
@@ -55,21 +54,21 @@ static void row_widen(const Builder *builder, S2Row *row, const S2JointRow *of, 
   for (int i = 0; i < 3 * movers->count; i++) {
     movers->j[i / 3][i % 3] *= sign;
   }
-  int at = index < S2_JOINT_EQUATIONS ? index : 0; // what is one-sided has one row
+  int at = index < S2_JOINT_EQUATIONS ? index : 0; // one-sided constraints have one row
   s2_wide_sides(step, movers, builder->nodes[builder->place] + S2_WIDE_NODES * at, row);
   if (moving != NULL) {
     *moving += sign * movers->given;
   }
 }
 
-// A row along `of` (sign 1 or -1); the caller has the bounds.
+// Appends a row along `of` (sign 1 or -1); the caller sets the bounds.
 static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *of, double sign,
                          int index, double bias) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
   S2JointPart *part = &list->part[list->count];
   S2Row *row = &list->row[list->count++];
-  // The row's gradient, turned round for an upper limit.
+  // The row's gradient, reversed for an upper limit.
   double ja[3], jb[3];
   for (int c = 0; c < 3; c++) {
     ja[c] = sign * of->ja[c];
@@ -82,7 +81,7 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
       .group = builder->group,
       .bias = bias,
   };
-  // Displacements: what moves as given stays where it is.
+  // Displacements: kinematic bodies do not move.
   double *moving = s2_solve_traits(builder->kind).displacements ? NULL : &row->bias;
   builder->along->count = 0;
   if (s2_joint_is_wide(joint)) {
@@ -103,7 +102,7 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
 }
 
 static double row_mobility(const Builder *builder, const S2Row *row) {
-  // J M^-1 J': the speed that a unit impulse along the row gives.
+  // J M^-1 J': the speed per unit impulse along the row.
   double w = 0;
   if (builder->along->count > 2) {
     return s2_wide_mobility(builder->step, builder->along);
@@ -119,7 +118,7 @@ static double row_mobility(const Builder *builder, const S2Row *row) {
   return w;
 }
 
-// Does it act on angles alone?
+// Whether it acts on angles only.
 static bool turns_alone(const Builder *builder, const S2Row *row) {
   bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
   for (int i = 0; i < builder->along->count && builder->along->count > 2; i++) {
@@ -129,13 +128,13 @@ static bool turns_alone(const Builder *builder, const S2Row *row) {
   return angular;
 }
 
-// What a row that drives (a motor, a spring, a goal that moves) brings of speed by itself: an
-// island at rest without gravity would else have no scale to measure residuals by.
+// Raises V by the speed that a driving row (a motor, a spring, a moving goal) causes. Otherwise an
+// island at rest without gravity would have no scale for residuals.
 static void row_drives(const Builder *builder, const S2Row *row) {
   if (row->bias == 0 || s2_solve_traits(builder->kind).displacements) {
     return;
   }
-  // With compliance C' less of the bias is met, and bounded rows bring hi w at most.
+  // With compliance C' a smaller part of the bias is reached; bounded rows reach at most hi w.
   double w = row_mobility(builder, row), speed = fabs(row->bias);
   speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
   *builder->speed =
@@ -146,10 +145,10 @@ static void row_drives(const Builder *builder, const S2Row *row) {
 static void row_give(const Builder *builder, List *list, double impulse) {
   S2Row *row = &list->row[list->count - 1];
   S2JointPart *part = &list->part[list->count - 1];
-  // M v = rhs + J' given: known impulses are part of the right side.
+  // M v = rhs + J' given: known impulses are on the right side.
   part->given = impulse;
   const S2WideMovers *along = builder->along;
-  bool wide = along->count > 2; // the bodies themselves, not their copies
+  bool wide = along->count > 2; // acts on the bodies, not on their copies
   for (int i = 0; i < 3 * along->count && wide; i++) {
     int at = 3 * builder->step->node_of[along->slot[i / 3]] + i % 3;
     builder->rhs[at] += along->j[i / 3][i % 3] * impulse;
@@ -162,14 +161,14 @@ static void row_give(const Builder *builder, List *list, double impulse) {
       builder->rhs[3 * row->b + c] += row->jb[c] * impulse;
     }
   }
-  // They bring speed, too, for the scale that residuals are measured by.
+  // They cause speed, too, which counts in the scale of residuals.
   double speed = fabs(impulse) * row_mobility(builder, row);
   *builder->speed =
       fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
 static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
-  // The gear's row becomes several (wide_rows.c), of which all but the last are helpers.
+  // The gear's row becomes several rows (wide_rows.c); all but the last are auxiliary.
   S2WideMovers movers = s2_wide_movers(builder->step, builder->joint);
   S2Row *rows = &list->row[list->count];
   bool positions = s2_solve_traits(builder->kind).displacements;
@@ -190,8 +189,8 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
   }
 }
 
-// A constraint of more than two bodies has its copies whatever of its own rows there is: they hold
-// a part of its bodies.
+// A constraint of more than two bodies always has copies, even if it has none of its own rows,
+// because they hold a part of its bodies.
 static void add_copies(Builder *builder, List *list) {
   S2JointRow along[S2_JOINT_EQUATIONS];
   if (!s2_joint_is_wide(builder->joint)) {
@@ -231,7 +230,8 @@ static void add_boxed(const Builder *builder, List *list, const S2JointRow *of, 
   row_drives(builder, row);
 }
 
-// How fast an error is to vanish: in a projection all of it, else what S2_BAUMGARTE asks, 1/s.
+// Rate at which an error is corrected: all of it in a projection, else the part of S2_BAUMGARTE,
+// 1/s.
 static double projection_rate(const Builder *builder) {
   double part = s2_joint_returned(&builder->step->world->kept.def, builder->joint);
   return s2_solve_traits(builder->kind).displacements ? 1
@@ -239,10 +239,10 @@ static double projection_rate(const Builder *builder) {
                                                       : 0;
 }
 
-// A row that gives way, with what is given beside it; of no compliance that counts, that alone.
+// A compliant row and its given impulse; only the impulse if the compliance is infinite.
 static void add_elastic(const Builder *builder, List *list, const S2JointRow *of, int index,
                         double bias, double compliance, double given) {
-  // Without a finite compliance there is no row: what is given is all that acts.
+  // Without a finite compliance there is no row; only the given impulse acts.
   if (isfinite(compliance)) {
     add_bilateral(builder, list, of, index, bias, compliance);
     if (given != 0) {
@@ -254,13 +254,13 @@ static void add_elastic(const Builder *builder, List *list, const S2JointRow *of
   }
 }
 
-// Are rigid rows met by the speeds at the end alone?
+// Whether rigid rows are conditions on the speeds at the end alone.
 static bool at_end(const S2Blend *blend) {
   return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0;
 }
 
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world) {
-  // Nothing below would change this one.
+  // The rest of this function would not change the world's blend.
   S2Blend blend = *world;
   if (!step->stiff[joint] && at_end(world)) {
     return blend;
@@ -268,19 +268,19 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
   if (step->stiff[joint]) {
     S2WorldDef def = s2_step_settings(step, joint);
     blend = s2_joint_blend(&def, world->h);
-    // A step by implicit Euler here and there does not damp what the world's own way keeps.
+    // Occasional steps of implicit Euler do not damp rows that the world's setting does not damp.
     blend.bent = fmin(blend.bent, world->bent);
-    // Nor does it meet positions that the world's own way does not keep.
+    // Nor do they correct positions that the world's setting does not correct.
     blend.ahead = world->project > 0 ? blend.ahead : 0;
     blend.project = world->project > 0 ? blend.project : 0;
   }
-  // The positions are met by the first solve. After an impact the speeds of rigid rows are 0: what
-  // error they had would else go on, turned round in each step.
+  // The first solve corrects positions. After an impact the speeds of rigid rows are 0; otherwise
+  // their error would persist, reversed in each step.
   if (kind != S2_SOLVE_MOTION || step->world->joints.at[joint].velocity_only) {
     blend.reflect = blend.ahead = blend.project = blend.bent = 0;
   }
   if (step->world->joints.at[joint].stabilization > 0) {
-    blend.project = 0; // its rows ask for a part of the error themselves
+    blend.project = 0; // the rows themselves correct a part of the error
   }
   return blend;
 }
@@ -297,28 +297,29 @@ static void add_equations(Builder *builder, List *list) {
   if (positions && (builder->joint->velocity_only || !s2_joint_projected(builder->joint))) {
     return; // nothing to project
   }
-  // The pull of a law is asked for once a solve, and only where springs act.
+  // A law is evaluated once for each solve, and only where springs act.
   if (s2_solve_traits(builder->kind).takes_time) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
   S2Blend blend = blend_of(builder);
   bool wide = builder->joint->type == S2_GEAR && builder->joint->more[0] != S2_NONE; // wide_rows.c
-  if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
+  // the rest would not change the rows
+  if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) {
     for (int i = 0; i < count; i++) {
       double bias = projection_rate(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
       add_bilateral(builder, list, &rows[i], i, bias, 0);
     }
     return;
   }
-  // What softening needs: speeds at the start, and where rows bend within the step their bends.
+  // Inputs of softening: speeds at the start, and bends if rows bend within the step.
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0 || blend.bent > 0) {
     s2_joint_bend_rows(&builder->at, builder->step->v0, rows, count);
   }
   s2_joint_soften(builder->joint, rows, count, blend, soft);
-  // Each soft row becomes rows of the problem, or an impulse that is given.
+  // Each soft row becomes rows of the problem, or a given impulse.
   for (int i = 0; i < count; i++) {
-    // Springs do not act in no time, and are not snapped to rest.
+    // Springs do not act in solves without duration, and are not projected to rest.
     bool acts = soft[i].rigid || s2_solve_traits(builder->kind).takes_time;
     double toward = soft[i].rigid ? projection_rate(builder) * soft[i].row.value : 0;
     if (acts && wide) {
@@ -330,7 +331,8 @@ static void add_equations(Builder *builder, List *list) {
   }
 }
 
-// What acts on b along a row of geometric stiffness acts on ground the other way, about its anchor.
+// The reaction of ground to a row of geometric stiffness is the opposite of b's impulse, at its
+// anchor.
 static void geometric_push(const Builder *builder, const S2JointRow *row, S2JointPart *part) {
   S2Vec2 from, force = s2_vec2(row->jb[1], row->jb[2]);
   if (s2_joint_geometric_ground(&builder->at, &from)) {
@@ -340,15 +342,15 @@ static void geometric_push(const Builder *builder, const S2JointRow *row, S2Join
   }
 }
 
-// K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0, and what v0 adds given. A row cannot
-// have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
+// K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0; the contribution of v0 is given. A row
+// cannot have a negative stiffness: that part acts on v0 only or, with "psd", is left out.
 static void add_geometric(const Builder *builder, List *list) {
   S2GeometricStiffness setting = s2_step_geometric(builder->step, builder->slot);
   if (setting == S2_GEOMETRIC_OFF || builder->kind != S2_SOLVE_MOTION) {
     return;
   }
   S2Blend blend = blend_of(builder);
-  // Eigenvectors of the geometric stiffness are rows with a stiffness but without a value.
+  // Each eigenvector of the geometric stiffness is a row with a stiffness but without a value.
   S2StiffRow stiff[S2_GEOMETRIC_ROWS];
   int count = s2_joint_geometric(&builder->at, blend, stiff);
   for (int i = 0; i < count; i++) {
@@ -356,7 +358,7 @@ static void add_geometric(const Builder *builder, List *list) {
     if (s < 0 && setting == S2_GEOMETRIC_PSD) {
       continue;
     }
-    // Row and speed along the eigenvector.
+    // The row and its speed along the eigenvector.
     S2JointRow row = {0};
     memcpy(row.ja, stiff[i].ja, sizeof row.ja);
     memcpy(row.jb, stiff[i].jb, sizeof row.jb);
@@ -365,7 +367,7 @@ static void add_geometric(const Builder *builder, List *list) {
     double compliance = hold * beta > 0 ? 1 / (hold * beta) : INFINITY;
     int rows = list->count, given = builder->given->count;
     add_elastic(builder, list, &row, S2_NONE, 0, compliance, -hold * (1 - beta) * row.speed);
-    // One of these has it now, or none.
+    // It has become one row, or none.
     if (list->count > rows) {
       geometric_push(builder, &row, &list->part[rows]);
     } else if (builder->given->count > given) {
@@ -374,9 +376,9 @@ static void add_geometric(const Builder *builder, List *list) {
   }
 }
 
-// Can the coordinate get this far within the step?
+// Whether the coordinate can reach the limit within the step.
 static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
-  // What moves by itself (rate) comes this much nearer.
+  // A moving limit (rate) comes this much nearer.
   distance -= builder->step->h * fabs(row->rate);
   double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
@@ -398,12 +400,13 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     return;
   }
   if (!s2_solve_traits(builder->kind).displacements) {
-    // Met before: stopped there, or thrown back by its restitution.
+    // Stopped there before, or reflected by its restitution.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
     bool rebounds = builder->kind == S2_SOLVE_REBOUND;
     bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS || rebounds;
     bool met = s2_limit_touches(builder->island, row, distance) || (again && impulse[index] > 0);
-    bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its impacts move bodies
+    // impacts of bisecting steps move bodies
+    bool bisect = builder->step->world->kept.def.stepping == S2_BISECT;
     bool ahead = builder->kind == S2_SOLVE_MOTION || (builder->kind == S2_SOLVE_FORCES && bisect);
     if (!met && !ahead) {
       return;
@@ -422,20 +425,22 @@ static bool joint_limited(const S2Joint *joint) {
   return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
 }
 
-// A unilateral constraint that gives way, or has no position to project; false: it is neither.
+// Adds a unilateral constraint that is compliant, or has no position to project; false: it is
+// neither.
 static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
   bool positions = s2_solve_traits(builder->kind).displacements;
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   if (builder->joint->type != S2_CONSTRAINT) {
     return false;
   }
-  // At the end of the step for all alpha and beta: nothing of it may be given, it only pushes.
+  // Implicit Euler for all alpha and beta: no part of the force may be given, because it only
+  // pushes.
   S2Blend euler = {.h = positions ? 0 : builder->step->h, .alpha = 1, .beta = 1};
   s2_joint_soften(builder->joint, row, 1, euler, soft);
   if (soft[0].rigid) {
     return positions && (builder->joint->velocity_only || !s2_joint_projected(builder->joint));
   }
-  if (s2_solve_traits(builder->kind).takes_time) { // springs do nothing in no time
+  if (s2_solve_traits(builder->kind).takes_time) { // springs do not act in solves without duration
     S2Row *stop = row_append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
     stop->hi = INFINITY;
     stop->compliance = soft[0].compliance;
@@ -448,7 +453,7 @@ static S2Vec2 arm_of(const S2JointAt *at) {
   return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
 }
 
-// The constraint of the program's own that is the friction of this one; S2_NONE.
+// The constraint that is the friction of this one, or S2_NONE.
 static int32_t coupled_slot(const Builder *builder) {
   const S2Joint *joint = builder->joint;
   for (int i = 0; i < builder->island->joints && joint->unilateral; i++) {
@@ -461,8 +466,8 @@ static int32_t coupled_slot(const Builder *builder) {
   return S2_NONE;
 }
 
-// A friction of 0 has no row, but a derivative (zero_vjp.c), for which the notes of a step need the
-// program's answers.
+// Zero friction has no row, but it has a derivative (zero_vjp.c), for which the notes of a step
+// need the program's answers.
 static void ask_idle_coupled(const Builder *normal) {
   const S2Joint *joint = normal->joint;
   for (int i = 0; i < normal->island->joints && normal->step->world->notes != NULL; i++) {
@@ -477,7 +482,7 @@ static void ask_idle_coupled(const Builder *normal) {
   }
 }
 
-// Its row follows that of the constraint it is the friction of, as that of a contact does.
+// Its row follows that of its normal constraint, as the friction row of a contact does.
 static void add_coupled(const Builder *normal, List *limits) {
   int32_t slot = coupled_slot(normal);
   if (!s2_solve_traits(normal->kind).friction) {
@@ -494,7 +499,7 @@ static void add_coupled(const Builder *normal, List *limits) {
   builder.arm = arm_of(&builder.at);
   s2_joint_kind(builder.joint->type)->coordinate(&builder.at, &along, NULL);
   S2Row *row = row_append(&builder, limits, &along, 1, S2_JOINT_DRY, along.rate);
-  row->coupled_to = limits->count - 2; // list_behind() has its place
+  row->coupled_to = limits->count - 2; // list_behind() corrects it
   row->mu = builder.joint->friction;
 }
 
@@ -518,7 +523,7 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
   if (joint_limited(joint) && joint->limit_lo == joint->limit_hi) {
-    // An equation as those of rigid joints are: the error and what the bend brings.
+    // An equation like those of rigid joints: the error and the effect of the bend.
     S2JointHessian hessian;
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, &hessian);
     row.value -= joint->limit_lo;
@@ -531,10 +536,10 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   }
 }
 
-// Forces of a bounded size do nothing in no time.
+// Bounded forces do not act in solves without duration.
 static void add_drive(const Builder *builder, List *equal, List *boxes) {
   const S2Joint *joint = builder->joint;
-  // Nothing drives it; or positions are projected, which takes no time.
+  // There is no drive, or this is a projection, which has no duration.
   bool endless = joint->has_motor && joint->motor_max == INFINITY;
   bool bounded = s2_solve_traits(builder->kind).takes_time;
   if ((!joint->has_motor && !(joint->friction > 0)) || joint->type == S2_CONSTRAINT ||
@@ -543,7 +548,7 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   }
   S2JointRow row;
   double h = builder->step->h;
-  // A motor of any force is an equation, one of bounded force a box, as friction is.
+  // An unbounded motor is an equation; a bounded one is a box, like friction.
   s2_joint_kind(joint->type)->drive(&builder->at, &row, NULL);
   if (endless) {
     add_bilateral(builder, equal, &row, S2_JOINT_MOTOR, -joint->motor_speed, 0);
@@ -568,7 +573,7 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   }
   List *list = isfinite(most) ? boxes : equal;
   S2Row *row = row_append(builder, list, &servo.soft[0].row, 1, S2_JOINT_SERVO, servo.soft[0].bias);
-  // An actuator's effort is none of the joint's reaction.
+  // An actuator's effort is not part of the joint's reaction.
   memset(list->part[list->count - 1].push, 0, sizeof list->part->push);
   row->lo = -most;
   row->hi = most;
@@ -576,7 +581,7 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   row_drives(builder, row);
 }
 
-// A constraint whose force has bounds: as motors, it does nothing in no time.
+// A constraint with a bounded force; like motors, it does not act in solves without duration.
 static void add_bounded(const Builder *builder, List *boxes) {
   const S2Joint *joint = builder->joint;
   double h = builder->step->h, lo = h * joint->bound_lo, hi = h * joint->bound_hi;
@@ -587,18 +592,18 @@ static void add_bounded(const Builder *builder, List *boxes) {
   s2_joint_kind(joint->type)->coordinate(&builder->at, &along, NULL);
   S2Row *row = row_append(builder, boxes, &along, 1, S2_JOINT_DRY, along.rate);
   row->lo = lo;
-  row->hi = fmax(hi, -lo); // what it brings of speed by itself
+  row->hi = fmax(hi, -lo); // bound for the speed that it causes
   row_drives(builder, row);
   row->hi = hi;
 }
 
-// Locks that yield: as motors, they do nothing in no time.
+// Locks that yield; like motors, they do not act in solves without duration.
 static void add_bounded_locks(const Builder *builder, List *boxes) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   if (!s2_lock_yields(builder->joint) || !s2_solve_traits(builder->kind).takes_time) {
     return;
   }
-  // Each aims at the goal's speed and back to the goal, as fast as its bound can brake again.
+  // Each aims at the goal's speed plus the return to the goal, as fast as its bound can brake.
   double h = builder->step->h;
   int count = s2_lock_bounded_rows(&builder->at, rows);
   for (int i = 0; i < count; i++) {
@@ -616,7 +621,7 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   if (joint->type != S2_GROUND_FRICTION || builder->kind != S2_SOLVE_MOTION) {
     return;
   }
-  // The momentum p that the body would end with but for the ground.
+  // The momentum p of the body at the end of the step without ground friction.
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
   const double *pushed = step->pushed + 2 * builder->slot;
   S2GroundState state = {
@@ -636,11 +641,11 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   }
 }
 
-// Behind the bilateral rows, in groups that go on ascending; returns the next group.
+// Appends the rows after the bilateral ones, in ascending groups; returns the next group.
 static int list_behind(List *all, const List *more, int group) {
   for (int i = 0; i < more->count; i++) {
     all->row[all->count] = more->row[i];
-    bool follows = more->row[i].coupled_to >= 0; // the normal row before it, in its group
+    bool follows = more->row[i].coupled_to >= 0; // it follows its normal row, in the same group
     all->row[all->count].coupled_to = follows ? all->count - 1 : -1;
     all->row[all->count].group = follows ? group - 1 : group++;
     all->part[all->count++] = more->part[i];
@@ -656,17 +661,17 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
                        S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda,
                        double *rhs, double *speed, int *given) {
   bool end = s2_solve_traits(kind).at_end;
-  // Rows with bounds are listed apart, since they have to come behind all equations.
+  // Bounded rows are listed separately, because they must follow all equations.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
-  // Where, and as of when, joints are looked at: at the end of the step or at its start.
+  // The poses and the time of the joints: at the end of the step or at its start.
   double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
   const S2Rot *turn = s2_step_turns(step, island, q);
-  // What all joints of the island share.
+  // Data for all joints of the island.
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
   builder.blend =
@@ -676,7 +681,7 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   builder.nodes = S2_TAKE(step->arena, int32_t, island->joints);
   S2WideMovers along = {0};
   builder.along = &along;
-  // Limits look as far as what drives will bring; those with friction come last, as contacts do.
+  // Limits account for the speed of drives. Those with friction come last, as contacts do.
   for (int pass = 0; pass < 3; pass++) {
     for (int i = 0; i < island->joints; i++) {
       if (pass > 0 && !joint_limited(&step->world->joints.at[island->joint[i]])) {
@@ -698,22 +703,22 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
         add_bounded_locks(&builder, &boxes);
         add_bounded(&builder, &boxes);
         add_ground_friction(&builder, &boxes);
-      } else if (s2_solve_traits(kind).normals && // its rows with bounds come behind
+      } else if (s2_solve_traits(kind).normals && // their bounded rows follow later
                  (coupled_slot(&builder) != S2_NONE) == (pass == 2)) {
         add_limits(&builder, &limits);
       }
     }
   }
-  // In the order of the problem; rows of bounded force get groups of their own.
+  // In the order of the problem; bounded rows get separate groups.
   list_behind(&all, &limits, list_behind(&all, &boxes, island->joints));
-  // What was given without a row stands behind the rows.
+  // Given impulses without a row follow the rows.
   *given = without.count;
   for (int i = 0; i < without.count; i++) {
     parts[all.count + i] = without.part[i];
   }
   s2_arena_rewind(step->arena, mark);
   *speed = raised;
-  // The warm start: impulses of the last step, without what is given beside the row.
+  // The warm start: impulses of the last step, without the given part.
   bool warm = kind == S2_SOLVE_MOTION;
   for (int i = 0; i < all.count; i++) {
     const S2JointPart *part = &parts[i];

@@ -1,4 +1,5 @@
-// How joints arrive at their limits within a step, and what speed restitution asks of them then.
+// The arrival of joints at their limits within a step, and the speed that restitution requires
+// then.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 
@@ -20,7 +21,7 @@ S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int3
   arrival.free_speed = arrival.sign * row->speed;
   s2_joint_speeds(joint, step->v0, row, 1);
   arrival.speed = arrival.sign * row->speed;
-  // speed^2 grows by 2 a d on the way there.
+  // speed^2 grows by 2 a d until the arrival.
   double change = arrival.free_speed - arrival.speed;
   double gain = -2 * change / h * fmax(arrival.distance, 0);
   arrival.arrival = arrival.speed < 0 ? sqrt(fmax(arrival.speed * arrival.speed + gain, 0)) : 0;
@@ -50,7 +51,7 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const S2Joint *joint = &step->world->joints.at[slot];
-    // Only limits that have pushed, by themselves (lo < hi) and without giving way.
+    // Only limits that have pushed, with lo < hi, and that are rigid.
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
     bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
     if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
@@ -67,7 +68,7 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
     double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
     double approach =
         (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
-    // It came from further away than touching and still approaches: it has arrived within the step.
+    // It began farther away than touching and still approaches: it has arrived within the step.
     if (!s2_limit_touches(island, &start, distance) && approach > tiny) {
       return true;
     }

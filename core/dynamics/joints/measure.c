@@ -1,6 +1,6 @@
-// The smooth functions of two poses that all joints are made of, with exact first and second
-// derivatives. All are unchanged when both bodies are moved or turned as one, so that what acts
-// along their gradients conserves momentum, angular momentum too, wherever the bodies are.
+// The smooth functions of two poses of which all joints consist, with exact first and second
+// derivatives. None changes when both bodies are moved or turned together. So forces along their
+// gradients conserve momentum and angular momentum.
 #include "dynamics/joints/sides.h"
 
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
@@ -47,7 +47,7 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
   *row = (S2JointRow){0};
   measure_offset(&sides, u, &row->value, row->ja, row->jb);
   if (hessian != NULL) {
-    // Second derivatives: turns act on the arm of a, and turning b turns what is seen from it.
+    // Second derivatives: a turn of a acts on its arm; a turn of b turns the relative position.
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
     hessian_add(hessian, 0, 0, -s2_dot(u, sides.ra));
@@ -91,8 +91,8 @@ void s2_measure_y(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian)
   s2_measure_offset(at, s2_vec2(0, 1), row, hessian);
 }
 
-// With n the direction and t across it: dL = n'd(p_a - p_b), and the second derivative is that of
-// p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
+// With n the direction and t across it: dL = n'd(p_a - p_b). The second derivative is that of p_a -
+// p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   S2Sides sides = s2_sides_at(at);
   double length = s2_length(sides.apart);
@@ -104,7 +104,7 @@ void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hes
       .jb = {-s2_cross(sides.rb, n), -n.x, -n.y},
   };
   if (hessian != NULL) {
-    // (1/L) (J't)(J't)', which is nothing where there is no length, and the arms along n.
+    // (1/L) (J't)(J't)', which is 0 at zero length, and the arms along n.
     S2Vec2 t = s2_left(n);
     const double across[6] = {s2_cross(sides.ra, t), t.x, t.y, -s2_cross(sides.rb, t), -t.x, -t.y};
     *hessian = (S2JointHessian){0};
@@ -133,7 +133,7 @@ void s2_measure_shift(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
   row->value -= at->joint->length;
 }
 
-// How many of its measures are equations: that of a spring only where there is one.
+// The number of its measures that are equations; that of a spring counts only if there is one.
 static int joint_measures(const S2JointKind *kind, const S2Joint *joint) {
   bool may_spring = (kind->parts & S2_HAS_COMPLIANCE) != 0 && (kind->parts & S2_HAS_STIFFNESS) != 0;
   return may_spring && !joint->has_spring ? kind->sprung : S2_JOINT_EQUATIONS;
@@ -158,7 +158,8 @@ int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   if (kind->rows != NULL) {
     return kind->rows(at, rows);
   }
-  if (kind->equation[0] == s2_measure_x) { // y is the next: both for little more than one
+  // y is the next one: both for little more than the cost of one
+  if (kind->equation[0] == s2_measure_x) {
     s2_measure_offsets(at, rows);
     count = 2;
   }

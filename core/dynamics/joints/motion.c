@@ -1,21 +1,21 @@
-// Bodies and locks that move as the program says (S2Callbacks.motion). What counts in a step is the
-// mean velocity until its end, so that positions given as functions of time are met there exactly
-// and nothing drifts, however long the step or a sub-step of bisect is.
+// Bodies and locks that the program moves (S2Callbacks.motion). A step uses the mean velocity until
+// its end, so positions given as functions of time are reached exactly and without drift, for any
+// length of the step or of a substep of bisect.
 #include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// `joint`: the slot of the lock, of a body the one that moves it if it yields; else S2_NONE.
+// `joint`: the slot of the lock; for a body, of its lock if it yields; else S2_NONE.
 static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
-  // Room for slopes, when the step is noted for its derivative.
+  // Storage for slopes, if the step is recorded for its derivative.
   S2Slope slope[S2_MOTION_NUMBERS] = {0};
   call->slope = world->notes == NULL ? NULL : slope;
   call->ends = s2_world_rattles(&world->kept.def);
   for (int c = 0; c < 3; c++) {
     call->start[c] = call->end[c] = NAN;
   }
-  // Memory that runs out does not jump over the program.
+  // If memory runs out, no jump may skip the program's frames.
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.motion(world->callbacks.user, world, call);
   s2_memory_mask(masked);
@@ -37,12 +37,12 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
   }
   double numbers[S2_MOTION_NUMBERS];
   memcpy(numbers, call->v, sizeof call->v);
-  for (int i = 3; i < S2_MOTION_NUMBERS; i++) { // what is not given at an end is the mean
+  for (int i = 3; i < S2_MOTION_NUMBERS; i++) { // missing values at an end are those of the mean
     double *at_end = i < 6 ? &call->start[i - 3] : &call->end[i - 6];
     slope[i] = isfinite(*at_end) ? slope[i] : slope[i % 3];
     numbers[i] = *at_end = isfinite(*at_end) ? *at_end : call->v[i % 3];
   }
-  // Noted under the lock's slot, or the body's.
+  // Recorded under the lock's slot, or the body's.
   bool lock = joint != S2_NONE;
   s2_note_answer(world, &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
                                     .slot = lock ? joint : (int32_t)call->body.index - 1,
@@ -58,7 +58,7 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
 static bool move_body(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   double *v0 = step->v0 + 3 * slot;
-  // Its velocity, or what the program says it is.
+  // Its velocity, or the program's answer.
   S2MotionCall call = {.body = s2_body_id(world, slot), .t = step->t, .h = h};
   memcpy(call.q, step->q0 + 3 * slot, sizeof call.q);
   if (world->callbacks.motion != NULL) {
@@ -79,15 +79,15 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
   return true;
 }
 
-// A lock's goal is where the sub-steps before this one have brought it.
+// A lock's goal is the result of the earlier substeps.
 static bool drive_lock(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   const S2Joint *joint = &world->joints.at[slot];
   S2Drive *drive = &world->drives.at[slot];
   double elapsed = step->t - world->kept.time;
-  // The program hears of the lock, or of the body where it is that body's drive.
+  // The call names the lock, or the body if the lock is its drive.
   S2MotionCall call = {.joint = {(uint32_t)slot + 1, joint->serial}, .t = step->t, .h = h};
-  if (world->bodies.at[joint->a].drive == slot) { // it is the body's motion
+  if (world->bodies.at[joint->a].drive == slot) { // the motion belongs to the body
     call.joint = (S2JointId){0, 0};
     call.body = s2_body_id(world, joint->a);
   }
@@ -103,7 +103,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   } else if (!motion_ask(world, &call, slot)) {
     return false;
   }
-  // From now until the next substep the goal moves at this rate.
+  // Until the next substep the goal moves at this rate.
   *drive = (S2Drive){.valid = true, .start = elapsed};
   for (int c = 0; c < 3; c++) {
     drive->goal[c] = call.q[c];
@@ -150,7 +150,7 @@ bool s2_step_motions(S2Step *step, double h) {
 
 void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]) {
   const S2Joint *joint = at->joint;
-  // Within a step where the substep moved it, outside where the last step left it.
+  // Within a step the goal of the substep; outside it that of the last step.
   const S2Drive *drive = NULL;
   if (joint->driven && at->world->drives.count > 0) {
     drive = &at->world->drives.at[joint - at->world->joints.at];

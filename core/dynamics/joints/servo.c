@@ -1,11 +1,11 @@
-// Servo: a joint's coordinate, held at a goal by a spring and a damper of its own beside those of
-// the joint, with a largest force. Its row is that of a spring by implicit Euler,
+// Servo: a joint's coordinate, held at a goal by a spring and a damper in addition to those of the
+// joint, with a largest force. Its row is that of a spring by implicit Euler,
 //
-//     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),   |lambda| <=
-//     h max,
+//     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),
+//     |lambda| <= h max,
 //
 // so it is stable at any gains, inertia and h: lambda = -h (kp (value+ - goal) + kd u+) with both
-// at the end of the step, as far as the bound allows.
+// at the end of the step, as far as the bound permits.
 #include "dynamics/joints/joint.h"
 
 bool s2_servo_acts(const S2Joint *joint, double h) {

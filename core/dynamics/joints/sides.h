@@ -1,5 +1,5 @@
-// Private to core/dynamics and core/diff: the two anchors of a joint, which measure.c and its
-// derivatives are made of.
+// Private to core/dynamics and core/diff: the two anchors of a joint, for measure.c and its
+// derivatives.
 #ifndef S2_SIDES_H
 #define S2_SIDES_H
 

@@ -1,17 +1,16 @@
 // Gears and constraints that move three or four bodies, in problems whose rows act on two. A gear's
-// row sum c_i w_i = 0 over the angular velocities w_i becomes as many rows as it has bodies, by way
-// of a node beside the bodies' own: its three numbers copy the first bodies' velocities, w_i - x_i
-// = 0, and one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of its
-// body's inertia and momentum, so that the two together are the body: the solution is that of the
-// one row.
+// row sum c_i w_i = 0 over the angular velocities w_i becomes as many rows as it has bodies. An
+// auxiliary node holds three numbers x_i that copy the first bodies' velocities, w_i - x_i = 0, and
+// one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of its body's
+// inertia and momentum, so that both together are the body. The solution is that of the one row.
 //
 // A row sum J_i v_i = 0 of a constraint does the same with J_i v_i in place of w_i. A copy of that
-// number alone would leave a mass that is not diagonal. With the length L = sqrt(I/m) the body is
-// as heavy in all directions of (L w, v): the copy takes the part p m I of that, in an orthonormal
-// basis e whose first vector is along (J_w/L, J_v). So three rows e_j (L w, v) - x_j = 0 copy the
-// body, what is left of it is diagonal, and J_i v_i = |(J_w/L, J_v)| x_0. The numbers x_0 of up to
-// three bodies are the node that the constraint's row acts on; those of e_1 and e_2 are two nodes
-// aside.
+// number alone would leave a mass matrix that is not diagonal. With the length L = sqrt(I/m) the
+// body has the same inertia in all directions of (L w, v). The copy takes the fraction p m I of it,
+// in an orthonormal basis e whose first vector is along (J_w/L, J_v). So three rows e_j (L w, v) -
+// x_j = 0 copy the body, its remaining mass is diagonal, and J_i v_i = |(J_w/L, J_v)| x_0. The
+// numbers x_0 of up to three bodies are the node on which the constraint's row acts; those of e_1
+// and e_2 are two further nodes.
 #include "dynamics/joints/rows.h"
 
 #include <string.h>
@@ -28,7 +27,7 @@ S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear) {
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row.ja[0], row.jb[0], row.more[0][0], row.more[1][0]};
   movers.wide = true;
-  // What moves as given goes to the known side.
+  // Kinematic bodies go to the known side.
   for (int i = 0; i < 4; i++) {
     if (slots[i] == S2_NONE || factors[i] == 0) {
       continue;
@@ -43,7 +42,7 @@ S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear) {
   return movers;
 }
 
-// Of one row of a constraint; the Jacobian may be NULL, which is 0.
+// For one row of a constraint; the Jacobian may be NULL, which is 0.
 S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const S2JointRow *row) {
   static const double none[3] = {0};
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -54,7 +53,7 @@ S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const 
     if (slots[i] == S2_NONE) {
       continue;
     }
-    // What moves as given goes to the known side.
+    // Kinematic bodies go to the known side.
     bool ground = step->node_of[slots[i]] == S2_GROUND;
     for (int c = 0; c < 3; c++) {
       movers.given += ground ? j[i][c] * step->free_v[3 * slots[i] + c] : 0;
@@ -66,7 +65,7 @@ S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const 
   return movers;
 }
 
-// Nodes beside the bodies' own that a joint needs.
+// Number of auxiliary nodes of a joint.
 static int nodes_of(const S2Step *step, const S2Joint *joint) {
   if (s2_joint_is_wide(joint)) {
     return s2_wide_row_movers(step, joint, NULL).count > 2 ? S2_WIDE_NODES * joint->rows : 0;
@@ -113,7 +112,7 @@ static void split_row(const S2Step *step, const S2WideMovers *movers, int aside,
     double *of = arrays->mass + 3 * step->node_of[slot], length = s2_wide_length(step, slot);
     double share = part * fmin(of[0] / (length * length), fmin(of[1], of[2]));
     for (int j = 0; j < S2_WIDE_NODES; j++) {
-      // What is unused stands still.
+      // Unused components stand still.
       int at = 3 * (aside + j) + k;
       arrays->place[at] = S2_NONE;
       arrays->mass[at] = share;
@@ -131,7 +130,7 @@ double s2_wide_basis(const double j[3], double length, double e[3][3]) {
   for (int c = 0; c < 3; c++) {
     e[0][c] = size > 0 ? along[c] / size : c == 0;
   }
-  // Across it: the axis it is farthest from, less what that has of it; and their cross product.
+  // Across it: the axis farthest from it, orthogonalised; then their cross product.
   int least = fabs(e[0][0]) <= fabs(e[0][1]) ? 0 : 1;
   least = fabs(e[0][2]) < fabs(e[0][least]) ? 2 : least;
   double left = sqrt(1 - e[0][least] * e[0][least]);
@@ -192,7 +191,7 @@ double s2_wide_mobility(const S2Step *step, const S2WideMovers *movers) {
 }
 
 void s2_wide_guess(const S2Row *rows, int count, int nodes, const S2NodeArrays *arrays) {
-  // Copies begin as their bodies move; the momentum stays with those.
+  // Copies start with their bodies' velocities; the momentum stays with the bodies.
   for (int r = 0; r < count; r++) {
     const S2Row *row = &rows[r];
     int k = row->jb[0] == -1 ? 0 : row->jb[1] == -1 ? 1 : 2, to = 3 * row->b + k;
@@ -209,7 +208,7 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays) {
   int aside = island->nodes;
   for (int i = 0; i < island->joints && nodes > 0; i++) {
-    // Each wide joint has nodes behind the island's bodies, in the order of the joints.
+    // The nodes of wide joints follow the island's bodies, in the order of the joints.
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     if (s2_joint_is_wide(joint)) {
       S2WideMovers of = s2_wide_row_movers(step, joint, NULL);
@@ -222,7 +221,7 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
     if (movers.count <= 2) {
       continue;
     }
-    // Component c copies the angular velocity of body c; what is unused stands still with its mass.
+    // Component c copies the angular velocity of body c; unused ones stand still with its mass.
     for (int c = 0; c < 3; c++) {
       int at = 3 * aside + c, from = 3 * step->node_of[movers.slot[c < movers.count - 1 ? c : 0]];
       bool copies = c < movers.count - 1;
@@ -231,7 +230,7 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
       arrays->mass[at] = copies ? share * arrays->mass[from] : arrays->mass[from];
       arrays->rhs[at] = share * arrays->rhs[from];
       arrays->v[at] = copies ? arrays->v[from] : 0;
-      // The body keeps what its copies do not take.
+      // The body keeps the remaining mass.
       if (copies) {
         arrays->mass[from] -= arrays->mass[at];
         arrays->rhs[from] -= arrays->rhs[at];
@@ -259,7 +258,7 @@ int s2_wide_gear_rows(const S2Step *step, const S2WideMovers *movers, int32_t as
   for (int i = 0; i < count; i++) {
     rows[i] = plain;
   }
-  // One or two bodies are left: a row as any other.
+  // One or two bodies remain: an ordinary row.
   if (count == 1) {
     for (int i = 0; i < movers->count; i++) {
       *(i == 0 ? &rows[0].a : &rows[0].b) = step->node_of[movers->slot[i]];

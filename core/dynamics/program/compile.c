@@ -1,4 +1,4 @@
-// What a program is made of: islands of hinges and sliders, as tables and numbers.
+// Compiles a program: islands of hinges and sliders, as tables and constants.
 #include "dynamics/joints/joint.h"
 #include "dynamics/program/program.h"
 #include "dynamics/program/stock.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Do the settings ask for nothing but what the kernels do?
+// Whether the kernels support all settings.
 static bool fits_def(const S2WorldDef *def) {
   S2Stepping way = s2_world_way(def);
   return (way == S2_EVENT || way == S2_SPECULATIVE) && def->stabilization == S2_PROJECTION &&
@@ -31,7 +31,7 @@ static bool fits_joint(const S2Joint *joint) {
          s2_joint_projected(joint);
 }
 
-// Can the broad phase never name them?
+// Whether the broad phase can never report the two.
 static bool keep_apart(const S2World *world, int32_t slot_a, int32_t slot_b) {
   const S2Body *a = &world->bodies.at[slot_a], *b = &world->bodies.at[slot_b];
   bool shapeless = a->first_shape == S2_NONE || b->first_shape == S2_NONE;
@@ -71,14 +71,14 @@ static bool fits_world(const S2World *world) {
 typedef struct Compiler {
   const S2World *world;
   S2Arena *arena;
-  int32_t *root; // a slot: the smallest slot of its island; S2_NONE: no joint holds it
+  int32_t *root; // a slot: the smallest slot of its island; S2_NONE: it has no joint
 } Compiler;
 
 static bool slot_moves(const S2World *world, int32_t slot) {
   return slot != S2_NONE && s2_body_moves(&world->bodies.at[slot]);
 }
 
-// As islands.c has them, in the order of their smallest slots.
+// As in islands.c, in the order of their smallest slots.
 static void find_islands(const Compiler *compiler) {
   const S2World *world = compiler->world;
   int32_t *root = compiler->root;
@@ -94,7 +94,7 @@ static void find_islands(const Compiler *compiler) {
       }
     }
   }
-  // Few bodies: labels sink until nothing changes.
+  // Few bodies: labels decrease until nothing changes.
   for (bool again = true; again;) {
     again = false;
     for (int i = 0; i < world->joint_order.count; i++) {
@@ -109,7 +109,7 @@ static void find_islands(const Compiler *compiler) {
   }
 }
 
-// The seat of a body, of a ground that is new a new one; -1: there is no room.
+// The seat of a body; new ground gets a new seat. -1: there is no free seat.
 static int find_seat(const Compiler *compiler, S2ProgramIsland *island, int32_t slot) {
   S2Table *table = &island->table;
   for (int i = 0; i < table->nodes; i++) {
@@ -134,7 +134,7 @@ static int find_seat(const Compiler *compiler, S2ProgramIsland *island, int32_t 
   return table->nodes + k;
 }
 
-// Bodies and joints of the island of `root`; false: there are too many.
+// The bodies and joints of the island of `root`; false: there are too many.
 static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIsland *island) {
   const S2World *world = compiler->world;
   S2Table *table = &island->table;
@@ -146,7 +146,7 @@ static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIslan
       island->node[table->nodes++] = slot;
     }
   }
-  // Joints in their order; the ground they name gets seats as it comes.
+  // Joints in their order; ground gets seats in the order of its occurrence.
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
@@ -178,7 +178,7 @@ static int32_t seat_node(const S2Table *table, int seat) {
   return seat < table->nodes ? seat : S2_GROUND;
 }
 
-// The problem as far as the pattern depends on it.
+// A problem with the same pattern.
 static S2Problem pattern_problem(const S2Table *table, S2Arena *arena) {
   S2Row *rows = S2_TAKE_ZEROED(arena, S2Row, 2 * table->joints);
   for (int i = 0; i < 2 * table->joints; i++) {
@@ -192,7 +192,7 @@ static S2Problem pattern_problem(const S2Table *table, S2Arena *arena) {
   return (S2Problem){.nodes = table->nodes, .rows = 2 * table->joints, .row = rows};
 }
 
-// The products of a node's links, in the order of bilateral_fill(); `slot` are the blocks of pairs.
+// The products of a node's links, in the order of bilateral_fill(); `slot`: blocks of the pairs.
 static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
   const int32_t *slot = bilateral->slot, *place = bilateral->matrix.place;
   for (int i = 0; i < table->nodes; i++) {
@@ -201,7 +201,7 @@ static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
         if (table->fills == S2_TABLE_FILLS) {
           return false;
         }
-        // Last the diagonal in this list, first in the engine's: they are other blocks.
+        // The diagonal is last in this list and first in the general path; the blocks differ.
         int32_t x = bilateral->link[p], y = bilateral->link[q];
         bool below = q == p || place[x / 2] > place[y / 2];
         int32_t see = below ? x : y, push = below ? y : x;
@@ -234,7 +234,7 @@ static bool list_targets(const S2BlockSparse *matrix, S2Table *table) {
         }
         table->target[table->targets++] = (uint8_t)at;
       }
-      // The next column goes with this one.
+      // The next column is eliminated together with this one.
       bool two = e + 1 < matrix->row_start[j + 1] && matrix->extends[k] &&
                  matrix->row_column[e + 1] == k + 1;
       e += two;
@@ -251,7 +251,7 @@ static bool make_pattern(S2Table *table, S2Arena *arena) {
     return false;
   }
   const S2BlockSparse *matrix = &bilateral.matrix;
-  int joints = table->joints < S2_TABLE_JOINTS ? table->joints : S2_TABLE_JOINTS; // it is
+  int joints = table->joints < S2_TABLE_JOINTS ? table->joints : S2_TABLE_JOINTS; // it always is
   table->blocks = matrix->blocks;
   for (int g = 0; g < joints; g++) {
     table->order[g] = (int16_t)matrix->order[g];
@@ -270,10 +270,10 @@ static bool make_pattern(S2Table *table, S2Arena *arena) {
   return list_fills(&bilateral, table) && list_targets(matrix, table);
 }
 
-// ---- Numbers ----------------------------------------------------------------------------------
+// ---- Constants --------------------------------------------------------------------------------
 
-// Bounds of how fast forces along a joint turn, per force: geometric.c, with what changes by the
-// step left out.
+// Bounds of the turning rate of forces along a joint, per force: as in geometric.c, without the
+// quantities that change in a step.
 static void set_swing(const S2World *world, const S2Joint *joint, double swing[3]) {
   bool a = slot_moves(world, joint->a), b = slot_moves(world, joint->b);
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
@@ -311,7 +311,7 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
     of->node[i].weight[1] = body->mass * body->gravity_scale * def->gravity.y;
     of->length = fmax(of->length, body->reach);
   }
-  of->length = of->length > 0 ? of->length : 1; // bodies without shapes: any length does
+  of->length = of->length > 0 ? of->length : 1; // bodies without shapes: any length is right
   for (int g = 0; g < table->joints; g++) {
     const S2Joint *joint = &world->joints.at[island->joint[g]];
     const S2Vec2 across = s2_left(joint->axis);
@@ -328,14 +328,14 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
   of->speed = fmax(of->h * s2_length(def->gravity), 1e-6 * of->length / of->h);
 }
 
-// Tables are made from zeros, their padding too.
+// Tables are zero-initialised, including their padding.
 static bool stock_is(const S2Table *table, const S2Table *stock) {
   S2Table plain = *stock;
   plain.stock = S2_STOCK_NONE;
   return memcmp(table, &plain, sizeof plain) == 0; // NOLINT(bugprone-suspicious-memory-comparison)
 }
 
-// Is it one that has a kernel of its own?
+// Finds the kernel that is compiled for this table.
 static int32_t find_stock(const S2Table *table) {
   S2_STOCK_TABLES(S2_STOCK_DEFINE)
   int32_t stock = S2_STOCK_NONE;
@@ -345,8 +345,8 @@ static int32_t find_stock(const S2Table *table) {
   return stock;
 }
 
-// FNV-1a by bytes, and the same from another start with other bytes: tables that differ are told
-// apart by 128 bits.
+// FNV-1a by bytes, and again from another start with other bytes: different tables differ in 128
+// bits.
 static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   const unsigned char *byte = at;
   for (size_t i = 0; i < bytes; i++) {
@@ -355,7 +355,7 @@ static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   }
 }
 
-// Bodies in no island: free ones, and those that no force moves. False: too many.
+// Bodies without an island: free ones, and those that no force moves. False: there are too many.
 static bool list_others(const Compiler *compiler, S2Program *program) {
   const S2World *world = compiler->world;
   for (int i = 0; i < world->order.count; i++) {
@@ -386,7 +386,7 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   for (int32_t slot = 0; slot < world->bodies.count; slot++) {
     islands += compiler.root[slot] == slot;
   }
-  // In the arena first, as its making may end for want of memory.
+  // First in the arena, because the compilation may fail for lack of memory.
   size_t size = sizeof(S2Program) + sizeof(S2ProgramIsland) * (size_t)islands;
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
   made->dt = world->kept.def.dt;

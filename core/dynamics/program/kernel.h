@@ -1,10 +1,10 @@
-// Private to the kernels: one step of an island that joints alone hold, as the general path takes
-// it (context.h, speculative.c, bilateral.c, project.c, shake.c): its operations in its order, so
-// its bits. What it does not do the same way is `missed`, and left to that path.
+// Private to the kernels: one step of an island of joints. It repeats the operations of the general
+// path (context.h, speculative.c, bilateral.c, project.c, shake.c) in the same order, so its bits
+// are equal. Cases that it does not support set `missed` and are left to that path.
 #ifndef S2_KERNEL_H
 #define S2_KERNEL_H
 
-// Arrays hold as much as the table says, which the analyzer does not know.
+// Arrays have the sizes of the table, which the analyzer does not know.
 // NOLINTBEGIN(clang-analyzer-*)
 
 #include "dynamics/program/kernel_rattle.h"
@@ -30,7 +30,7 @@ S2_KERNEL void kernel_seats(Run *run, Seats *seats) {
   }
 }
 
-// May the forces of the last step turn too fast for this one?
+// Whether the forces of the last step may turn too fast for this one.
 S2_KERNEL Mask kernel_stiff(const Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   const State *state = run->state;
@@ -59,7 +59,7 @@ S2_KERNEL void kernel_write(const Run *run) {
     state->lambda[g][1] = run->lambda.at[g][1];
     sum = sum + (size(run->lambda.at[g][0]) + size(run->lambda.at[g][1]));
   }
-  // Motions that are not finite are for the general path to refuse.
+  // The general path rejects motions that are not finite.
   Mask missed = run->missed | ~MASK(sum < real(INFINITY));
   state->missed = select(missed, real(1), real(0));
 }
@@ -85,7 +85,7 @@ S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) 
     return;
   }
   solve_motion(&run);
-  // Impulses as they are told: what the solve gave, then what projection adds.
+  // Impulses as they are reported: those of the solve, then those of projection.
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     run.lambda.at[g][0] = run.lambda.at[g][0] + none;
     run.lambda.at[g][1] = run.lambda.at[g][1] + none;

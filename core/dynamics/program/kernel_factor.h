@@ -1,10 +1,11 @@
-// Private to the kernels: S = L W^-1 P' of an island's rows, P those that push and L those that
-// see, by blocks of two rows a joint. Elimination has the order, the sums and the factors of
-// linalg/blocksparse.c, whose blocks have a third row that is 0 but for a diagonal of 1.
+// Private to the kernels: S = L W^-1 P' of an island's rows, with P the rows of impulses and L the
+// rows of velocities, in blocks of two rows for each joint. Elimination has the order, the sums and
+// the factors of linalg/blocksparse.c, whose blocks have a third row that is 0 except for a
+// diagonal of 1.
 #ifndef S2_KERNEL_FACTOR_H
 #define S2_KERNEL_FACTOR_H
 
-// Arrays hold as much as the table says, which the analyzer does not know.
+// Arrays have the sizes of the table, which the analyzer does not know.
 // NOLINTBEGIN(clang-analyzer-*)
 
 #include "dynamics/program/kernel_rows.h"
@@ -18,8 +19,8 @@ typedef struct Factor {
   Block inverse[S2_TABLE_JOINTS]; // of a symmetric one: {{1/D_0, l}, {., 1/D_1}}
 } Factor;
 
-// What elimination must leave of a row's diagonal: the general path says no below 1e-11, and what
-// is close to that is for it to judge.
+// Fraction of a row's diagonal that elimination must leave. The general path rejects values below
+// 1e-11; near that limit it must decide.
 static const double LEFT = 2e-11;
 
 S2_INLINE void block_clear(Block *block) {
@@ -50,7 +51,7 @@ S2_KERNEL void factor_fill(const S2Table *t, const Constants *of, const Rows *pu
         to[2 * c + r] = to[2 * c + r] + (k[r][0] * x + k[r][1] * y + k[r][2] * z);
       }
     }
-    // The block above the diagonal, turned.
+    // The block above the diagonal, transposed.
     if (!symmetric && fill->block >= 0) {
       j = fill->see_side ? push->b[fill->see] : push->a[fill->see];
       k = fill->push_side ? see->b[fill->push] : see->a[fill->push];
@@ -103,7 +104,7 @@ S2_INLINE void subtract_two(Block *w, const Block *a, const Block *by, const Blo
   }
 }
 
-// Brings all earlier columns into column j; `target` are the blocks that they change.
+// Applies all earlier columns to column j; `target`: the blocks that they change.
 S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetric,
                                           const uint8_t *target, Factor *factor) {
   Block *lower = factor->lower, *upper = symmetric ? factor->lower : factor->upper;
@@ -112,7 +113,7 @@ S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetri
     Block by, by_2, of, of_2;
     times_transpose(&by, &factor->diagonal[k], &upper[p]);
     subtract(&factor->diagonal[j], &lower[p], &by);
-    // Two columns with the same rows below: in one go.
+    // Two columns with the same rows below are applied together.
     bool two = e + 1 < t->row_start[j + 1] && t->extends[k] && t->row_column[e + 1] == k + 1;
     int p2 = two ? t->row_block[e + 1] : p;
     by_2 = by;
@@ -141,7 +142,7 @@ S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetri
   return target;
 }
 
-// Is enough left of the diagonals that block d had? Without a division.
+// Whether too little is left of the diagonals of block d. Without a division.
 S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
   const Real(*d)[2] = block->at;
   Real det = d[0][0] * d[1][1] - d[0][1] * d[1][0];
@@ -149,7 +150,7 @@ S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
            MASK(det > LEFT * second * d[0][0]) & MASK(det < real(INFINITY)));
 }
 
-// L D L'. Returns the lanes that have no such factors, or none that are worth much.
+// L D L'. Returns the lanes without such factors, or with inaccurate ones.
 S2_KERNEL Mask factor_symmetric(const S2Table *t, Factor *factor) {
   Mask poor = MASK(real(0) != real(0));
   const uint8_t *target = t->target;
@@ -208,7 +209,7 @@ S2_KERNEL Mask factor_whole(const S2Table *t, Factor *factor) {
   return poor;
 }
 
-// Where `on` the factors of a matrix that is not symmetric are those of `fresh`.
+// Replaces the nonsymmetric factors by `fresh` in the lanes `on`.
 S2_KERNEL void factor_select(const S2Table *t, Mask on, const Factor *fresh, Factor *factor) {
   S2_UNROLL for (int k = 0; k < 4; k++) {
     int c = k / 2, r = k % 2;

@@ -1,18 +1,18 @@
-// Private to the kernels: positions behind the step, with what linearised rows left of the joints'
-// errors taken out, and what that brings to the velocities: project.c and shake.c.
+// Private to the kernels: positions after the step. Projection removes the joint errors that
+// linearised rows leave, and feeds the displacement back to the velocities: project.c and shake.c.
 #ifndef S2_KERNEL_PROJECT_H
 #define S2_KERNEL_PROJECT_H
 
-// Arrays hold as much as the table says, which the analyzer does not know.
+// Arrays have the sizes of the table, which the analyzer does not know.
 // NOLINTBEGIN(clang-analyzer-*)
 
 #include "dynamics/program/kernel_spin.h"
 
-// Of bounds that the general path knows exactly: what is between is for it to judge.
+// Margin of bounds that only the general path computes exactly; near them it must decide.
 static const double NEARLY = 0.99;
 
-// (h w)^2 over h^2 and the sum of the sizes of the impulses' forces, at most: a bound of the bounds
-// of geometric.c.
+// (h w)^2 over h^2 and over the sum of the force magnitudes, an upper bound of the bounds in
+// geometric.c.
 S2_INLINE Real joint_swing(const Run *run, const Rows *rows, const Seats *seats, int g) {
   const S2Table *t = run->table;
   const Real *swing = run->of->joint[g].swing, *value = rows->value.at[g];
@@ -25,12 +25,12 @@ S2_INLINE Real joint_swing(const Run *run, const Rows *rows, const Seats *seats,
 
 typedef struct Shake {
   Seats *seats;
-  Nodes from, dq; // q1 at first, and what it has been displaced by
+  Nodes from, dq; // the initial q1, and its displacement so far
   Pairs lambda;
   Factor whole;   // Newton's matrix
-  Mask newton;    // where it is used
-  Mask small;     // where no pass turned a body too far
-  Mask converged; // where it did its work
+  Mask newton;    // lanes that use it
+  Mask small;     // lanes in which no pass turned a body too far
+  Mask converged; // lanes in which it succeeded
 } Shake;
 
 S2_KERNEL void project_place(Run *run, Seats *seats, const Nodes *q) {
@@ -40,7 +40,7 @@ S2_KERNEL void project_place(Run *run, Seats *seats, const Nodes *q) {
   }
 }
 
-// Rows at q1, with the ground where the step brings it.
+// Rows at q1; ground is at its final pose.
 S2_KERNEL void project_measure(Run *run, Seats *seats, bool ground) {
   const S2Table *t = run->table;
   for (int k = 0; k < t->grounds && ground; k++) {
@@ -56,10 +56,10 @@ S2_KERNEL void project_measure(Run *run, Seats *seats, bool ground) {
   rows_measure(t, run->of, seats, &run->end);
 }
 
-// One pass where `act`; returns the largest turn that is new.
+// One pass in the lanes `act`; returns the largest new turn.
 S2_KERNEL Real shake_pass(Run *run, Shake *shake, Mask act) {
   const S2Table *t = run->table;
-  // Lanes that have one go by Newton's matrix, the others by that of the solve.
+  // Lanes with a Newton matrix use it, the others the matrix of the solve.
   for (int way = 0; way < 2; way++) {
     Pairs change;
     Mask on = act & (way == 0 ? ~shake->newton : shake->newton);
@@ -97,7 +97,7 @@ S2_KERNEL void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
     shake->newton |= slow;
     return;
   }
-  // Some lanes keep an older one.
+  // Some lanes keep an older matrix.
   Factor fresh;
   factor_fill(t, run->of, &run->start, &run->end, false, &fresh);
   run->missed |= slow & factor_whole(t, &fresh);
@@ -105,7 +105,7 @@ S2_KERNEL void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
   shake->newton |= slow;
 }
 
-// The errors at q1 are removed where `on`, down to `done`.
+// Removes the errors at q1 in the lanes `on`, down to `done`.
 S2_KERNEL void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   Real before = real(INFINITY), now = run->end.worst;
   Mask act = on;
@@ -114,7 +114,7 @@ S2_KERNEL void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   shake->small = on;
   nodes_clear(run->table, &shake->dq);
   pairs_clear(run->table, &shake->lambda);
-  // Lanes stop one by one, as the loop of s2_step_shake does.
+  // Lanes stop separately, as the loop of s2_step_shake does.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES; pass++) {
     act &= shake->small & MASK(now > done) & MASK(now < before / real(2));
     if (!any(act)) {
@@ -142,8 +142,8 @@ S2_INLINE Real largest_fraction(Real a, Real b, Real room) {
   return select(MASK(a + b <= room), real(1), part);
 }
 
-// m/s: the mean velocity of what holds the island, each ground once; of what floats the first
-// body's.
+// m/s: the mean velocity of the ground of the island, each body once; for a floating island that of
+// its first body.
 S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
   const S2Table *t = run->table;
   *x = t->floats ? run->v0.at[0][1] : real(0);
@@ -161,7 +161,7 @@ S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
   }
 }
 
-// The part of the displacements that the velocities can take.
+// The fraction of the displacements that is fed back to the velocities.
 S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
   Real a = real(0), free_b = a, free_room = a, b = a, room = a, turn = a, two = real(2);
   Real h = run->of->h, frame[3];
@@ -186,8 +186,8 @@ S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
   return select(MASK(turn > real(S2_FEEDBACK_TURN)), less, fraction);
 }
 
-// Reactions of impulses along the rows at the start: the force on a at its anchor, and the torque
-// about that point, which only rows that measure angles have.
+// Reactions of impulses along the initial rows: the force on a at its anchor, and the torque about
+// that point (only of rows that measure angles).
 S2_KERNEL void project_react(Run *run, const Pairs *impulse, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -201,7 +201,7 @@ S2_KERNEL void project_react(Run *run, const Pairs *impulse, Mask on) {
   }
 }
 
-// Velocities and impulses get their part of what the joints displaced.
+// Adds the fraction of the joint displacements to velocities and impulses.
 S2_KERNEL void feedback_add(Run *run, Shake *shake, Real fraction, Mask on) {
   const S2Table *t = run->table;
   Real h = run->of->h, factor = fraction / h;
@@ -221,12 +221,12 @@ S2_KERNEL void feedback_add(Run *run, Shake *shake, Real fraction, Mask on) {
   }
 }
 
-// SHAKE where `on`, and what it feeds back.
+// SHAKE in the lanes `on`, and its feedback.
 S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   const S2Table *t = run->table;
   Real spin = real(0), energy = real(0);
   Whole whole;
-  if (t->floats) { // what it has before anything of it is projected
+  if (t->floats) { // energy before any projection
     energy = larger(larger(energy, spin_kinetic(run, &run->free_v)), spin_kinetic(run, &run->v2));
     energy = energy * (1 + S2_SPIN_ROUNDING);
     spin_whole(run, &run->q1, &whole);
@@ -236,7 +236,7 @@ S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   shake.seats = seats;
   shake_run(run, &shake, on, done);
   run->missed |= on & ~shake.converged;
-  // A rigid turn costs no joint anything: displacements without spin are what feeds back.
+  // A rigid rotation violates no joint, so displacements without spin are fed back.
   Nodes before;
   nodes_copy(t, &shake.dq, &before);
   if (t->floats) {
@@ -258,7 +258,7 @@ S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   }
 }
 
-// From velocities to positions; the poses of the start are in `seats`.
+// From velocities to positions; `seats` holds the initial poses.
 S2_KERNEL void project(Run *run, Seats *seats) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -271,7 +271,7 @@ S2_KERNEL void project(Run *run, Seats *seats) {
   }
   nodes_copy(t, &run->v1, &run->v2);
   project_measure(run, seats, true);
-  // Less than `done` is rounding; a step that began off its joints does not feed back.
+  // Less than `done` is rounding. A step that began with joint errors does not feed back.
   Real done = larger(S2_PROJECTION_TOLERANCE * of->length, S2_PROJECTION_ROUNDING * far);
   Real most = larger(S2_PROJECTION_TRIGGER * of->length, real(2) * done);
   Mask on = ~MASK(run->end.worst <= most);

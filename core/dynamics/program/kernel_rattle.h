@@ -1,36 +1,36 @@
-// Private to the kernels: one step of an island by the flow of two stages, as the general path
-// takes it (rattle/rattle.c, rattle_stage.c) where all rows are rigid equations: its operations in
-// its order, so its bits. `missed` marks the lanes that need more than STAGES_PIECES pieces, or any
-// other case: the general path steps them.
+// Private to the kernels: one step of an island by the flow of two stages, if all rows are rigid
+// equations. It repeats the operations of the general path (rattle/rattle.c, rattle_stage.c) in
+// their order, so its bits are equal. `missed` marks the lanes that need more than STAGES_PIECES
+// pieces, or that are another case: the general path steps them.
 #ifndef S2_KERNEL_RATTLE_H
 #define S2_KERNEL_RATTLE_H
 
-// Arrays hold as much as the table says, which the analyzer does not know.
+// Arrays have the sizes of the table, which the analyzer does not know.
 // NOLINTBEGIN(clang-analyzer-*)
 
 #include "dynamics/program/kernel_project.h"
 #include "dynamics/rattle/rattle_numbers.h"
 
-enum { STAGES_PIECES = 8 }; // of a step, at most
+enum { STAGES_PIECES = 8 }; // largest number of pieces of a step
 
 typedef struct Stages {
-  Seats seats;           // where the nodes are
-  Nodes q0;              // at the start of the piece, whose velocities are Run.v0
-  Nodes rhs;             // of the stage at hand
+  Seats seats;           // poses of the nodes
+  Nodes q0;              // at the start of the piece; its velocities are Run.v0
+  Nodes rhs;             // of the present stage
   Pairs l, k;            // N s, N m s: half impulses
-  Pairs off;             // m/s, rad/s: what the rows of the stage at hand are off
-  Real h, done;          // s: of the piece; from the start of the step to the piece's
-  Real speed;            // m/s: V, by which stage 2 is measured
+  Pairs off;             // m/s, rad/s: errors of the rows of the present stage
+  Real h, done;          // s: length of the piece; from the start of the step to that of the piece
+  Real speed;            // m/s: V, the velocity scale of stage 2
   Real rounding, enough; // m
   Factor whole;          // of stage 1
-  // The step of lanes that have enough pieces
+  // The results of lanes with enough pieces
   Nodes q, v;
   Pairs lambda;
 } Stages;
 
-// ---- What both stages ask ---------------------------------------------------------------------
+// ---- Both stages ------------------------------------------------------------------------------
 
-// m/s: the largest of what the rows are off.
+// m/s: the largest error of the rows.
 S2_KERNEL Real stages_worst(const Run *run, const Pairs *off) {
   const S2Table *t = run->table;
   Real worst = real(0);
@@ -43,7 +43,7 @@ S2_KERNEL Real stages_worst(const Run *run, const Pairs *off) {
   return worst;
 }
 
-// The same as it is, without lengths for angles.
+// The same in raw units, without lengths for angles.
 S2_KERNEL Real stages_raw(const Run *run, const Pairs *off) {
   Real worst = real(0);
   S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
@@ -72,7 +72,7 @@ S2_INLINE void pairs_subtract(const S2Table *t, Pairs *from, const Pairs *what, 
   }
 }
 
-// Keeps what the stage leaves of its laws; misses what it is not solved to.
+// Keeps the residual of the stage; marks lanes that it does not solve.
 S2_INLINE void stages_accept(Run *run, const Pairs *off, Real speed, Mask on) {
   State *state = run->state;
   Real scaled = stages_worst(run, off) / speed, raw = stages_raw(run, off);
@@ -81,7 +81,7 @@ S2_INLINE void stages_accept(Run *run, const Pairs *off, Real speed, Mask on) {
   state->joint = select(on, keep_larger(state->joint, raw), state->joint);
 }
 
-// Ground that goes is where it is at the end of the piece.
+// Moving ground is at its pose at the end of the piece.
 S2_KERNEL void stages_ground(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Seats *seats = &stages->seats;
@@ -114,7 +114,7 @@ S2_INLINE void stages_place(Run *run, Stages *stages) {
   }
 }
 
-// Velocities of the impulses l, poses there and what the rows are off, m.
+// Velocities of the impulses l, the resulting poses, and the errors of the rows there, m.
 S2_KERNEL Real first_measure(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Real h = stages->h;
@@ -129,7 +129,7 @@ S2_KERNEL Real first_measure(Run *run, Stages *stages) {
   return h * stages_worst(run, &stages->off);
 }
 
-// J1 M^-1 J0' where `fresh`; some lanes that are not keep an older one.
+// J1 M^-1 J0' in the lanes `fresh`; the others keep an older matrix.
 S2_KERNEL void first_factor(Run *run, Stages *stages, Mask fresh, Mask older) {
   const S2Table *t = run->table;
   Factor *whole = &stages->whole;
@@ -138,13 +138,13 @@ S2_KERNEL void first_factor(Run *run, Stages *stages, Mask fresh, Mask older) {
     run->missed |= fresh & factor_whole(t, whole);
     return;
   }
-  Factor *made = &run->factor; // which stage 2 needs only later
+  Factor *made = &run->factor; // stage 2 needs it only later
   factor_fill(t, run->of, &run->start, &run->end, false, made);
   run->missed |= fresh & factor_whole(t, made);
   factor_select(t, fresh, made, whole);
 }
 
-// Newton's method, as stage_newton() has it.
+// Newton's method, as in stage_newton().
 S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
   Real now = first_measure(run, stages), before = real(INFINITY);
   Real rounding =
@@ -171,7 +171,7 @@ S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
-// rad: the part of `turn` of node i that rows at both poses see, as s2_rattle_seen_turn() has it.
+// rad: the part of `turn` of node i that rows at both poses depend on, as in s2_rattle_seen_turn().
 S2_KERNEL Real seen_turn(const Run *run, const Rows *from, const Rows *to, int i, Real turn) {
   const S2Table *t = run->table;
   if (!any(MASK(turn > real(S2_RATTLE_TURN)))) {
@@ -193,7 +193,7 @@ S2_KERNEL Real seen_turn(const Run *run, const Rows *from, const Rows *to, int i
   return select(MASK(turn > real(S2_RATTLE_TURN)), smaller(turn, part), turn);
 }
 
-// Bodies, and the directions along which rows push: as s2_rattle_turns_too_far() has it.
+// Bodies and the directions of row forces, as in s2_rattle_turns_too_far().
 S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
   Mask far = MASK(real(0) != real(0));
@@ -216,7 +216,7 @@ S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   return far;
 }
 
-// May the forces of stage 1 turn too fast, as s2_rattle_loads_turn() asks?
+// Whether the forces of stage 1 may turn too fast, as in s2_rattle_loads_turn().
 S2_KERNEL Mask first_stiff(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
   Real h = stages->h;
@@ -231,7 +231,7 @@ S2_KERNEL Mask first_stiff(const Run *run, const Stages *stages) {
 
 // ---- Stage 2 ----------------------------------------------------------------------------------
 
-// Velocities of the impulses k and what the rows are off, m.
+// Velocities of the impulses k, and the errors of the rows, m.
 S2_KERNEL Real second_measure(Run *run, Stages *stages, const Pairs *bias) {
   const S2Table *t = run->table;
   nodes_copy(t, &stages->rhs, &run->v2);
@@ -271,13 +271,13 @@ S2_INLINE Real stages_tolerance(const Run *run) {
   return smaller(larger(run->of->tolerance, real(S2_RATTLE_FINEST)), real(S2_RATTLE_SOLVED));
 }
 
-// V of stage 1: s2_rattle's place_speed().
+// V of stage 1, as in place_speed() of rattle.
 S2_INLINE Real stages_place_speed(const Run *run, const Stages *stages) {
   Real rounded = real(S2_RATTLE_NO_SPEED) * stages->rounding;
   return larger(stages->speed, rounded / (stages_tolerance(run) * stages->h));
 }
 
-// Poses that were placed off the joints are for the general path to project.
+// Poses with joint errors are left to the general path, which projects them.
 S2_KERNEL void stages_begin(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Real far = real(0), off = far, length = run->of->length;
@@ -296,8 +296,8 @@ S2_KERNEL void stages_begin(Run *run, Stages *stages) {
   run->missed |= ~MASK(off <= placed);
 }
 
-// Where bodies that stand still solve stage 1 with the guess: s2_rattle_rests(). Its residual is
-// kept.
+// Lanes in which bodies at rest solve stage 1 with the guess, as in s2_rattle_rests(). Keeps their
+// residual.
 S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -311,7 +311,7 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   if (!any(rests)) {
     return rests;
   }
-  // The velocities that the impulses would bring, and the rows there.
+  // The velocities that the impulses would cause, and the rows there.
   Nodes v;
   nodes_copy(t, &stages->rhs, &v);
   rows_velocity(t, run->of, &run->start, &stages->l, &v);
@@ -335,7 +335,7 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   return rests;
 }
 
-// What rests stays where it is.
+// Bodies at rest do not move.
 S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
   const S2Table *t = run->table;
   if (!any(rests)) {
@@ -350,7 +350,7 @@ S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
   stages_place(run, stages);
 }
 
-// Impulses and reactions of both stages, as rattle_add_impulses() has them.
+// Impulses and reactions of both stages, as in rattle_add_impulses().
 S2_KERNEL void stages_react(Run *run, const Stages *stages, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -367,7 +367,7 @@ S2_KERNEL void stages_react(Run *run, const Stages *stages, Mask on) {
   }
 }
 
-// A piece where `on`, from the guess l. Returns where something turns too far in it.
+// A piece in the lanes `on`, from the guess l. Returns the lanes in which something turns too far.
 S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   Real enough = smaller(real(S2_RATTLE_PLACE) * run->of->length,
@@ -378,7 +378,7 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   Mask rests = stages_rest(run, stages, on), far = on & ~on;
   on &= ~rests & ~run->missed;
   bool moves = any(on);
-  // Lanes that rest have impulses already.
+  // Lanes at rest have their impulses already.
   if (moves) {
     first_solve(run, stages, on);
     stages_accept(run, &stages->off, stages_place_speed(run, stages), on);
@@ -403,7 +403,7 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   return far;
 }
 
-// The state before the step; the guess is half of the last impulse.
+// Restores the state before the step; the guess is half of the last impulse.
 S2_KERNEL void stages_again(Run *run, Stages *stages, const Seats *seats, int pieces, Mask on) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -424,12 +424,12 @@ S2_KERNEL void stages_again(Run *run, Stages *stages, const Seats *seats, int pi
       state->reaction[g][c] = select(on, none, state->reaction[g][c]);
     }
   }
-  if (pieces > 1) { // pieces before may have gone on from there
+  if (pieces > 1) { // earlier pieces may have moved it
     rows_measure_all(t, run->of, seats, &run->start);
   }
 }
 
-// The next piece begins where this one ended.
+// The next piece begins at the end of this one.
 S2_KERNEL void stages_go_on(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   nodes_copy(t, &run->q1, &stages->q0);
@@ -443,7 +443,7 @@ S2_KERNEL void stages_go_on(Run *run, Stages *stages) {
   }
 }
 
-// Keeps the state at the end of the piece, in the lanes `on`.
+// Keeps the state at the end of the piece in the lanes `on`.
 S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
@@ -461,8 +461,8 @@ S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
   run->state->error = select(on, rows_error(t, run->of, &run->end), run->state->error);
 }
 
-// Both stages from the rows at the start, in as many pieces as keep the turns small: each lane
-// takes its own number.
+// Both stages from the initial rows, in enough pieces to keep turns small; the number differs
+// between lanes.
 S2_KERNEL void stages_run(Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   Stages stages;
@@ -478,7 +478,7 @@ S2_KERNEL void stages_run(Run *run, const Seats *seats) {
     Real of = run->of->h * size(run->state->v[i][0]);
     turn = keep_larger(turn, seen_turn(run, &run->start, &run->start, i, of));
   }
-  // Twice the pieces where they are too few.
+  // Double the number of pieces while there are too few.
   Mask left = ~run->missed;
   for (int pieces = 1; pieces <= STAGES_PIECES && any(left); pieces *= 2) {
     Mask on = left & MASK(turn <= real(pieces * S2_RATTLE_TURN));

@@ -1,8 +1,8 @@
-// Private to the kernels: the rows of an island's joints at given poses, as measure.c has them.
+// Private to the kernels: the rows of an island's joints at given poses, as in measure.c.
 #ifndef S2_KERNEL_ROWS_H
 #define S2_KERNEL_ROWS_H
 
-// Arrays hold as much as the table says, which the analyzer does not know.
+// Arrays have the sizes of the table, which the analyzer does not know.
 // NOLINTBEGIN(clang-analyzer-*)
 
 #include "dynamics/program/lanes.h"
@@ -23,7 +23,7 @@ typedef struct Nodes { // angle, x, y of each node, or their speeds
   Real at[S2_TABLE_NODES][3];
 } Nodes;
 
-// Of what a table has, not of what would fit.
+// Copies only the used entries.
 S2_INLINE void pairs_copy(const S2Table *t, const Pairs *from, Pairs *to) {
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     to->at[g][0] = from->at[g][0];
@@ -39,7 +39,7 @@ S2_INLINE void pairs_clear(const S2Table *t, Pairs *to) {
 
 S2_INLINE void nodes_copy(const S2Table *t, const Nodes *from, Nodes *to) {
   int i = 0;
-  do { // there is one at least
+  do { // there is at least one
     to->at[i][0] = from->at[i][0];
     to->at[i][1] = from->at[i][1];
     to->at[i][2] = from->at[i][2];
@@ -62,7 +62,7 @@ typedef struct Rows {
   Real worst; // m: the largest error of a joint, with angles times the island's length
 } Rows;
 
-// Beyond these angles the sines are those of the C library; of a NaN, too.
+// For larger angles, and for a NaN, the C library computes the sines.
 S2_INLINE Mask seats_turn(Seats *seats, int i) {
   lanes_sincos(seats->q[i][0], &seats->sine[i], &seats->cosine[i]);
   return ~MASK(size(seats->q[i][0]) < real(S2_SINCOS_MOST));
@@ -74,7 +74,7 @@ S2_KERNEL void rows_joint(const S2Table *t, const Constants *of, const Seats *at
   bool hinge = t->type[g] == S2_TABLE_HINGE;
   const Real *qa = at->q[a], *qb = at->q[b], *la = of->joint[g].arm_a, *lb = of->joint[g].arm_b;
   Real ca = at->cosine[a], sa = at->sine[a], cb = at->cosine[b], sb = at->sine[b];
-  // Arms, the way from one anchor to the other, and the arm of that of a on b.
+  // Arms, the vector from one anchor to the other, and the arm of a's anchor on b.
   Real rax = ca * la[0] - sa * la[1], ray = sa * la[0] + ca * la[1];
   Real rbx = cb * lb[0] - sb * lb[1], rby = sb * lb[0] + cb * lb[1];
   Real apart_x = (qa[1] - qb[1]) + (rax - rbx), apart_y = (qa[2] - qb[2]) + (ray - rby);
@@ -119,7 +119,7 @@ S2_KERNEL void rows_measure(const S2Table *t, const Constants *of, const Seats *
   rows->worst = root(most);
 }
 
-// The largest error of a joint, as s2_step_commit tells it.
+// The largest error of a joint, as in s2_step_commit.
 S2_KERNEL Real rows_error(const S2Table *t, const Constants *of, const Rows *rows) {
   Real most = real(0);
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -152,7 +152,7 @@ S2_INLINE void rows_velocity(const S2Table *t, const Constants *of, const Rows *
   }
 }
 
-// u = J v + bias, of the sides that are solved for.
+// u = J v + bias, over the unknown sides.
 S2_INLINE void rows_see(const S2Table *t, const Rows *rows, const Nodes *v, const Pairs *bias,
                         Pairs *u) {
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -171,7 +171,7 @@ S2_INLINE void rows_see(const S2Table *t, const Rows *rows, const Nodes *v, cons
   }
 }
 
-// What ground that moves brings to the rows.
+// The contribution of moving ground to the rows.
 S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3], Pairs *bias) {
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
@@ -190,8 +190,8 @@ S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3
   }
 }
 
-// Of an impulse along a row: the torque about the anchor on a (c = 0; the world has none, and takes
-// it about the origin), and the force there.
+// For an impulse along a row: the torque about the anchor on a (c = 0; about the origin if a is the
+// world, which has no anchor), and the force there.
 S2_INLINE Real rows_push(const S2Table *t, const Rows *rows, int g, int r, int c) {
   bool world = t->a[g] >= t->nodes && t->stands[t->a[g] - t->nodes];
   return c > 0 || world ? rows->a[g][r][c] : real(t->type[g] == S2_TABLE_SLIDER && r == 1 ? 1 : 0);

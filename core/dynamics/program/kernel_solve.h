@@ -1,33 +1,33 @@
-// Private to the kernels: velocities at the end of the step and the impulses that bring them, as
-// mcp/chain/bilateral.c has them of an island's problem.
+// Private to the kernels: velocities at the end of the step and their impulses, as in
+// mcp/chain/bilateral.c for an island's problem.
 #ifndef S2_KERNEL_SOLVE_H
 #define S2_KERNEL_SOLVE_H
 
-// Arrays hold as much as the table says, which the analyzer does not know.
+// Arrays have the sizes of the table, which the analyzer does not know.
 // NOLINTBEGIN(clang-analyzer-*)
 
 #include "dynamics/program/kernel_factor.h"
 #include "dynamics/world/world.h"
 
-// What a step hands on from one part to the next.
+// Data that the parts of a step share.
 typedef struct Run {
   const S2Table *table;
   const Constants *of;
   State *state;
   Nodes v0, force, free_v, v1, v2, q1;
   Real ground_v[S2_TABLE_GROUNDS][3];
-  Real frame_x, frame_y; // m/s: how what holds the island goes along
-  Rows start, end;       // at the poses before and behind the step
+  Real frame_x, frame_y; // m/s: mean velocity of the ground of the island
+  Rows start, end;       // at the poses before and after the step
   Factor factor;         // of the rows at the start
   Pairs lambda;
   Mask missed;
 } Run;
 
-// Corrections, their least gain and the residual beyond which there are none: those of bilateral.c.
+// Corrections, their smallest gain and the residual at which they end: those of bilateral.c.
 enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5, ROUNDING = 1e-14;
 
-// The mean velocity of what holds the island, joint by joint.
+// The mean velocity of the ground, joint by joint.
 S2_INLINE void solve_frame(Run *run) {
   const S2Table *t = run->table;
   Real x = real(0), y = real(0);
@@ -54,7 +54,7 @@ S2_INLINE Real solve_faster(const Run *run, Real speed, const Real v[3]) {
   return select(MASK(turn > speed), turn, speed);
 }
 
-// Forces and the free motion; and V, what residuals are measured by.
+// Forces and the free motion; and V, the velocity scale of residuals.
 S2_KERNEL Real solve_free(Run *run) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -79,7 +79,7 @@ S2_KERNEL Real solve_free(Run *run) {
   return speed;
 }
 
-// What ground that moves brings to the rows, and the speed that is.
+// The contribution of moving ground to the rows, and its speed.
 S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -97,7 +97,7 @@ S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
           }
         }
       }
-      // As row_drives() has it, but for rows that bring none.
+      // As in row_drives(), without its early return.
       bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
       Real brings = select(MASK(w > real(0)), size(sum) * w / w, real(0));
       brings = larger(speed, angular ? brings * of->length : brings);
@@ -108,8 +108,8 @@ S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
   return speed;
 }
 
-// What the rows miss, into x, and the velocities of the impulses; the largest of them, as a speed
-// and as it is.
+// Writes the errors of the rows into x, and the velocities of the impulses. Returns the largest
+// error as a speed; *raw without units.
 S2_KERNEL Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, const Pairs *lambda,
                           Nodes *v, Pairs *x, Real *raw) {
   const S2Table *t = run->table;
@@ -129,7 +129,7 @@ S2_KERNEL Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, c
   return worst;
 }
 
-// Correction after correction, the best of which counts.
+// Repeated corrections; the best one counts.
 S2_KERNEL void solve_motion(Run *run) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -148,7 +148,7 @@ S2_KERNEL void solve_motion(Run *run) {
       run->v1.at[i][c] = run->free_v.at[i][c];
     }
   }
-  // From the impulses of the step before.
+  // Start from the impulses of the last step.
   factor_fill(t, run->of, &run->start, &run->start, true, &run->factor);
   run->missed |= factor_symmetric(t, &run->factor);
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -157,7 +157,7 @@ S2_KERNEL void solve_motion(Run *run) {
   }
   (void)solve_miss(run, &rhs, &bias, &now, &v, &x, &raw);
   Mask active = MASK(best > real(0));
-  // The best lambda so far and its velocities stay; each lane ends as bilateral_correct() does.
+  // Keep the best lambda so far and its velocities; each lane ends as bilateral_correct() does.
   for (int pass = 0; pass < CORRECTIONS && any(active); pass++) {
     factor_apply(t, &run->factor, true, &x);
     S2_UNROLL for (int g = 0; g < t->joints; g++) {

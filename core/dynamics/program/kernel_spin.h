@@ -1,8 +1,8 @@
-// Private to the kernels: angular momentum and energy of an island that floats, as spin.c has them.
+// Private to the kernels: angular momentum and energy of a floating island, as in spin.c.
 #ifndef S2_KERNEL_SPIN_H
 #define S2_KERNEL_SPIN_H
 
-// Arrays hold as much as the table says, which the analyzer does not know.
+// Arrays have the sizes of the table, which the analyzer does not know.
 // NOLINTBEGIN(clang-analyzer-*)
 
 #include "dynamics/program/kernel_solve.h"
@@ -88,7 +88,7 @@ S2_KERNEL Real spin_kinetic(const Run *run, const Nodes *nodes) {
   return sum / real(2);
 }
 
-// Where there is more energy than this, less of it.
+// Reduces a larger energy to `most`.
 S2_KERNEL void spin_cap(const Run *run, const Whole *whole, Real most, Mask on, Nodes *nodes) {
   Real kinetic = spin_kinetic(run, nodes), none = real(0), one = real(1);
   on &= ~MASK(kinetic <= most);
@@ -111,7 +111,7 @@ S2_KERNEL void spin_cap(const Run *run, const Whole *whole, Real most, Mask on, 
   spin_add_turn(run, whole, turn * slower, on, nodes);
 }
 
-// What neither forces nor joints gave, times `part`.
+// Records a change that neither forces nor joints cause, times `part`.
 S2_INLINE void spin_correct(const Run *run, int i, const Real dv[3], Real part, Mask on) {
   Real *corrected = run->state->corrected[i];
   S2_UNROLL for (int c = 0; c < 3; c++) {
@@ -120,7 +120,7 @@ S2_INLINE void spin_correct(const Run *run, int i, const Real dv[3], Real part, 
   }
 }
 
-// v2 has the spin that v1 had, and no more energy than `most`.
+// Gives v2 the spin of v1, and at most the energy `most`.
 S2_KERNEL void spin_give_back(Run *run, const Whole *whole, Real spin, Real most, Mask on) {
   Nodes v;
   nodes_copy(run->table, &run->v2, &v);

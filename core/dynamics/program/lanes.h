@@ -1,9 +1,9 @@
-// Private to the kernels: a number for each of S2_LANES islands, and what is done to it. Plain
-// arithmetic is that of the compiler (+ - * / of vectors go lane by lane); here is the rest.
+// Private to the kernels: a number for each of S2_LANES islands, and operations on it. Plain
+// arithmetic is the compiler's (+ - * / of vectors are lane by lane); this file has the rest.
 //
-// Lanes get the bits that one lane alone gets, since there are only operations that IEEE 754 rounds
-// in one way, masks in place of branches, and nothing across lanes but `any`, which may decide
-// whether something is computed, never what comes of it.
+// Each lane gets the bits that it would get alone. All operations are rounded uniquely by IEEE 754,
+// masks replace branches, and nothing crosses lanes except `any`. It may decide whether something
+// is computed, never the result.
 #ifndef S2_LANES_H
 #define S2_LANES_H
 
@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-// Kernels of a table that is known as they are compiled (stock.h) are one function without loops,
-// but under sanitizers, which take minutes for it; those of all others read what the table says.
+// Kernels of a table that is known at compile time (stock.h) are one function without loops, except
+// under sanitizers, which take minutes for it. All other kernels read the table.
 #ifdef __has_feature // clang
 #if __has_feature(address_sanitizer)
 #define S2_SANITIZED

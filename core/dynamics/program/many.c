@@ -1,6 +1,5 @@
-// Worlds side by side: those whose programs have the same tables go through one kernel, a lane
-// each. No lane knows of its neighbours, so each world has the bits of its step alone, whoever is
-// beside it.
+// Worlds side by side: worlds whose programs have the same tables go through one kernel, one lane
+// for each. Lanes are independent, so each world gets the bits of a separate step.
 #include "dynamics/control/apply.h"
 #include "dynamics/program/program.h"
 
@@ -8,8 +7,8 @@
 
 enum {
   LANES = 8,   // of the widest kernel
-  ISLANDS = 2, // of a world in lanes: what the stack has room for
-  QUEUES = 8,  // kinds of worlds that are gathered at a time
+  ISLANDS = 2, // islands of a world in lanes, limited by the stack
+  QUEUES = 8,  // kinds of worlds that are collected at a time
 };
 
 int s2_program_lanes(int most) {
@@ -24,20 +23,20 @@ int s2_program_lanes(int most) {
   return most >= 1 ? 1 : 0;
 }
 
-// Worlds of one kind that wait until there are enough of them.
+// Worlds of one kind, collected until there are enough.
 typedef struct Queue {
-  int count, most; // the lanes that all of them may have
+  int count, most; // largest number of lanes that all of them permit
   int index[LANES];
 } Queue;
 
 typedef struct Many {
   S2World *const *worlds;
   S2Status *each;
-  S2Status first; // failure
+  S2Status first; // first failure
   S2StepAlone *alone;
   void *user;
   Queue queue[QUEUES];
-  int next; // queue to be given up when none is free
+  int next; // queue to release next if none is free
 } Many;
 
 static void many_tell(Many *many, int index, S2Status status) {
@@ -49,7 +48,7 @@ static void many_tell(Many *many, int index, S2Status status) {
   }
 }
 
-// `pushed`: it was to go in a lane, where its actuators have pushed already.
+// `pushed`: it was meant for a lane, so its actuators have already acted.
 static void step_alone(Many *many, int index, bool pushed) {
   S2World *world = many->worlds[index];
   if (pushed) {
@@ -71,7 +70,7 @@ static void run_kernel(int lanes, const S2Table *table, const void *constants, v
   }
 }
 
-// The kernels of `lanes` lanes; those that are too many take the first world once more.
+// Runs the kernels of `lanes` lanes; surplus lanes repeat the first world.
 static void step_lanes(Many *many, const Queue *queue, int lanes) {
   _Alignas(8 * LANES) double state[ISLANDS][LANES * sizeof(S2TableState) / sizeof(double)];
   _Alignas(8 * LANES) double constants[LANES * sizeof(S2Constants) / sizeof(double)];
@@ -113,7 +112,7 @@ static bool same_kind(const S2World *a, const S2World *b) {
          a->lanes == b->lanes;
 }
 
-// Into the queue of its kind, which goes when it is full.
+// Adds a world to the queue of its kind, which is stepped when it is full.
 static void many_gather(Many *many, int index, int lanes) {
   S2World *world = many->worlds[index];
   Queue *queue = NULL, *free = NULL;
@@ -138,7 +137,7 @@ static void many_gather(Many *many, int index, int lanes) {
 
 static void step_one(Many *many, int index) {
   S2World *world = many->worlds[index];
-  // NOLINTNEXTLINE(clang-analyzer-*): s2_worlds_step_with has looked
+  // NOLINTNEXTLINE(clang-analyzer-*): s2_worlds_step_with has checked
   int lanes = s2_program_ready(world) ? s2_program_lanes(world->lanes) : 0;
   S2Status pushed;
   if (lanes == 0) {
@@ -157,7 +156,7 @@ static void step_one(Many *many, int index) {
 
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
                              void *user) {
-  // A world twice would be two steps of it side by side.
+  // A world that occurs twice would take two steps side by side.
   S2Status status = s2_ok();
   int listed = 0;
   for (; listed < count && status.code == S2_OK; listed++) {

@@ -1,4 +1,4 @@
-// A step by a world's program: what the kernels read of the world, and what their answer becomes.
+// A step by a world's program: copies the world's data for the kernels and writes their results.
 #include "dynamics/program/program.h"
 #include "dynamics/step/context.h"
 #include "dynamics/step/solve.h"
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// Steps that the general path takes at most before the program is tried again.
+// Largest number of steps of the general path before the program is tried again.
 enum { WAIT_MOST = 63 };
 
 // ---- When -------------------------------------------------------------------------------------
@@ -19,8 +19,8 @@ static void program_make(S2World *world) {
 }
 
 void s2_program_prepare(S2World *world) {
-  // One step of the general path after each change: what others left behind (touches, boxes,
-  // impulses of limits that are gone) is then as kernels expect it.
+  // After each change, one step of the general path: its data (touches, boxes, impulses of removed
+  // limits) then are as kernels expect.
   if (world->program_is == S2_PROGRAM_STALE) {
     s2_memory_free(world->program);
     world->program = NULL;
@@ -36,20 +36,20 @@ void s2_program_hasten(S2World *world) {
   }
   s2_memory_free(world->program);
   program_make(world);
-  // What others may have left behind goes with a step of the general path.
+  // A step of the general path removes such data.
   if (world->program != NULL && world->kept.steps > 0) {
     world->program->wait = 1;
   }
 }
 
-// (What s2_world_step does to a world before the step itself, s2_worlds_step_many does not do: a
-// world of which that is more than s2_program_write has must not be ready.)
+// (s2_worlds_step_many does not do everything that s2_world_step does before a step. A world that
+// needs more than s2_program_write must not be ready.)
 bool s2_program_ready(S2World *world) {
   S2Program *program = world->program;
   if (world->program_is != S2_PROGRAM_MADE || program == NULL || world->stepping) {
     return false;
   }
-  if (program->dt != world->kept.def.dt) { // static.c goes by steps of other lengths
+  if (program->dt != world->kept.def.dt) { // static.c takes steps of other lengths
     s2_world_changed(world);
     return false;
   }
@@ -59,7 +59,7 @@ bool s2_program_ready(S2World *world) {
   }
   bool fits = world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
               world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0;
-  // Nothing has been corrected as yet, or since the state was set.
+  // There is no correction yet, or none since the state was set.
   int numbers = 3 * world->bodies.count;
   if (fits && world->corrected.count == 0 && world->corrected.capacity >= numbers) {
     world->corrected.count = numbers;
@@ -68,13 +68,13 @@ bool s2_program_ready(S2World *world) {
   return fits && world->corrected.count == numbers;
 }
 
-// After a step that it did not do: worlds that it does not suit lose little time.
+// After a step that it could not do: unsuitable worlds lose little time.
 static void program_misses(S2Program *program) {
   program->waits = 2 * program->waits + 1 < WAIT_MOST ? 2 * program->waits + 1 : WAIT_MOST;
   program->wait = program->waits;
 }
 
-// ---- What kernels read ------------------------------------------------------------------------
+// ---- Inputs of kernels ------------------------------------------------------------------------
 
 #define AT(type, member) (offsetof(type, member) / sizeof(double))
 
@@ -110,7 +110,7 @@ static inline void read_state(const S2World *world, const S2ProgramIsland *islan
     lane_put(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
     lane_put(lane, AT(S2TableState, force) + at, world->f.at + slot, 3);
   }
-  // Ground has a speed if it goes by itself.
+  // Ground that moves has a speed.
   for (int k = 0; k < table->grounds; k++) {
     size_t slot = 3 * (size_t)island->ground[k], at = 3 * (size_t)k;
     const double *q = table->stands[k] ? none : world->q.at + slot;
@@ -142,7 +142,7 @@ void s2_program_read(const S2World *world, int island, int lanes, int lane, doub
   }
 }
 
-// ---- What comes of it -------------------------------------------------------------------------
+// ---- Results ----------------------------------------------------------------------------------
 
 static inline void keep_most(double *most, double x) { // fmax is a call
   *most = x > *most ? x : *most;
@@ -154,7 +154,8 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
     lane_get(lane, AT(S2TableState, q) + at, world->q.at + slot, 3);
     lane_get(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
-    if (table->floats) { // of all others it has been 0 since the step before the program was made
+    if (table->floats) { // for all other islands it has been 0 since the step before the program
+                         // was made
       lane_get(lane, AT(S2TableState, corrected) + at, world->corrected.at + slot, 3);
     }
   }
@@ -164,7 +165,7 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     lane_get(lane, AT(S2TableState, reaction) + 3 * (size_t)g, joint->reaction, 3);
     joint->reaction_time = island->constants.h;
   }
-  // What the step has achieved; s2_mcp_solve and projection count so.
+  // Statistics of the step, counted as in s2_mcp_solve and projection.
   double scaled = lane_number(lane, AT(S2TableState, residual));
   double raw = lane_number(lane, AT(S2TableState, joint));
   double balance = lane_number(lane, AT(S2TableState, balance));
@@ -173,7 +174,8 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   keep_most(&left->solve.joint, raw);
   keep_most(&left->solve.dynamics, balance);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  // Two solves a piece of the flow by two stages; one, and projections, else.
+  // The flow by two stages makes two solves for each piece; otherwise there is one, and
+  // projections.
   uint64_t passes = (uint64_t)lane_number(lane, AT(S2TableState, passes));
   uint64_t solves = table->rattles ? 2 * passes : 1;
   world->stats.projections += table->rattles ? 0 : passes;
@@ -181,12 +183,12 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   world->stats.used[S2_SOLVER_LINEAR] += solves;
 }
 
-// Bodies that nothing holds: the velocities behind the step and the poses there.
+// Bodies without joints: final velocities and poses.
 typedef struct Flights {
   double q[S2_PROGRAM_FREE][3], v[S2_PROGRAM_FREE][3];
 } Flights;
 
-// By the trapezoid where steps are split at events, else by the velocities at the end.
+// By the trapezoid if steps are split at events, else by the final velocities.
 static double flight_end(const S2World *world, double q, double v0, double v1, double h) {
   bool splits = s2_world_way(&world->kept.def) == S2_EVENT;
   return q + h * (splits ? (1 - 0.5) * v0 + 0.5 * v1 : v1);
@@ -231,7 +233,7 @@ static void write_others(S2World *world, const Flights *flights) {
   }
 }
 
-// What stands still has its box from the first step after it was moved.
+// Bodies at rest get their box in the first step after they were moved.
 static void box_still(S2World *world) {
   const S2Program *program = world->program;
   for (int i = 0; i < program->still && program->boxed; i++) {
@@ -246,7 +248,7 @@ static void box_still(S2World *world) {
   }
 }
 
-// As s2_step_begin, s2_step_commit and solves leave the world.
+// The same final state as after s2_step_begin, s2_step_commit and solves.
 static void write_account(S2World *world) {
   const S2Program *program = world->program;
   S2WorldStats *stats = &world->stats;

@@ -1,12 +1,12 @@
-// Private to core/dynamics/program: tables of worlds that many have, whose kernels are compiled for
-// them and take two thirds of the time: no table is read.
+// Private to core/dynamics/program: tables of common worlds with kernels compiled for them. These
+// take two thirds of the time, because they read no table.
 #ifndef S2_STOCK_H
 #define S2_STOCK_H
 
 #include "dynamics/program/table.h"
 
-// S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): two bodies, of which one hangs on
-// the world by the first joint, as its side a, and the other on it by a hinge, as its side a.
+// S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): two bodies. The first joint
+// attaches one (its side a) to the world; a hinge attaches the other (its side a) to that body.
 #define S2_STOCK_TABLES(S2_STOCK_TABLE)                                                            \
   S2_STOCK_TABLE(CART_POLE, S2_TABLE_SLIDER, false)                                                \
   S2_STOCK_TABLE(DOUBLE_PENDULUM, S2_TABLE_HINGE, false)                                           \
@@ -42,7 +42,7 @@ typedef enum S2Stock {
       .fill = {{0, 0, 0, 0, 0, -1}, {0, 1, 1, 0, 0, 0}, {0, 1, 1, 1, 1, -1}, {1, 1, 0, 1, 0, -1}}, \
   };
 
-// The steps of one of them; the table's `stock` says which.
+// The steps of one of them; the table's `stock` selects it.
 S2TableKernel s2_stock_step_1;
 #ifdef S2_HAVE_LANES
 S2TableKernel s2_stock_step_4, s2_stock_step_8;

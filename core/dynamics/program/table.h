@@ -1,45 +1,46 @@
-// Private to core/dynamics/program: what the steps of an island that joints alone hold are worked
-// out from. The table says how the island hangs together, and is the same for all islands of its
-// kind; the numbers are one island's own. Both are made when the world changes (compile.c).
+// Private to core/dynamics/program: the data of an island's steps. The table describes the
+// structure and is the same for all islands of its kind; the constants belong to one island. Both
+// are made when the world changes (compile.c).
 #ifndef S2_TABLE_H
 #define S2_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// What fits into a table; larger islands are stepped the general way.
+// Capacity of a table; the general path steps larger islands.
 enum {
-  S2_TABLE_NODES = 8,   // bodies that are solved for
-  S2_TABLE_GROUNDS = 4, // and those that are not, the world among them
+  S2_TABLE_NODES = 8,   // unknown bodies
+  S2_TABLE_GROUNDS = 4, // other bodies, including the world
   S2_TABLE_SEATS = S2_TABLE_NODES + S2_TABLE_GROUNDS,
   S2_TABLE_JOINTS = 12,   // two rows each
   S2_TABLE_BLOCKS = 40,   // below the diagonal of the matrix, fill included
-  S2_TABLE_FILLS = 72,    // products that make the matrix
+  S2_TABLE_FILLS = 72,    // products that form the matrix
   S2_TABLE_TARGETS = 160, // blocks that eliminations change
 };
 
 typedef enum S2TableType { S2_TABLE_HINGE, S2_TABLE_SLIDER } S2TableType;
 
-// Rows `see` on one side of a joint, those of `push` on another; both sides are the same node.
+// Velocities of rows `see` on one side of a joint per impulse of `push` on another; both sides are
+// the same node.
 typedef struct S2TableFill {
   int16_t node, see, see_side, push, push_side;
   int16_t block; // -1: the diagonal of `see`
 } S2TableFill;
 
-// Bodies are seats: nodes in ascending order of slots, then grounds as the joints name them. The
+// Bodies are seats: nodes in ascending order of slots, then ground in the order of the joints. The
 // matrix J M^-1 J' has a block for each joint, in the places of s2_blocksparse_init.
 typedef struct S2Table {
-  int32_t stock; // S2Stock: which kernel is made for it alone
+  int32_t stock; // S2Stock: the kernel compiled for it
   int32_t nodes, grounds, joints, blocks, fills, targets;
-  bool floats;                         // it hangs on nothing
-  bool rides;                          // some ground moves
+  bool floats;                         // not attached to any ground
+  bool rides;                          // whether any ground moves
   bool rattles;                        // by the flow of two stages
-  bool goes[S2_TABLE_GROUNDS];         // which ground moves
-  bool stands[S2_TABLE_GROUNDS];       // which one is the world
+  bool goes[S2_TABLE_GROUNDS];         // whether each ground moves
+  bool stands[S2_TABLE_GROUNDS];       // which ground is the world
   int16_t type[S2_TABLE_JOINTS];       // S2TableType
   int16_t a[S2_TABLE_JOINTS];          // seats
   int16_t b[S2_TABLE_JOINTS];          //
-  int16_t order[S2_TABLE_JOINTS];      // the joint that is eliminated k-th
+  int16_t order[S2_TABLE_JOINTS];      // the joint eliminated k-th
   int16_t place[S2_TABLE_JOINTS];      // place[order[k]] = k
   bool extends[S2_TABLE_JOINTS];       // column k + 1 has the rows of column k
   int16_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
@@ -51,7 +52,7 @@ typedef struct S2Table {
   S2TableFill fill[S2_TABLE_FILLS];
 } S2Table;
 
-// What does not change from step to step; `Number` is a double, or one for each lane.
+// Constants between changes; `Number` is a double, or one for each lane.
 #define S2_TABLE_CONSTANTS(Number)                                                                 \
   struct {                                                                                         \
     Number inertia, mass, inverse[2]; /* 1/inertia, 1/mass */                                      \
@@ -66,7 +67,7 @@ typedef struct S2Table {
   } joint[S2_TABLE_JOINTS];                                                                        \
   Number h, length, tolerance, speed; /* s, m, 1, m/s: the least velocity scale */
 
-// What a step reads and writes.
+// Inputs and outputs of a step.
 #define S2_TABLE_STATE(Number)                                                                     \
   Number q[S2_TABLE_NODES][3], v[S2_TABLE_NODES][3];                                               \
   Number force[S2_TABLE_NODES][3]; /* by hand */                                                   \
@@ -88,9 +89,9 @@ typedef struct S2TableState {
   S2_TABLE_STATE(double)
 } S2TableState;
 
-// One step of as many islands as its name says, lane beside lane: number k of the structs above is
-// at [lanes * k + lane]. Lanes know nothing of each other: each gets the bits it would get alone.
-// Aligned to 8 * lanes bytes. 1 is what every processor can.
+// One step of as many islands as the name states, lane by lane: number k of the structs above is at
+// [lanes * k + lane]. Lanes are independent: each gets the bits that it would get alone. Aligned to
+// 8 * lanes bytes. Every processor supports 1 lane.
 typedef void S2TableKernel(const S2Table *table, const void *constants, void *state);
 S2TableKernel s2_table_step_1;
 #ifdef S2_HAVE_LANES

@@ -1,4 +1,4 @@
-// Contacts and joints that contradict each other: which ones, for warnings.
+// Finds the contacts and joints that contradict each other, for warnings.
 #include "dynamics/project/warn.h"
 #include "mcp/problem/conflict.h"
 
@@ -8,11 +8,11 @@
 
 enum { NAMED = 3 };
 
-// Of multipliers that prove a conflict, times their rows' size, what part of the largest counts:
-// below it they are rounding of the search for them.
+// Fraction of the largest multiplier (times the row's size) in a proof of conflict: smaller ones
+// are rounding of the search.
 static const double TAKES_PART = 1e-4;
 
-// What of a joint takes part in a conflict.
+// Parts of a joint in a conflict.
 enum { PART_OTHER = 1, PART_MOTOR = 2, PART_LIMIT = 4 };
 
 typedef struct Culprit {
@@ -21,7 +21,7 @@ typedef struct Culprit {
   int parts; // PART_...; 0: not known, or a contact
 } Culprit;
 
-typedef struct Culprits { // the worst first
+typedef struct Culprits { // the most important first
   Culprit at[NAMED];
   int count;
 } Culprits;
@@ -52,7 +52,7 @@ static void contradict_add(Culprits *list, int32_t touch, int32_t joint, double 
   }
 }
 
-// Text that grows until it is full.
+// A text buffer that stops growing when it is full.
 typedef struct Writer {
   char *at;
   size_t size, used;
@@ -79,7 +79,7 @@ static void write_culprit(Writer *to, const S2Step *step, const Culprit *culprit
   if (culprit->joint != S2_NONE) {
     char label[S2_NAME_SIZE + 32];
     s2_joint_label(step->world, culprit->joint, label);
-    // "the motor and the limit of hinge #1", or the joint alone where it is its equations.
+    // "the motor and the limit of hinge #1", or only the joint if its equations take part.
     bool motor = (culprit->parts & PART_MOTOR) != 0, limit = (culprit->parts & PART_LIMIT) != 0;
     bool named = (motor || limit) && (culprit->parts & PART_OTHER) == 0;
     write_on(to, "%s%s%s%s%s", named && motor ? "the motor " : "",
@@ -107,7 +107,7 @@ static bool contradict_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
-// Which touch the rows from assembly->parts on belong to; S2_NONE: a tangent.
+// The touch of each row after assembly->parts; S2_NONE for a tangent.
 static void touches_of_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
                             S2SolveKind kind, int32_t *touch_of) {
   int n = 0;
@@ -125,8 +125,8 @@ static void touches_of_rows(const S2Step *step, const S2Island *island, const S2
   }
 }
 
-// What moves its body without a bound, of these: a kinematic body, a lock, a motor. `sure`: it has
-// a part in a proof.
+// Names the culprit that moves its body without a bound: a kinematic body, a lock, a motor. `sure`:
+// it is part of a proof.
 static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, int count,
                          bool sure) {
   const S2World *world = step->world;
@@ -137,7 +137,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
     const int32_t slot[2] = {joint == NULL ? touch->body_a : joint->a,
                              joint == NULL ? touch->body_b : joint->b};
     char label[S2_NAME_SIZE + 32];
-    // A body that moves as given, on either side; ...
+    // A kinematic body, on either side; ...
     for (int k = 0; k < 2; k++) {
       const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
       if (body != NULL && body->type == S2_KINEMATIC && !s2_body_yields(body)) {
@@ -147,7 +147,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
         return;
       }
     }
-    // ... or a joint that does not let go.
+    // ... or a joint without a bound.
     if (joint != NULL &&
         (joint->type == S2_LOCK || (joint->has_motor && joint->motor_max == INFINITY))) {
       s2_joint_label(world, culprit->joint, label);
@@ -162,12 +162,12 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
   }
 }
 
-// Rows on what nothing pushes come first: they tell what crushes, the others in a stack are alike.
+// Rows on ground come first: they show what squeezes; the other rows in a stack are alike.
 static bool contradict_grounded(const S2Row *row) {
   return row->a == S2_GROUND || row->b == S2_GROUND;
 }
 
-// Without such a row rest meets all of them, and no proof needs to be looked for.
+// Whether a row requires motion. Otherwise zero velocities satisfy all rows, and there is no proof.
 static bool asks_for_motion(const S2Problem *problem) {
   bool asks = false;
   for (int r = 0; r < problem->rows; r++) {
@@ -184,7 +184,7 @@ static int contradict_part(int32_t row) {
                                                     : PART_OTHER;
 }
 
-// Those whose rows have a part in the proof that no velocities meet all of them.
+// The culprits of a proof that no velocities satisfy all rows.
 static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly,
                                   const int32_t *touch_of) {
   Culprits list = {.count = 0};
@@ -192,13 +192,14 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {.tolerance = def->tolerance, .max_iterations = def->max_iterations};
   double *proof = S2_TAKE_ZEROED(step->arena, double, problem->rows), largest = 0;
-  // A combination of rows that adds up to 0 v > 0 (Farkas): exactly, else by an interior point.
+  // A combination of rows that gives 0 v > 0 (Farkas): by an exact method, else by an interior
+  // point.
   if (!asks_for_motion(problem) ||
       (!s2_mcp_conflict(problem, proof, step->arena) &&
        !s2_mcp_conflict_quick(problem, &options, proof, step->arena))) {
     return list;
   }
-  // Rows that have a share in it worth telling, against the largest, which the first pass finds.
+  // Rows with a significant share relative to the largest, which the first pass finds.
   for (int pass = 0; pass < 2; pass++) {
     for (int r = 0; r < problem->rows; r++) {
       const S2Row *row = &problem->row[r];
@@ -208,7 +209,7 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
       if (pass == 1 && part > TAKES_PART * largest) {
         int32_t touch = contact ? touch_of[r - assembly->parts] : S2_NONE;
         int what = contact ? 0 : contradict_part(assembly->part[r].row);
-        // A motor comes first: it is what can yield.
+        // A motor comes first, because it can yield.
         double rank = part + (contradict_grounded(row) ? largest : 0) +
                       (what == PART_MOTOR ? 2 * largest : 0);
         contradict_add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part, rank, what);
@@ -218,7 +219,7 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
   return list;
 }
 
-// How far what may not give way is off.
+// The culprits by the errors of rows that must hold.
 static Culprits contradict_missed(const S2Step *step, const S2Island *island,
                                   const S2Assembly *assembly, const S2Solution *solution,
                                   const int32_t *touch_of) {
@@ -236,7 +237,7 @@ static Culprits contradict_missed(const S2Step *step, const S2Island *island,
         (row->lo < 0 ? fabs(u) : fmax(-u, 0)) * (contradict_angular(row) ? island->length : 1);
     int32_t joint = r < assembly->parts ? assembly->part[r].joint : S2_NONE; // else viscosity
     int32_t touch = r < assembly->parts ? S2_NONE : touch_of[r - assembly->parts];
-    // Motors with a bound and friction may give way.
+    // Bounded motors and friction may yield.
     if ((joint != S2_NONE || touch != S2_NONE) && off > enough && row->hi == INFINITY) {
       contradict_add(&list, touch, joint, off,
                      touch != S2_NONE && contradict_grounded(row) ? 2 * off : off, 0);
@@ -253,7 +254,7 @@ static bool has_contact(const Culprits *list) {
   return has;
 }
 
-// Nothing is proved, but something of the island moves as given.
+// There is no proof, but the island has a kinematic body.
 static void write_doubt(Writer *to, const S2Step *step, const S2Island *island) {
   int count = island->touches + island->joints;
   Culprit *all = S2_TAKE_ZEROED(step->arena, Culprit, count);
@@ -270,7 +271,7 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
                               const S2Solution *solution) {
   S2World *world = step->world;
   if (world->warning[0] != 0) {
-    return; // one a step: the search for the cause takes time
+    return; // one for each step, because the search for the cause takes time
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int contact_rows = assembly->problem.rows - assembly->parts;

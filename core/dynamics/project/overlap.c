@@ -1,4 +1,4 @@
-// Overlaps at rest: finding them, warning of them, moving bodies apart.
+// Overlaps at rest: finds them, warns of them, moves bodies apart.
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/step/islands.h"
@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Part of a body's size that counts as an overlap worth a word: far above what rounding makes of
-// boxes stacked with computed positions.
+// Overlap, as a fraction of a body's size, that causes a warning: far above the rounding of boxes
+// stacked at computed positions.
 #define OVERLAP_WORTH_A_WARNING 1e-6
 
-// Rounds of moving apart. Each is a full projection; a heap made at one spot needs a few.
+// Rounds of separation. Each is a full projection; a heap created at one point needs a few.
 enum { RESOLVE_ROUNDS = 50, NAMED_IN_WARNING = 3 };
 
-// A step that does not move: touches and islands at the present positions.
+// A step without motion: touches and islands at the present positions.
 static S2Step overlap_survey(S2World *world) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count;
@@ -41,14 +41,14 @@ static S2Step overlap_survey(S2World *world) {
   return step;
 }
 
-// The filter is asked about pairs it has not seen, and what it says is forgotten again; pre-solve
-// is for steps only. Nothing is found where a filter stops it, or where there is too much (then
-// step->world->refused says so).
+// Calls the filter for new pairs, without storing the answers; pre-solve is for steps only. Finds
+// nothing if a filter aborts, or if there are too many pairs (step->world->refused then contains
+// the error).
 static bool overlap_search(S2Step *step) {
   S2World *world = step->world;
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.pre_solve = NULL;
-  world->stepping = true; // a filter may not change the world here either
+  world->stepping = true; // the filter must not change the world here either
   world->refused = s2_ok();
   bool found = s2_step_touches(step);
   world->stepping = false;
@@ -145,7 +145,7 @@ static S2Status overlap_resolve(void *user) {
   Resolving *resolving = user;
   S2World *world = resolving->world;
   for (int round = 0; round < RESOLVE_ROUNDS; round++) {
-    // A search at rest, and a projection of all islands.
+    // A search at rest, then a projection of all islands.
     S2Step step = overlap_survey(world);
     if (!overlap_search(&step)) {
       return overlap_stopped(world);
@@ -156,7 +156,7 @@ static S2Status overlap_resolve(void *user) {
     if (!s2_islands_project(&step)) {
       return overlap_stopped(world);
     }
-    // Moved bodies may overlap others: once more, until nothing moves.
+    // Moved bodies may overlap others: repeat until nothing moves.
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {
       moved |= step.q1[i] != world->q.at[i];

@@ -1,34 +1,34 @@
-// Fast and thin bodies: a row is a plane at the nearest points as the step begins, and a plate that
-// is hit at its tip may turn by so much within the step that it is on the other side of a wall at
-// its end. Such a body goes on its way only until it is in the wall by half of what it could be
-// without leaving on the wrong side; projection brings it back, and the rest of its way is for the
-// next steps, which have rows where it is then.
+// Fast and thin bodies. A row is a plane at the nearest points at the start of the step. A plate
+// that is hit at its tip may turn so far within the step that it ends on the other side of a wall.
+// The motion of such a body ends when it overlaps the wall by half of the depth from which it would
+// leave on the wrong side. Projection moves it back, and the next steps do the remaining motion
+// with rows at its new pose.
 #include "dynamics/project/passage.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Of the depth at which two shapes would be pushed apart to the wrong side (half the width of both)
-// the part that is let in, and the part of that by which it may be missed.
+// Fractions: the allowed overlap relative to the depth from which two shapes would be pushed apart
+// to the wrong side (half the width of both), and the accuracy relative to the allowed overlap.
 #define S2_PASSAGE_DEPTH 0.5
 #define S2_PASSAGE_FINE  0.1
-// Looks at one pair in a step. What moves on through hundreds of its own widths ends there.
+// Samples of a pair in a step. A motion over hundreds of its own widths ends there.
 #define S2_PASSAGE_LOOKS 256
-// Overlaps on a way that are none: a point at the distance r that turns by phi leaves the chord of
-// its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r; at most DEPTH times half the
-// width of the thinner shape counts. Where the shapes are near each other, the search advances by
-// LOOK times that half width, or by the way over PARTS if that is more.
+// Overlaps on the path that do not count. A point at the distance r that turns by phi leaves the
+// chord of its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r; at most DEPTH times
+// half the width of the thinner shape counts. Near contact the search advances by LOOK times that
+// half width, or by the path over PARTS if that is more.
 #define CROSSING_CHORD 0.125
 #define CROSSING_PLANE 0.5
 #define CROSSING_DEPTH 0.25
 #define CROSSING_LOOK  0.02
 #define CROSSING_PARTS 4096.0
-// Part of half the width of the thinner shape by which a turn may leave the plane of a row.
+// Fraction of half the width of the thinner shape by which a turn may leave the plane of a row.
 #define TURN_DEPTH 0.25
-// rad: what turns by less in a piece is not looked at.
+// rad: smaller turns in a piece are not checked.
 #define TURN_LOOK 0.02
 
-// m: half of the least distance between two parallel lines that enclose the shape.
+// m: half of the smallest distance between two parallel lines that enclose the shape.
 static double half_width(const S2Shape *shape) {
   double least = shape->count > 2 ? INFINITY : 0;
   for (int i = 0; i < shape->count && shape->count > 2; i++) {
@@ -49,7 +49,7 @@ double s2_touch_smaller(const S2World *world, const S2Touch *touch) {
   return fmin(a > 0 ? a : INFINITY, b > 0 ? b : INFINITY);
 }
 
-// Does it look the same however its body turns?
+// Whether it looks the same for all rotations of its body.
 static bool shape_round(const S2Shape *shape) {
   return shape->count == 1 && shape->vertices[0].x == 0 && shape->vertices[0].y == 0;
 }
@@ -81,8 +81,7 @@ double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *
   const int32_t piece[2] = {touch->shape_a, touch->shape_b};
   double most = 1;
   for (int i = 0; i < 2; i++) {
-    // A turn by phi takes a point of the body from its tangent by no more than phi^2/2 of its
-    // reach.
+    // A turn by phi moves a point of the body from its tangent by at most phi^2/2 of its reach.
     double turn = h * fabs(v[3 * slot[i]]), reach = world->bodies.at[slot[i]].reach;
     if (!(turn > most * TURN_LOOK)) {
       continue;
@@ -118,7 +117,7 @@ double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double de
   return fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * s2_touch_smaller(world, touch));
 }
 
-// The pose a part `t` (s) along the way, as seen from where body `to` is then.
+// The pose after `t` (s) of the motion, relative to the position of body `to` at that time.
 static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
   const double *q = step->q0 + 3 * slot, *v = step->carry + 3 * slot;
   const double *origin = step->q0 + 3 * to, *speed = step->carry + 3 * to;
@@ -126,20 +125,20 @@ static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
                  q[2] - origin[2] + t * (v[2] - speed[2]));
 }
 
-// Of a pair that is deep in each other as the step begins, apart along n: is it on the other side
-// of that at the end of the way?
+// For a pair that overlaps deeply at the start, apart along n: whether it is on the other side at
+// the end of the motion.
 static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
   S2Pose from = pose_at(step, touch->body_a, touch->body_b, 0);
   S2Pose to = pose_at(step, touch->body_a, touch->body_b, step->h);
   return s2_dot(n, from.position) > 0 && s2_dot(n, to.position) < 0;
 }
 
-// A shape whose centre must not get into pieces that lie beside each other: over a cut between two
-// of them it may move on without ever being deep in either.
+// A shape whose centre must not enter neighbouring pieces of a body: across a cut between two of
+// them it could move on without a deep overlap with either.
 typedef struct Centre {
   S2Vec2 at;    // m, in the frame of its body
-  double depth; // m: half of half its width; 0: there is nothing to look at
-  double fine;  // m: how near it counts as in: the centre of no shape is as near to its outline
+  double depth; // m: half of half its width; 0: no check is needed
+  double fine;  // m: distance that counts as inside; no shape's centre is so near to its outline
 } Centre;
 
 static Centre centre_of(const S2Shape *shape, const S2Shape *other) {
@@ -149,7 +148,7 @@ static Centre centre_of(const S2Shape *shape, const S2Shape *other) {
                   : (Centre){.depth = 0};
 }
 
-// m: how far a centre is from a piece; INFINITY where it is not looked at.
+// m: the distance of a centre from a piece; INFINITY if there is no check.
 static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *piece,
                               S2Pose pose_of_piece) {
   if (!(centre->depth > 0)) {
@@ -159,32 +158,33 @@ static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *
   return s2_closest(&point, pose, piece, pose_of_piece).distance;
 }
 
-// As s2_step_passage; *deep: it is too late for that, and the pair comes out on the wrong side.
+// s2_step_passage of one pair. *deep: it overlaps too deeply already, and comes out on the wrong
+// side.
 static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   *deep = false;
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
   const double *va = step->carry + 3 * a, *vb = step->carry + 3 * b, h = step->h;
   double reach_a = world->bodies.at[a].reach, reach_b = world->bodies.at[b].reach;
-  // No point of the one goes faster than this against the other.
+  // The largest relative speed of two points of the shapes.
   double speed =
       hypot(va[1] - vb[1], va[2] - vb[2]) + fabs(va[0]) * reach_a + fabs(vb[0]) * reach_b;
-  // What is slow against its size cannot pass through within the step.
+  // A pair that is slow relative to its size cannot pass through within the step.
   double smaller = s2_touch_smaller(world, touch);
   if (!(speed * h > S2_PASSAGE_SLOW * smaller)) {
     return INFINITY;
   }
-  // How deep in each other the shapes are when they would leave on the wrong side.
+  // The overlap from which the shapes would leave on the wrong side.
   S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
   double depth = s2_touch_depth(world, touch);
   Centre centre_a = centre_of(&of_a, &of_b), centre_b = centre_of(&of_b, &of_a);
   double least = centre_a.depth > 0 ? fmin(depth, centre_a.depth) : depth;
   least = centre_b.depth > 0 ? fmin(least, centre_b.depth) : least;
-  if (!(speed * h > least)) { // what is not deep now will not be, and what is gets out
+  if (!(speed * h > least)) { // the overlap cannot become deep within the step, or decreases
     return INFINITY;
   }
-  // Conservative advancement: in room/speed the distance shrinks by room at most.
+  // Conservative advancement: in room/speed the distance shrinks by at most room.
   double fine = s2_touch_depth_fine(world, touch, depth), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
     S2Pose pose_a = pose_at(step, a, a, t), pose_b = pose_at(step, b, a, t);
@@ -192,7 +192,7 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
     double room = depth + closest.distance;
     double from_a = centre_distance(&centre_a, pose_a, &of_b, pose_b);
     double from_b = centre_distance(&centre_b, pose_b, &of_a, pose_a);
-    // Deep already as the step begins: rows are as they are.
+    // Deep already at the start: the rows stay as they are.
     if (look == 0 && (room <= fine || from_a <= 0 || from_b <= 0)) {
       *deep = changes_sides(step, touch, closest.normal);
       return INFINITY;
@@ -213,11 +213,11 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   return passage_of(step, touch, &deep);
 }
 
-// How the shapes of a touch go against each other on their ways.
+// The relative motion of the shapes of a touch.
 typedef struct Ways {
   S2Shape a, b;
   double way;             // m, of the centres
-  double turned, squared; // m: by turning, and that by its square: sums of phi r and phi^2 r
+  double turned, squared; // m: by turning, first and second order: sums of phi r and phi^2 r
 } Ways;
 
 static Ways ways_of(const S2Step *step, const S2Touch *touch) {
@@ -242,11 +242,11 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) 
   double h = step->h, speed = (ways.way + ways.turned) / h,
          thin = s2_touch_thin(step->world, touch);
   double widths = speed * h / (CROSSING_LOOK * thin);
-  // Its end tells all, or looks would be farther apart than what they look for is thin.
+  // The end of the step suffices, or samples would be farther apart than the thin width.
   if (!(widths > 2) || widths * CROSSING_LOOK > CROSSING_PARTS) {
     return INFINITY;
   }
-  // Parts of the way: which one it is does not move with the inputs.
+  // The number of parts does not depend continuously on the inputs.
   double parts = fmin(exp2(ceil(log2(widths))), CROSSING_PARTS);
   double smaller = s2_touch_smaller(step->world, touch);
   double bend = ways.squared + ways.way * ways.way / smaller;
@@ -256,7 +256,7 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) 
     double t = part / parts * h;
     S2Closest closest =
         s2_closest(&ways.a, pose_at(step, a, a, t), &ways.b, pose_at(step, b, a, t));
-    if (part == 0) { // what is in each other as the step begins may stay so
+    if (part == 0) { // an initial overlap may stay
       depth += fmax(-closest.distance, 0);
     } else if (closest.distance < -depth) {
       return t;
@@ -298,8 +298,8 @@ bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction)
 void s2_step_stop_short(S2Step *step) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int slots = step->world->bodies.count;
-  double *fraction = NULL; // a slot: of its way that it goes
-  // The shortest way of each body that is about to pass through something.
+  double *fraction = NULL; // a slot: fraction of its motion
+  // The shortest fraction for each body that is about to pass through something.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
@@ -322,7 +322,7 @@ void s2_step_stop_short(S2Step *step) {
     fraction[touch->body_a] = fmin(fraction[touch->body_a], t / step->h);
     fraction[touch->body_b] = fmin(fraction[touch->body_b], t / step->h);
   }
-  for (int i = 0; i < step->island_count && fraction != NULL; i++) { // joints hold on a common way
+  for (int i = 0; i < step->island_count && fraction != NULL; i++) { // joints move together
     const S2Island *island = &step->islands[i];
     double least = 1;
     for (int k = 0; k < island->nodes; k++) {
@@ -330,7 +330,7 @@ void s2_step_stop_short(S2Step *step) {
     }
     (void)s2_island_stop_short(step, island, least);
   }
-  for (int i = 0; i < step->world->order.count && fraction != NULL; i++) { // free on its own
+  for (int i = 0; i < step->world->order.count && fraction != NULL; i++) { // free bodies separately
     int32_t slot = step->world->order.at[i];
     S2Island alone = {.nodes = 1, .node = &slot};
     bool free = step->node_of[slot] == S2_GROUND && s2_body_moves(&step->world->bodies.at[slot]);

@@ -1,15 +1,15 @@
-// Phase 7: position projection. What linearised rows leave of overlaps and joint errors is removed
-// from the positions by the smallest displacement in the norm of the masses:
+// Phase 7: position projection. It removes the overlaps and joint errors that linearised rows
+// leave, by the smallest displacement in the norm of the masses:
 //
-//     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap     (e: rigid rows, c: contacts,
-//     limits)
+//     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap
+//     (e: rigid rows, c: contacts, limits)
 //
-// iterated (Newton). Joints push along the rows of the step's start, and what they displace goes
-// into the velocities as well, over h: that is SHAKE (Ryckaert, Ciccotti, Berendsen 1977), the
-// part of the joints' impulse that the linearised rows missed. Without it a swinging body loses
-// energy in every step, and along the rows of the step's end the next solve would take it away
-// again. What contacts displace stays out of the velocities, or pushing overlaps apart would throw
-// bodies.
+// iterated (Newton). Joints push along the rows of the step's start, and their displacement,
+// divided by h, goes into the velocities as well: this is SHAKE (Ryckaert, Ciccotti, Berendsen
+// 1977), the part of the joints' impulse that the linearised rows missed. Without it a swinging
+// body loses energy in every step; along the rows of the step's end the next solve would remove it
+// again. Displacements by contacts stay out of the velocities, because separating overlaps would
+// throw bodies.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
@@ -38,7 +38,7 @@ static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Is
   return errors;
 }
 
-// Is it an equation of a joint? They come first, then limits and contacts.
+// Whether the row is an equation of a joint. These come first, then limits and contacts.
 static bool is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
@@ -63,7 +63,7 @@ static void add_joint_displacement(const S2Assembly *assembly, const double *lam
   }
 }
 
-// The rows of hinges at q0 where the first solve had those and nothing else; else NULL.
+// The rows of hinges at q0 if the first solve had only those; else NULL.
 static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErrors *errors) {
   const S2Assembly *motion = island->motion;
   bool alone = errors->pins && motion != NULL && motion->parts == 2 * island->joints &&
@@ -74,25 +74,25 @@ static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErr
   return alone ? motion->part : NULL;
 }
 
-// Does the dry friction of a joint hold its speed at 0? Friction that slides is a given force.
+// Whether the dry friction of a joint holds its speed at 0. Sliding friction is a given force.
 static bool friction_sticks(const S2Step *step, int32_t slot) {
   static const double at_bound = 1 - 1e-9; // up to the tolerance of solves
   double most = step->world->joints.at[slot].friction * step->h;
   return fabs(step->joint_impulse[S2_JOINT_ROWS * slot + S2_JOINT_DRY]) < at_bound * most;
 }
 
-// May the displacement of joints go into the velocities? Not that of a step which began off its
-// joints (bodies placed by hand), not after an impact, when the velocities that made the error are
-// gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
-// or dry friction that sticks has just set them.
+// Whether the displacement of joints may go into the velocities. It must not if the step began with
+// joint errors (bodies moved by the program), after an impact (the velocities that caused the error
+// have changed), if blending makes rows correct positions or forces turn in W, or if a motor or
+// sticking dry friction has just set the velocities.
 static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (!(step->h > 0) || island->joints == 0 || blends ||
-      step->stiff[island->joint[0]]) { // h = 0: projected outside a step
+      step->stiff[island->joint[0]]) { // h = 0: a projection outside a step
     return false;
   }
-  // An impact has changed velocities: v2 is not what made the error.
+  // An impact has changed velocities: v2 did not cause the error.
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     for (int c = 0; c < 3; c++) {
@@ -101,7 +101,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
       }
     }
   }
-  // Were the joints where they should be as the step began, and is nothing driven?
+  // Check that the joints had no error at the start of the step, and that nothing is driven.
   double elapsed = step->t - step->world->kept.time, most = S2_FEEDBACK_START * island->length;
   const S2Rot *turn = s2_step_turns(step, island, step->q0);
   const S2JointPart *pins = pins_at_start(island, errors);
@@ -121,7 +121,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
   return true;
 }
 
-// Joints' equations at q0, their errors still those of q1. False: the two do not have the same.
+// Joint equations at q0 with the errors of q1. False: the two have different equations.
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
                                S2Assembly *end, S2Row *rows, S2Shaken *shaken) {
   S2Problem *problem = &end->problem;
@@ -144,28 +144,28 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   return same;
 }
 
-typedef struct Pass { // what a pass was made from, for its note
+typedef struct Pass { // the inputs of a pass, for its note
   S2ProjectRows rows;
   const S2Choice *choices;
   double stiffness;
 } Pass;
 
-// Of the error that a projection is to remove, what its solve may leave; and of what is left of it
-// in the end, what no solve has to be better than: positions have no such digits, and where rows
-// are redundant every method would be tried on what rounding makes them contradict each other by.
+// SOLVED: allowed residual of a solve, relative to the error that the projection removes. LEFT: the
+// same relative to the final error. Positions have no more digits, and if rows are redundant, the
+// solver would try every method on contradictions by rounding.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
-// Factorisations of the solver's flow for the displacements of a pile. A pile that is jammed has no
-// displacement that parts it, and more of them find none.
+// Factorisations of the solver's flow for the displacements of a pile. A jammed pile has no
+// displacement that separates it, and more factorisations do not find one.
 enum { POSITIONS_FLOW = 100 };
 
-// A projection that closes gaps moves no point of a body further than this times the largest error:
-// a tower 25 times as high as wide asks for 25 to stand up on its two corners, a box on three
-// points about a bend of the angle phi for 1/phi. Points that pull by this part of the hardest pull
-// are let go of where that is not enough.
+// A projection that closes gaps moves no point of a body farther than FAR times the largest error.
+// A tower 25 times as high as wide needs 25 to stand up on its two corners; a box on three points
+// about a bend of the angle phi needs 1/phi. If that is not enough, points that pull with at least
+// the fraction PULLS of the largest pull are released.
 static const double FAR = 30, PULLS = 0.1;
 
-// m: the furthest that a body goes by the displacements dq.
+// m: the largest displacement of a body by dq.
 static double farthest_way(const S2Step *step, const S2Island *island, const double *dq) {
   double far = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -176,9 +176,10 @@ static double farthest_way(const S2Step *step, const S2Island *island, const dou
   return far;
 }
 
-// Where a displacement goes far for small errors, points that are held nearly contradict each
-// other: three about a bend of the ground are all closed only where the body is far beside it.
-// Those that pull hardest are held no more: overlaps have to go, gaps need not. Are there any?
+// If a displacement is large for small errors, held points nearly contradict each other: three
+// points about a bend of the ground are closed together only at a large distance. The points with
+// the largest pull are released: overlaps must be removed, gaps need not be closed. Returns whether
+// a point was released.
 static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
                        const S2Solution *solution, double worst) {
   if (!step->holds || farthest_way(step, island, solution->v) <= FAR * worst) {
@@ -186,7 +187,7 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
   }
   double hardest = 0; // N s
   for (int pass = 0; pass < 2; pass++) {
-    int r = assembly->parts; // where contacts begin, those that are held first
+    int r = assembly->parts; // where contacts begin; held ones are first
     for (int i = 0; i < island->touches; i++) {
       S2Touch *touch = &step->touches[island->touch[i]];
       for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
@@ -198,7 +199,7 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
         hardest = pass == 0 ? fmax(hardest, pulls) : hardest;
         if (pass == 1 && pulls > 0 && pulls >= PULLS * hardest) {
           point->normal_impulse = point->tangent_impulse = 0;
-          point->closed = false; // else it would still be held, and pull again for ever
+          point->closed = false; // otherwise it would be held again, and pull for ever
         }
       }
     }
@@ -208,11 +209,11 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
 
 typedef enum Moved { MOVED, NOT_SOLVED, TOO_FAR } Moved;
 
-// Solves and moves q1, unless some points are to be held no more for that.
+// Solves and moves q1, unless points are released.
 static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
                              double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
-  // Relative to what is to be removed, so that the last digits come out, too.
+  // Relative to the error, so that its last digits are found, too.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
   assembly->problem.velocity_scale = scale;
   S2SolverOptions options = {
@@ -231,7 +232,7 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   if (let_far_go(step, island, assembly, &solution, worst)) {
     return TOO_FAR;
   }
-  // Linear rows are good for small turns only: the rest is for the next pass.
+  // Linear rows are accurate for small turns only; the next pass does the rest.
   double turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, fabs(solution.v[3 * i]));
@@ -247,7 +248,7 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   if (shaken != NULL) {
     add_joint_displacement(assembly, solution.lambda, fraction, shaken);
   }
-  // The gaps there are for the next pass.
+  // The new gaps are for the next pass.
   for (int i = 0; i < island->touches; i++) {
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
@@ -255,8 +256,8 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   return MOVED;
 }
 
-// One Newton step, with inertias times `stiffness`; false when it could not be solved. With
-// `shaken` the joint rows are those of q0, and what joints displace is added there.
+// One Newton step, with inertias times `stiffness`; false if it could not be solved. With `shaken`
+// the joint rows are those of q0, and the joint displacements are added to it.
 static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
                     S2Shaken *shaken) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
@@ -288,10 +289,10 @@ static double largest_fraction(double a, double b, double room) {
   return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
 }
 
-// The part of the displacements by joints that the velocities can take (over h): never more than
-// leaves them the energy of the free motion. Where the step turns a body far or a contact is near,
-// neither more than the forces brought since the start of the step: the energy of SHAKE sways about
-// the true one by a part that grows with the turn of a step.
+// The fraction of the displacements by joints that is added to the velocities (over h). The energy
+// must not exceed that of the free motion. If the step turns a body far or a contact is near, it
+// also must not exceed the energy that forces added since the start of the step: the energy of
+// SHAKE oscillates about the true one with an amplitude that grows with the turn of a step.
 static double harmless_fraction(const S2Step *step, const S2Island *island, const double *by_joints,
                                 S2Vec2 frame) {
   double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
@@ -317,11 +318,11 @@ static double harmless_fraction(const S2Step *step, const S2Island *island, cons
   return sways ? fmin(fraction, largest_fraction(a, b, room)) : fraction;
 }
 
-// What an island that floats had before anything of it was projected.
+// State of a floating island before any projection.
 typedef struct Spin {
   bool kept;
-  double value, energy; // N m s; J: the most it may have
-  double *v;            // 3 a node, for its use
+  double value, energy; // N m s; J: its largest energy
+  double *v;            // 3 a node, scratch
 } Spin;
 
 static void get_velocities(const S2Step *step, const S2Island *island, double *v) {
@@ -364,7 +365,7 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
   }
 }
 
-// A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow.
+// A few passes of SHAKE, which converge linearly; later passes remove the remainder.
 static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, double *worst) {
   bool converges = true;
   for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > island->enough; pass++) {
@@ -387,22 +388,22 @@ static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
   };
 }
 
-// What the joints displace goes into the velocities; what is left, too little to matter to them, is
-// for the passes that follow. Nothing is taken over when the passes do not converge.
+// Adds the joint displacements to the velocities. The remainder, too small for them, is left to the
+// later passes. If the passes do not converge, nothing is kept.
 static double project_shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
                             const Spin *spin) {
   S2Shaken shaken = new_shaken(step, island);
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
-  // A rigid turn costs no joint anything: displacements without spin are what feeds back.
+  // A rigid rotation violates no joint, so displacements without spin are fed back.
   double *by_joints = NULL;
-  if (spin->kept) { // what is left of it has none
+  if (spin->kept) { // the remainder has no spin
     by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);
     s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
-  // Energy is counted against what holds the island.
+  // Energy is measured relative to the island's ground.
   int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
   int grounds = s2_island_holders(step, island, false, ground);
   S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
@@ -412,7 +413,7 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
     const double turn[3] = {all[0] - less[0], all[1] - less[1], all[2] - less[2]};
     s2_step_correct(step, island->node[i], turn, fraction / step->h);
   }
-  // v2 += s dq/h, and the impulses that this stands for.
+  // v2 += s dq/h, and the corresponding impulses.
   s2_note_feedback(step, island, fraction, &shaken, ground, grounds);
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, fraction / step->h);
   for (int i = 0; i < island->nodes; i++) {
@@ -423,7 +424,7 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
   return worst;
 }
 
-// The gap at q1 of a point as the solve had it: of the same feature, or as the solve left it.
+// The gap at q1 of a point, as in the solve: of the same feature, or as the solve left it.
 static double gap_at_end(const S2Step *step, int32_t index, int k) {
   const S2Touch *solved = &step->touches_solved[index], *now = &step->touches[index];
   const S2TouchPoint *point = &solved->points[k];
@@ -439,7 +440,7 @@ static double gap_at_end(const S2Step *step, int32_t index, int k) {
 static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   S2Assembly end = s2_assemble(step, step->q1, step->touches, island, choices,
-                               S2_SOLVE_PROJECTION); // joints' errors
+                               S2_SOLVE_PROJECTION); // joint errors
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     for (int k = 0; k < step->touches_solved[index].count; k++) {
@@ -459,10 +460,10 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
   }
   assembly.problem.row = rows;
   Pass pass = {S2_PROJECT_SOLVED, choices, 1};
-  (void)solve_positions(step, island, &assembly, worst, &pass, NULL); // nothing is held
+  (void)solve_positions(step, island, &assembly, worst, &pass, NULL); // no points are held
 }
 
-// Positions projected once, by a linear solve; velocities stay.
+// One projection of positions by a linear solve; velocities stay.
 static void project_once(S2Step *step, bool same_rows) {
   double start = s2_stats_clock(step->world);
   for (int i = 0; i < step->island_count; i++) {
@@ -476,7 +477,7 @@ static void project_once(S2Step *step, bool same_rows) {
         (void)project(step, island, worst, 1, NULL);
       }
     }
-    island->joint_error = NAN; // of before
+    island->joint_error = NAN; // no longer valid
     s2_arena_rewind(step->arena, mark);
   }
   step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
@@ -485,7 +486,7 @@ static void project_once(S2Step *step, bool same_rows) {
 void s2_step_project_start(S2Step *step) {
   const S2World *world = step->world;
   double h = step->h;
-  step->h = 0; // q1 is q0 so far, and goals are where they are
+  step->h = 0; // q1 is still q0, and goals are at their initial values
   project_once(step, false);
   step->h = h;
   s2_note_plain(step, S2_ACT_Q0_IS_Q1, step->q1);
@@ -496,7 +497,7 @@ void s2_step_project_start(S2Step *step) {
 typedef struct Best {
   double worst;
   double *q; // 3 a node
-  int noted; // what led there
+  int noted; // the notes that led there
 } Best;
 
 static void keep_best(const S2Step *step, const S2Island *island, double worst, Best *best) {
@@ -507,9 +508,9 @@ static void keep_best(const S2Step *step, const S2Island *island, double worst, 
   best->worst = fmin(best->worst, worst);
 }
 
-// Newton's steps on errors that cannot vanish lead anywhere, and would lift bodies for nothing.
+// Newton's steps on errors that cannot vanish diverge, and would lift bodies without need.
 static void go_back(const S2Step *step, S2Island *island, const Best *best) {
-  island->joint_error = NAN; // what is there was not measured last
+  island->joint_error = NAN; // the present value was not measured last
   for (int i = 0; i < island->nodes; i++) {
     memcpy(step->q1 + 3 * island->node[i], best->q + 3 * i, 3 * sizeof(double));
   }
@@ -519,8 +520,8 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
   }
 }
 
-// Where joints have no error, as those at rest: that they do not is what their bodies' places
-// depend on. Contacts are closed by the solve; projection would have them on an edge.
+// Joints without error, as of bodies at rest: the poses of their bodies depend on this condition.
+// The solve closes contacts; projection would put them on an edge.
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
   S2World *world = step->world;
   if (world->notes == NULL || errors->rows == 0) {
@@ -537,8 +538,8 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
     }
     return;
   }
-  // A step that a script differentiates moves nothing that the plain step does not. Errors that a
-  // projection would make smaller are those of a motion, which the plain step lets stand.
+  // A differentiated step must not move bodies that the plain step does not move. Errors that a
+  // projection would reduce are those of a motion, which the plain step keeps.
   if (island->touches == 0 && worst <= island->enough) {
     double *q = S2_TAKE(step->arena, double, 3 * island->nodes), error = island->joint_error;
     uint64_t projections = world->stats.projections;
@@ -554,7 +555,7 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
   }
 }
 
-// Less than this is rounding, which no pass makes smaller.
+// Errors below this are rounding, which no pass reduces.
 static double projection_enough(const S2Step *step, const S2Island *island) {
   double far = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -583,13 +584,13 @@ static void project_island(S2Step *step, S2Island *island) {
   keep_best(step, island, worst, &best);
   Spin spin = keep_spin(step, island);
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  // First along the joints' rows at q0, which the velocities take part in (SHAKE).
+  // First along the joints' rows at q0, with feedback to the velocities (SHAKE).
   bool feeds = feeds_back(step, island, &errors);
   if (feeds) {
     worst = project_shake(step, island, &errors, worst, &spin);
   }
   s2_arena_rewind(step->arena, mark);
-  // What the velocities have is noted and stays, whatever the passes below come to.
+  // The feedback is recorded and stays, whatever the result of the passes below.
   int fed = s2_notes_mark(step);
   double *fed_q = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes && fed > best.noted; i++) {
@@ -598,7 +599,7 @@ static void project_island(S2Step *step, S2Island *island) {
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
   bool done = worst <= island->enough;
-  // Then Newton's steps; where they stall bodies are made to turn less.
+  // Then Newton's steps; if they stall, bodies are made to turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
     double before = worst;
@@ -609,10 +610,10 @@ static void project_island(S2Step *step, S2Island *island) {
     keep_best(step, island, worst, &best);
     done = !solved || worst <= island->enough;
   }
-  // No pass was better than an earlier one: back to that.
+  // No pass improved on an earlier one: return to that.
   if (worst > best.worst) {
     go_back(step, island, &best);
-    if (best.noted < fed) { // the velocities have what was fed back
+    if (best.noted < fed) { // the velocities contain the feedback
       s2_notes_rewind(step, fed);
       s2_note_go_back(step, island, best.noted, fed_q);
     } else {
@@ -622,7 +623,7 @@ static void project_island(S2Step *step, S2Island *island) {
   if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
     s2_step_warn_of_misfits(step, island);
   }
-  // Spin and energy as they were before.
+  // Restore spin and energy to their earlier values.
   give_back_spin(step, island, &spin, spin.energy);
   if (island->accounted && island->touches > 0) {
     s2_island_repay(step, island, feeds);
@@ -648,7 +649,7 @@ bool s2_islands_project(S2Step *step) {
   return s2_islands_run(step, project_work, NULL, NULL);
 }
 
-// Finishes the accounts of momentum and energy of each island, where positions are not projected.
+// Completes the accounts of momentum and energy of each island if positions are not projected.
 static void settle_accounts(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     s2_island_correct_balance(step, &step->islands[i]);

@@ -1,14 +1,14 @@
-// What projection lifts is paid for, in speculative and bisecting steps. With D1 = v1 - v0, D2 =
-// v2 - v1, l the impulses of contacts in the motion and in impacts, and u = J v1 - (the speed of
-// belts) the speeds they acted with, a step changes the energy by
+// Repays the energy of lifts by projection, in speculative and bisecting steps. Let D1 = v1 - v0,
+// D2 = v2 - v1, l the impulses of contacts in the motion and in impacts, and u = J v1 - (the speed
+// of belts) the speeds at which they acted. A step changes the energy by
 //
 //     -D1 M D1/2 + l u + D2 M D2/2 + f'(h v1 - (q1 - q0)),
 //
-// the last of which is what is lifted beyond the way that v1 leads. u are speeds between what
-// touches, so that obstacles may do any work beside it, and so may joints and damping. What joints
-// displaced in the projection goes into v2 as well: D2 M (v1 - ride) more, as no contact paid for
-// that. Where all of this is more than nothing it is taken from v2: a step may lift bodies by what
-// its contacts took, and by no more. Event stepping has an account of its own (energy.c).
+// where the last term is the lift beyond the motion of v1. u are relative speeds of touching
+// bodies, so obstacles, joints and damping may do any additional work. Joint displacements of the
+// projection go into v2 as well and add D2 M (v1 - ride), because no contact paid for them. If the
+// sum is positive, it is removed from v2: a step may lift bodies by the energy that its contacts
+// took, and by no more. Event stepping has a separate account (energy.c).
 #include "dynamics/project/spin.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/trace/notes.h"
@@ -29,7 +29,7 @@ static double of_bodies(const S2Step *step, const S2Island *island, const double
   return gain;
 }
 
-// The log has the impulses of motion and impacts with the arms of the solves.
+// The log has the impulses of motion and impacts with the lever arms of the solves.
 static double of_contacts(const S2Step *step, const S2Island *island) {
   double gain = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -48,13 +48,14 @@ static double of_contacts(const S2Step *step, const S2Island *island) {
   return gain;
 }
 
-// What holds an island, and its velocities v2 against that.
+// The ground of an island, and its velocities v2 relative to it.
 typedef struct Account {
   int32_t *ground; // slots
   int grounds;
-  double *now, *ride; // 3 a node: v2 against what the node rides on; the velocity of that
-  double excess;      // J, what the step has brought (both formulas above)
-  double kinetic;     // J, what it may be taken from
+  // 3 a node: v2 relative to the ground of the node; the velocity of that ground
+  double *now, *ride;
+  double excess;  // J, energy that the step has added (both formulas above)
+  double kinetic; // J, energy from which it may be taken
 } Account;
 
 static Account account_of(const S2Step *step, const S2Island *island, bool fed) {
@@ -93,17 +94,18 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
     return;
   }
   s2_note_slow(step, island, excess, fed, account.ground, account.grounds);
-  // Less speed of all of it, so that the energy is what it was.
+  // Reduce all speeds, so that the energy returns to its former value.
   double most = fmax(0, kinetic - excess);
-  if (account.grounds > 0) { // turns of what pivots are as much its motion as that of its centre
+  // for a pivoting body, rotation belongs to its motion as much as that of its centre
+  if (account.grounds > 0) {
     double fraction = kinetic > 0 ? sqrt(most / kinetic) : 0;
     for (int i = 0; i < 3 * island->nodes; i++) {
       now[i] = account.ride[i] + fraction * now[i];
     }
   } else {
-    s2_island_cap(step, island, most, now); // its momentum is its own
+    s2_island_cap(step, island, most, now); // its momentum is conserved
   }
-  // The change counts as what neither forces nor contacts gave.
+  // The change counts as a correction, caused by neither forces nor contacts.
   for (int i = 0; i < island->nodes; i++) {
     double *v2 = step->v2 + 3 * island->node[i];
     const double dv[3] = {now[3 * i] - v2[0], now[3 * i + 1] - v2[1], now[3 * i + 2] - v2[2]};

@@ -1,11 +1,12 @@
-// SHAKE by one factorisation (project.c says what it is for). Joints push along their rows J0 at
-// the start of the step, however often their errors g are measured again:
+// SHAKE by one factorisation (project.c explains its purpose). Joints push along their rows J0 at
+// the start of the step, while their errors g are measured again in each pass:
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
 //
-// J1 are the rows at q1, of the first pass as long as passes remove most of what there is, else
-// again: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
-// that in a stretched chain.) Where J1 is kept a pass costs the errors and a substitution.
+// J1 are the rows at q1 of the first pass while passes remove most of the error; otherwise they are
+// updated: Newton's matrix. (With J0 in its place the turn of the step, in rad, would remain, and
+// several times that in a stretched chain.) While J1 is kept, a pass costs the errors and a
+// substitution.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
@@ -16,16 +17,16 @@ typedef struct Shake {
   S2Step *step;
   S2Island *island;
   S2JointErrors *errors;     // at q1
-  S2Problem problem;         // at q0, the equations alone; its right side is 0
+  S2Problem problem;         // at q0, only the equations; its right side is 0
   const S2JointPart *part;   // of its rows
-  bool has_motion;           // are they those of S2Island.motion?
+  bool has_motion;           // whether they are those of S2Island.motion
   S2Bilateral matrix;        //
   double *change;            // a row: -dl
-  double *start, *dq, *last; // 3 a node: q1 at first, what it has been displaced by, and before
+  double *start, *dq, *last; // 3 a node: initial q1, its displacement, and the previous one
 } Shake;
 
-// Errors and rows at q1; the largest joint error is given back, m. NAN: the joints do not have the
-// equations of the problem.
+// Errors and rows at q1; returns the largest joint error, m. NAN: the joints' equations differ from
+// those of the problem.
 static double shake_largest(const Shake *shake) {
   return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
 }
@@ -35,7 +36,7 @@ static double shake_measure(Shake *shake) {
   return shake_largest(shake);
 }
 
-// The equations that the first solve had, if that is all it had: they are rigid and not driven.
+// The equations of the first solve, if it had no other rows: they are rigid and not driven.
 static bool take_rows_of_motion(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
   if (motion == NULL || motion->parts == 0 || motion->parts_given > 0) {
@@ -66,7 +67,7 @@ static void take_rows_of_start(Shake *shake) {
   }
 }
 
-// That of the first solve where it is J0 M^-1 J0', else Newton's.
+// The factor of the first solve if it is J0 M^-1 J0', else Newton's matrix.
 static bool take_matrix(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
   bool has_pattern = shake->has_motion && motion->matrix->groups > 0;
@@ -88,10 +89,10 @@ static bool shake_prepare(Shake *shake, double worst) {
   const S2Island *island = shake->island;
   S2Arena *arena = step->arena;
   const double *q1 = step->q1;
-  if (s2_wide_any(step, island)) { // their rows are not one a joint's
+  if (s2_wide_any(step, island)) { // they have several rows for one of the joint
     return false;
   }
-  // Rows J0 of the first solve, or of a solve made for that.
+  // Rows J0 of the first solve, or of a solve assembled for this purpose.
   shake->has_motion = take_rows_of_motion(shake);
   if (!shake->has_motion) {
     take_rows_of_start(shake);
@@ -100,7 +101,7 @@ static bool shake_prepare(Shake *shake, double worst) {
   if (rows == 0) {
     return false;
   }
-  // Displacements have the norm of the masses alone, without damping.
+  // Displacements use the norm of the masses alone, without damping.
   double *mass = S2_TAKE(arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
@@ -116,11 +117,11 @@ static bool shake_prepare(Shake *shake, double worst) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  return shake_largest(shake) >= worst && // else a limit or an overlap is the larger error
+  return shake_largest(shake) >= worst && // else a limit or an overlap has the larger error
          take_matrix(shake);
 }
 
-// q1 from lambda; returns the largest turn that is new.
+// q1 from lambda; returns the largest new turn.
 static double shake_displace(Shake *shake, const double *lambda) {
   double turn = 0;
   s2_mcp_velocity(&shake->problem, lambda, shake->dq);
@@ -136,7 +137,7 @@ static double shake_displace(Shake *shake, const double *lambda) {
   return turn;
 }
 
-// One pass; false when its numbers are not finite or it would turn a body too far.
+// One pass; false if its numbers are not finite or it would turn a body too far.
 static bool shake_correct(Shake *shake, double *lambda) {
   memcpy(shake->last, shake->dq, sizeof(double) * (size_t)(3 * shake->island->nodes));
   memcpy(shake->change, shake->errors->value, sizeof(double) * (size_t)shake->problem.rows);
@@ -174,16 +175,16 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
   double now = shake_largest(&shake), before = INFINITY;
   double done = island->enough;
   bool small = true;
-  // Chord iteration: J0 M^-1 J0' is factored once, again where errors fall slowly.
+  // Chord iteration: J0 M^-1 J0' is factored once, and again if errors fall slowly.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
        pass++) {
     before = now;
     small = shake_correct(&shake, shaken->lambda);
     now = shake_measure(&shake);
-    bool slow = now * (now / before) * (now / before) > done; // two more passes will not do
+    bool slow = now * (now / before) * (now / before) > done; // two more passes do not suffice
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
   }
-  // Contacts and limits are no part of it: it must not violate them.
+  // Contacts and limits take no part, so it must not violate them.
   double left = now;
   if (island->touches > 0 || errors->limited) {
     shake_collide(&shake);
@@ -193,7 +194,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     shake_undo(&shake, shaken->lambda);
     return false;
   }
-  // What joints displaced, for the velocities.
+  // The displacement by joints, for the velocities.
   *worst = left;
   s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda,
                 shake.has_motion);

@@ -1,16 +1,16 @@
-// Angular momentum of what floats. Projecting positions moves masses while their momenta stay,
-// which changes the angular momentum; and as much of SHAKE as the bound on the energy leaves out
-// would have put it right. A rigid motion breaks no joint: the rotation about the centre of mass is
-// what the angular momentum says, and only the rest is for that bound.
+// Angular momentum of floating islands. Projection of positions moves masses while their momenta
+// stay, which changes the angular momentum. The part of SHAKE that the energy bound leaves out
+// would have corrected it. A rigid motion violates no joint. So the rotation about the centre of
+// mass is set from the angular momentum, and only the rest is subject to that bound.
 #include "dynamics/project/spin.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Parts of a row by which its two sides may miss each other: what derivatives by differences leave.
+// Fraction of a row by which its two sides may differ: the error of numerical derivatives.
 static const double BALANCED = 1e-8;
 
-// Do forces along the rows of a program's own cancel, and their moments, as those of joints do?
+// Whether forces along the rows of a constraint cancel, and their moments, as those of joints do.
 static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
@@ -32,8 +32,8 @@ static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   return good;
 }
 
-// Do only joints act, and only between bodies of the island? A rotation would have friction work or
-// press contacts. (Gears have the joints they are made of beside them.)
+// Whether only joints act, and only between bodies of the island. Otherwise a rotation would make
+// friction work or press contacts. (The joints of a gear are in the same island.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {
   bool floats = island->joints > 0 && island->touches == 0;
   for (int i = 0; i < island->joints && floats; i++) {
@@ -47,8 +47,8 @@ bool s2_island_floats(const S2Step *step, const S2Island *island) {
 
 typedef struct Whole { // an island as one rigid body at q1
   double mass, inertia;
-  S2Vec2 origin, centre; // of the first body; of mass, from there: far from the world's origin
-} Whole;                 // small differences keep their digits
+  S2Vec2 origin, centre; // of the first body; of mass, relative to it, so that
+} Whole;                 // digits are kept far from the world's origin
 
 static S2Vec2 arm_of(const S2Step *step, const S2Island *island, const Whole *whole, int node) {
   const double *q = step->q1 + 3 * island->node[node];
@@ -72,8 +72,8 @@ static Whole whole_of(const S2Step *step, const S2Island *island) {
   return whole;
 }
 
-// (Velocities against the first body's, which changes nothing but rounding: arms are from the
-// centre.)
+// (Velocities relative to the first body's, which affects only rounding, because arms are relative
+// to the centre.)
 static double spin_of(const S2Step *step, const S2Island *island, const Whole *whole,
                       const double *v) {
   S2Vec2 first = s2_vec2(v[1], v[2]);
@@ -108,11 +108,11 @@ void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin,
   add_turn(step, island, &whole, turn, v);
 }
 
-// The rows of geometric stiffness are those of forces that turn, their eigenvectors do not balance.
-// (W in place of M, as damping takes from the momenta.)
+// The rows of geometric stiffness belong to turning forces, and their eigenvectors do not balance.
+// (W in place of M, because damping changes the momenta.)
 static void balance_turn(const S2Step *step, const S2Island *island) {
   const double *first = step->q0 + 3 * island->node[0];
-  S2Vec2 centre = {0, 0}; // from the first body
+  S2Vec2 centre = {0, 0}; // relative to the first body
   double weight = 0, inertia = 0, moment = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
@@ -152,7 +152,8 @@ void s2_island_balance(S2Step *step, const S2Island *island) {
 }
 
 void s2_island_correct_balance(const S2Step *step, const S2Island *island) {
-  bool solved = step->balanced != NULL; // placing bodies by hand solves for no velocities
+  // without it bodies were only moved, and no velocities were solved
+  bool solved = step->balanced != NULL;
   for (int i = 0; i < 3 * island->nodes && solved; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->corrected[at] += step->balanced[at];
@@ -171,7 +172,7 @@ double s2_island_kinetic(const S2Step *step, const S2Island *island, const doubl
 }
 
 static S2Vec2 drift_of(const S2Step *step, const S2Island *island, const double *v) {
-  S2Vec2 sum = {0, 0}, first = s2_vec2(v[1], v[2]); // the first body's: keeps the digits of others
+  S2Vec2 sum = {0, 0}, first = s2_vec2(v[1], v[2]); // relative to the first body, to keep digits
   double mass = 0;
   for (int i = 0; i < island->nodes; i++) {
     double m = step->world->bodies.at[island->node[i]].mass;
@@ -192,7 +193,7 @@ double s2_island_kinetic_within(const S2Step *step, const S2Island *island, cons
   return sum / 2;
 }
 
-// Do springs bring energy that the free motion does not know of?
+// Whether springs add energy that the free motion does not contain.
 static bool is_elastic(const S2Joint *joint) {
   const S2JointWeights *weights = &joint->compliance;
   return joint->has_spring || weights->size > 0 || weights->linear > 0 || weights->angular > 0;
@@ -220,8 +221,8 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
   return most * (1 + S2_SPIN_ROUNDING);
 }
 
-// The motion of the centre stays, the rest is made smaller, and where that is not enough (masses
-// were moved inwards by much) the rotation. Small changes to v are added, for the sake of rounding.
+// Keeps the motion of the centre and reduces the rest; if that is not enough (masses were moved
+// inwards by much), also the rotation. Small changes are added to v, to limit rounding.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
   double kinetic = s2_island_kinetic_within(step, island, v);
   if (kinetic <= most) {
@@ -242,7 +243,7 @@ void s2_island_cap(const S2Step *step, const S2Island *island, double most, doub
   add_turn(step, island, &whole, turn * slower, v);
 }
 
-// ---- What an island is held by ----------------------------------------------------------------
+// ---- Ground of an island ----------------------------------------------------------------------
 
 static int add_holder(const S2Step *step, int32_t slot, int32_t *ground, int count) {
   bool known = slot != S2_NONE && step->node_of[slot] != S2_GROUND;
@@ -265,7 +266,7 @@ int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, i
       count = add_holder(step, joint->more[k], ground, count);
     }
     if (s2_joint_may_hold(joint) && !s2_island_floats(step, island)) {
-      count = add_holder(step, S2_NONE, ground, count); // whatever bodies it names
+      count = add_holder(step, S2_NONE, ground, count); // for all bodies that it names
     }
   }
   for (int i = 0; i < island->touches; i++) {

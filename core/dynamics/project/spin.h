@@ -1,38 +1,37 @@
-// Angular momentum and energy of an island as a whole, which projection must not bring.
+// Angular momentum and energy of an island as a whole, which projection must not increase.
 #ifndef S2_SPIN_H
 #define S2_SPIN_H
 
 #include "dynamics/step/context.h"
 
-// What is not solved for and holds an island, by joints or contacts that press: slots, S2_NONE is
-// the world, into `ground` (room for S2_HOLDERS of it). Bounds on the energy count velocities
-// against their mean, so that it does not matter how fast all of it goes; where there is nothing,
-// against the first body's.
+// The bodies outside an island that hold it by joints or pressing contacts: slots, S2_NONE is the
+// world, into `ground` (which has S2_HOLDERS entries). Bounds on the energy use velocities relative
+// to their mean, so the velocity of the whole does not matter; without such bodies, relative to the
+// first body.
 #define S2_HOLDERS(island) (2 * (island)->touches + 5 * (island)->joints)
 int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground);
 S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
                        int grounds);
 
-// Angular momentum about the centre of mass of an island that only joints between its own bodies
-// act on, at q1 with the velocities (or displacements) v, 3 a node; and v made to have it by a
-// rotation of the whole.
+// s2_island_spin: angular momentum about the centre of mass of an island on which only joints
+// between its own bodies act, at q1 with the velocities (or displacements) v, 3 a node.
+// s2_island_set_spin: gives v this value by a rotation of the whole.
 bool s2_island_floats(const S2Step *step, const S2Island *island);
 double s2_island_spin(const S2Step *step, const S2Island *island, const double *v);
 void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v);
-// Turns v1 of a stiff island that floats, as one body, until what its joints did is balanced at q0.
+// Turns v1 of a stiff floating island as one body, until the impulses of its joints balance at q0.
 void s2_island_balance(S2Step *step, const S2Island *island);
-// The momenta of that turn count as corrections, now that the motion is the one that is taken.
+// Records the momenta of that turn as corrections, once the motion is final.
 void s2_island_correct_balance(const S2Step *step, const S2Island *island);
 
 // Kinetic energy of an island at velocities v (3 a node), J.
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
-// The same beside the motion of its centre of mass.
+// The same without the motion of its centre of mass.
 double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v);
-// The latter that it may have, J: that of v2 or of the free motion; infinite where joints bring
-// energy. `v` is for its use; `from_v2`: is it the former?
+// The upper limit of the latter, J: that of v2 or of the free motion; infinite if joints add
+// energy. `v` is scratch; `from_v2`: the limit is that of v2.
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v, bool *from_v2);
-// Less of v, so that its energy within is at most this; linear momentum and, if it can be, spin
-// stay.
+// Reduces v so that its inner energy is at most this; linear momentum and, if possible, spin stay.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
 
 #endif

@@ -1,4 +1,4 @@
-// How far an island at q1 is from what its contacts and joints allow.
+// The distance of an island at q1 from satisfying its contacts and joints.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/project.h"
 
@@ -16,7 +16,7 @@ static void keep_errors(const S2JointError *of, S2JointErrors *errors) {
   errors->limited |= of->limited;
 }
 
-// Hinges alone: bridges, chains. Returns the largest square.
+// For hinges alone: bridges, chains. Returns the largest square.
 static double measure_pins(const S2Step *step, const S2Island *island, const S2Rot *turn,
                            S2JointErrors *errors) {
   double largest = 0;
@@ -38,7 +38,7 @@ static double measure_pins(const S2Step *step, const S2Island *island, const S2R
   return largest;
 }
 
-// `errors` has squares meanwhile.
+// `errors` holds squares meanwhile.
 static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2Rot *turn = s2_step_turns(step, island, step->q1);

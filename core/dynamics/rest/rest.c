@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// Is what islands do a function of the state, the forces and the world alone, and of no callback,
-// and does nobody have to see their solves?
+// Whether islands depend on the state, the forces and the world alone, on no callback, and whether
+// all solves may be skipped.
 static bool rest_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -15,7 +15,7 @@ static bool rest_allowed(const S2Step *step) {
          def->solver == S2_SOLVER_AUTO && def->stabilization == S2_PROJECTION;
 }
 
-// Of the objects themselves: 0 and -0 are two, and padding counts, as in images of worlds.
+// Compares the objects bytewise: 0 and -0 differ, and padding counts, as in images of worlds.
 static bool same_bits(const void *a, const void *b, size_t bytes) {
   return memcmp(a, b, bytes) == 0;
 }
@@ -30,7 +30,7 @@ void s2_rest_begin(S2Step *step) {
   const S2World *world = step->world;
   const S2Rest *rest = &world->rest;
   step->still = NULL;
-  // Bodies that were made or put somewhere, or any other setting: all is looked at again.
+  // If bodies were created or moved, or a setting changed, everything is examined again.
   if (rest->islands.count == 0 || rest->changes != world->changes || rest->h != step->dt ||
       world->kept.fresh || !rest_allowed(step)) {
     return;
@@ -38,7 +38,7 @@ void s2_rest_begin(S2Step *step) {
   step->still = S2_TAKE_ZEROED(step->arena, bool, world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    // A law may say something else at the end of the step.
+    // A law may give another force at the end of the step.
     bool same = slot < rest->body.count && rest->body.at[slot];
     same = same && (step->laws == 0 || !s2_step_lawful(step, slot));
     if (same) {
@@ -99,8 +99,7 @@ bool s2_rest_islands(S2Step *step) {
       }
     }
   }
-  // So their touches are searched for; which of all join bodies is what the next step wants to
-  // know.
+  // So search for their touches. The next step needs to know which of all touches join bodies.
   int overlapping = 0;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
@@ -129,7 +128,7 @@ bool s2_rest_keeps(S2Step *step, const S2Island *island) {
       step->q1[c] = step->q0[c];
     }
   }
-  // The residual is that of the solves it stands for, which count.
+  // The residual is that of the skipped solves, which count.
   const S2RestIsland *known = &step->found_at_rest[island - step->islands];
   S2WorldStats *stats = &step->world->stats;
   stats->solves += known->solves;
@@ -140,7 +139,7 @@ bool s2_rest_keeps(S2Step *step, const S2Island *island) {
 
 // ---- A step is over ---------------------------------------------------------------------------
 
-// Has the step left the bodies of an island where they were, without speed, and solved for nothing?
+// Whether the step has left the bodies of an island in place and at rest, without a solve.
 static bool island_rests(const S2Step *step, const S2Island *island, const S2RestIsland *found) {
   const S2World *world = step->world;
   bool rests = found->solves > 0 && !found->solved && island->joints == 0;
@@ -155,7 +154,7 @@ static bool island_rests(const S2Step *step, const S2Island *island, const S2Res
   return rests;
 }
 
-// Which touches are as the last step left them; all that is in them.
+// Marks the touches that are bytewise as the last step left them.
 static bool *same_touches(const S2Step *step) {
   const S2World *world = step->world;
   bool *same = S2_TAKE_ZEROED(step->arena, bool, step->touch_count);
@@ -213,7 +212,7 @@ void s2_rest_commit(const S2Step *step) {
   if (!any) {
     return;
   }
-  // What may fail for want of memory comes before anything is written.
+  // Allocate everything that may fail before anything is written.
   int slots = world->bodies.count;
   s2_array_reserve(rest->body, slots);
   s2_array_reserve(rest->given, S2_REST_GIVEN * slots);

@@ -1,8 +1,8 @@
 // Bisecting stepping (lcp-physics appendix A.1): contacts act when closer than the margin, without
-// looking ahead; a (sub-)step that ends in an overlap is undone and tried with half its length.
-// The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at
-// any step length. And it needs an end: at the smallest length the overlap is accepted with a
-// warning, and position projection removes it.
+// prediction. A (sub-)step that ends in an overlap is undone and tried with half its length. The
+// printed rule needs a tolerance, because a turning edge under a vertex that moves along it
+// overlaps at any step length. It also needs an end: at the smallest length the overlap is accepted
+// with a warning, and position projection removes it.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-// m/s: how fast a point that is near leaves by restitution; 0 where it does not.
+// m/s: rebound speed of a near point by restitution; 0 without a rebound.
 static double bisect_return(const S2Step *step, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double u = s2_touch_velocity(touch, k, n, step->v0);
@@ -31,7 +31,7 @@ static bool bisect_near(const S2Step *step, const S2Touch *touch, int k) {
   return touch->points[k].at.gap <= step->world->kept.def.contact_margin && !s2_touch_soft(touch);
 }
 
-// A target by restitution, or the speed that lifts an overlap, whichever asks for more.
+// The larger of the target by restitution and the speed that removes an overlap.
 static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, bool use) {
   double back = bisect_return(step, touch, k);
   double lift = -s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
@@ -44,14 +44,14 @@ static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, b
   };
 }
 
-// Springs look ahead: what is compressed without a push would be energy from nothing. Restitution
-// targets from the velocities before; when one counts, separating contacts are left out
-// (they would gain energy), the later impacts see to them. Does one count?
+// Springs are predictive: a compression without a force would create energy. Restitution targets
+// use the velocities before. If one applies, separating contacts are left out (they would gain
+// energy), and the later impacts handle them. Returns whether one applies.
 static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *choices,
                           bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
   bool bounces = false;
-  // Whether anything bounces decides which rows there are: it is looked at first.
+  // The rows depend on whether anything bounces, so this is checked first.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -75,7 +75,7 @@ static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *
 bool s2_bisect_solve(S2Step *step) {
   S2World *world = step->world;
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
-  // Motion and impact are one solve: targets of restitution stand in its rows.
+  // Motion and impact are one solve: its rows contain the restitution targets.
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   s2_note_plain(step, S2_ACT_RESET_V2, step->v2);
@@ -85,13 +85,13 @@ bool s2_bisect_solve(S2Step *step) {
     s2_note_hit(step, island, world->kept.def.contact_margin);
     bool bounces = bisect_choose(step, island, choices, touching);
     bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
-    if (reflect) { // joints' impulses of the impact are to come
+    if (reflect) { // the joint impulses of the impact follow
       s2_step_scale_joints(step, island, 0);
       if (!s2_step_before_impact(step, island, false)) {
         return false;
       }
     }
-    // Under reflections the impact comes first and the forces act after it.
+    // With reflections the impact comes first, and forces act after it.
     if (!(reflect ? s2_step_reflect(step, island, choices, touching)
                   : s2_step_impact(step, island, choices, S2_SOLVE_MOTION)) ||
         !s2_step_later_impacts(step, island, choices, touching)) {
@@ -135,20 +135,19 @@ void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect) {
   bisect->noted = s2_notes_mark(step);
 }
 
-// Of what the last attempt took from the arena only its touches go on: there may be thousands of
-// attempts in a step.
+// Keeps only the touches of the last attempt in the arena: a step may have thousands of attempts.
 void s2_bisect_forget(S2Step *step, const S2Bisect *bisect) {
   const S2Touch *from = step->touches;
   s2_arena_rewind(step->arena, bisect->clean);
   step->touches = S2_TAKE(step->arena, S2Touch, step->touch_count);
-  if (step->touch_count > 0) { // rewinding frees nothing, but the two may overlap
+  if (step->touch_count > 0) { // rewinding frees nothing, but source and target may overlap
     memmove(step->touches, from, sizeof(S2Touch) * (size_t)step->touch_count);
   }
   s2_notes_rewind(step, bisect->noted);
 }
 
-// Rebounds lift bodies all along the way, and more than the speed they leave can pay for where
-// several points of a body bounce one after the other: shorter ways lift less.
+// Rebounds lift bodies throughout the substep. If several points of a body bounce one after the
+// other, the lift may exceed what the remaining speed can pay for. Shorter substeps lift less.
 static bool lifts_too_much(const S2Step *step) {
   bool any = false;
   for (int i = 0; i < step->island_count && !any; i++) {
@@ -158,8 +157,8 @@ static bool lifts_too_much(const S2Step *step) {
   return any;
 }
 
-// Would shapes pass through each other on the ways found, or a part of each other, or turn past
-// each other?
+// Whether shapes would pass through each other on the motion found, or partly, or turn past each
+// other.
 static bool bisect_passes_through(const S2Step *step) {
   bool any = s2_step_turning(step, step->v1) > 1;
   for (int i = 0; i < step->touch_count && !any; i++) {
@@ -174,7 +173,8 @@ static bool bisect_passes_through(const S2Step *step) {
 bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   S2World *world = step->world;
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
-  // What has no solution (a body crushed by moving ones) has none at half the length either.
+  // A problem without a solution (a body squeezed by moving ones) has none at half the length
+  // either.
   bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
   if (may && (!(overlap <= most) || lifts_too_much(step) || bisect_passes_through(step))) {
     bisect->h /= 2;
@@ -202,13 +202,13 @@ void s2_bisect_go_on(S2Step *step, S2Bisect *bisect) {
   }
   step->acted += bisect->h;
   step->t += bisect->h;
-  bisect->left -= bisect->h; // of its fractions the whole may leave rounding, which is no step
+  bisect->left -= bisect->h; // the sum of its fractions may leave rounding, which is no substep
   bisect->left = bisect->left > S2_BISECT_ROUNDING * step->dt ? bisect->left : 0;
-  bisect->next = 2 * bisect->h; // what to try: twice what went well, or the whole rest
+  bisect->next = 2 * bisect->h; // try twice the successful length, or the whole remainder
   step->cut_short = bisect->left > 0 && world->kept.def.stepping_partial;
 }
 
-// Of the whole step, as in the other stepping: by that a joint breaks.
+// Reactions of the whole step, as in the other schemes, because they decide whether a joint breaks.
 void s2_bisect_end(S2Step *step, const S2Bisect *bisect) {
   int joints = step->world->joints.count;
   for (int i = 0; i < 3 * joints; i++) {

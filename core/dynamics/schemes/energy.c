@@ -1,12 +1,12 @@
-// Energy in event stepping: what a piece must not bring. All of it is counted between what touches,
-// so that it is the same for everybody who looks on, however fast they go: of obstacles that move
-// by themselves, what they bring is theirs.
+// Energy in event stepping: the amount that a piece must not add. It is measured relative to the
+// touched bodies, so it does not depend on the frame. Work by moving obstacles is theirs.
 //
-// A flow pushes along rows of its start. Bodies turn on the way, and the rows with them: what
-// pivots about a corner has left it by q1, or goes into it, by v1. So v2 is what the rows at q1 say
-// (Newmark's q with v of implicit Euler, so to say); with v1 the next flow would begin from a
-// corner that leaves, and a contact that is to press would open. What the two ways and projections
-// still bring, of the order of h^3 a step, is taken from the velocities of what hangs together.
+// A flow pushes along the rows of its start. Bodies turn meanwhile, and the rows with them: a body
+// that pivots about a corner has left it at q1, or moves into it, by v1. So v2 satisfies the rows
+// at q1 (like Newmark's q with v of implicit Euler). With v1 the next flow would begin with a
+// corner that separates, and a pressing contact would open. The remaining energy errors of both
+// velocities and of projections, of order h^3 a step, are removed from the velocities of each
+// connected part.
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
 #include "dynamics/step/acted.h"
@@ -24,17 +24,17 @@ static bool event_rests(const S2EventRun *event) {
   return any;
 }
 
-// Is point k of a touch of the island, which rested, closed and driven together by v1 at q1? That
-// it pressed in the flow tells nothing: where no force acts its impulse was 0 up to rounding.
+// Whether point k of a touch of the island, which rested, is closed and approaching by v1 at q1.
+// Its impulse in the flow does not decide this: without a force it was 0 up to rounding.
 static bool turns_in(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return at->gap <= event->slop &&
          s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny;
 }
 
-// Do the points that pressed, or would be driven together, move otherwise, by v1, than the flow's
-// rows say, or have (`changed`) the forces changed where some rest? False, too, where one of those
-// that pressed is no more.
+// Whether the relative velocities v1 of the points that pressed, or approach now, differ from those
+// of the flow's rows, or whether forces have changed (`changed`) where some rest. False also if one
+// of the pressing points no longer exists.
 static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
   const S2Step *step = event->step;
   bool turned = changed && event_rests(event), there = true;
@@ -82,17 +82,17 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
   return s2_step_solve(step, event->island, event->choices, S2_SOLVE_TURNED, step->v2, NULL);
 }
 
-// ---- What hangs together ----------------------------------------------------------------------
+// ---- Connected parts --------------------------------------------------------------------------
 
 typedef struct Parts { // of an island
   int32_t *root;       // a node: the first node of its part
-  double *rounding;    // a node that is a root: J, by what is so slow that solves leave it over; it
-                       // has no derivative
-  double *gain, *most; // a node that is a root: J, and the sum of the sizes of what that is made of
-  // The touches of the island as they carried the positions, and the velocities.
+  double *rounding; // a node that is a root: J, of speeds so small that solves leave them; it has
+                    // no derivative
+  double *gain, *most; // a node that is a root: J, and the sum of the magnitudes of its terms
+  // The touches of the island that moved the positions, and those of the velocities.
   const S2Touch *carried, *acted;
   bool flowed, turned; // as S2Repaid
-  bool whole;          // all of the island is one
+  bool whole;          // the whole island is one part
 } Parts;
 
 static int32_t root_of(const Parts *parts, int32_t node) {
@@ -130,7 +130,7 @@ static bool energy_closed(const S2EventRun *event, const S2Touch *touch) {
   return any;
 }
 
-// Does touch i of the island hold what it is between?
+// Whether touch i of the island connects its bodies.
 static bool energy_holds(const S2EventRun *event, const Parts *parts, int i) {
   return parts->whole || energy_presses(&parts->carried[i]) || energy_presses(&parts->acted[i]) ||
          energy_closed(event, &event->step->touches[event->island->touch[i]]);
@@ -157,10 +157,10 @@ static void energy_add(const Parts *parts, int32_t node, double gain) {
   parts->most[root] += fabs(gain);
 }
 
-// ---- Less of the velocities -------------------------------------------------------------------
+// ---- Reduction of the velocities --------------------------------------------------------------
 
-// The island of one part: its nodes, the touches with impulses, and in `ground` (room for one a
-// touch) what holds it that is not solved for.
+// A part as an island: its nodes, the touches with impulses, and in `ground` (one entry for each
+// touch) its ground bodies.
 static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t root, int32_t *ground,
                         int *grounds) {
   const S2Step *step = event->step;
@@ -190,7 +190,7 @@ static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t roo
       }
     }
     if (energy_presses(touch)) {
-      part.touch[part.touches++] = i; // of the island, as `acted`
+      part.touch[part.touches++] = i; // of the island, like `acted`
     }
   }
   return part;
@@ -201,7 +201,7 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
   const double *q = step->q1 + 3 * slot;
   ride[0] = ride[1] = ride[2] = 0;
   for (int g = 0; g < grounds; g++) {
-    if (ground[g] == S2_NONE) { // the world, which stands still
+    if (ground[g] == S2_NONE) { // the world, which is at rest
       continue;
     }
     const double *v = step->free_v + 3 * ground[g], *at = step->q1 + 3 * ground[g];
@@ -211,15 +211,16 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
   }
 }
 
-// Of what is held all velocities alike, against those that it would have if it rode on what holds
-// it: turns of what pivots are as much its motion as that of its centre. Of what nothing holds, the
-// momentum is its own: what moves within first, then the turn of the whole.
+// If the part has ground, all velocities are reduced equally, relative to those that it would have
+// when moving with the ground: for a pivoting body, rotation belongs to its motion as much as that
+// of its centre. Without ground its momentum is conserved: inner motion is reduced first, then the
+// rotation of the whole.
 typedef struct Part {
   S2Island island;
   int32_t *ground;
   int grounds;
-  double *v, *ride; // 3 a node: against those that it rides with, and these
-  double kinetic;   // J, that can be taken
+  double *v, *ride; // 3 a node: relative to the ground's motion, and that motion
+  double kinetic;   // J, available
 } Part;
 
 static Part get_part(const S2EventRun *event, const Parts *parts, int32_t root) {
@@ -249,7 +250,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0 || edge)) {
     return;
   }
-  // Kinetic energy against what holds the part; by rounding nothing is to be paid.
+  // Kinetic energy relative to the ground of the part; rounding need not be paid.
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
   S2Repaid repaid = {.energy =
@@ -266,7 +267,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0)) {
     return;
   }
-  // Free as a whole: momentum and spin stay; held: all of it becomes slower.
+  // Without ground momentum and spin stay; with ground the whole part becomes slower.
   if (part.grounds == 0) {
     s2_island_cap(step, &part.island, most, part.v);
   } else {
@@ -283,7 +284,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   }
 }
 
-// Projection may lift what nothing is known to hold at their end: then the whole island pays.
+// Projection may lift bodies without a known contact at the end: then the whole island pays.
 static void join_all_if_short(const S2EventRun *event, Parts *parts) {
   bool enough = true;
   for (int i = 0; i < event->island->nodes && enough; i++) {
@@ -299,7 +300,7 @@ static void join_all_if_short(const S2EventRun *event, Parts *parts) {
   parts->whole = !enough;
 }
 
-// The island's touches as they are now.
+// The present touches of the island.
 static const S2Touch *touches_of(const S2EventRun *event) {
   S2Touch *touches = S2_TAKE(event->step->arena, S2Touch, event->island->touches);
   for (int i = 0; i < event->island->touches; i++) {
@@ -332,7 +333,7 @@ static Parts new_parts(const S2EventRun *event, const S2Touch *now, const S2Touc
   return parts;
 }
 
-// By contacts on the mean of the velocities before and after.
+// By contacts, at the mean of the velocities before and after.
 static void add_work(const S2EventRun *event, const Parts *parts) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches && parts->flowed; i++) {
@@ -373,7 +374,7 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
                     bool turned) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
-  if (island->joints > 0) { // SHAKE keeps account
+  if (island->joints > 0) { // SHAKE accounts for the energy
     return;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);

@@ -1,20 +1,20 @@
 // Event stepping: each island's step is split where its bodies meet (docs/stepping.md). A piece of
 // the step has four parts:
 //
-// 1. what touches and approaches strikes: an impact that takes no time, with all that rests in it,
-//    as an impact goes on through that;
-// 2. what touches and does not leave rests: its points are rows of the flow;
-// 3. the bodies flow to the end of the step: with rows by the two stages (rattle/), without rows by
+// 1. Points that touch and approach take part in an impact, which takes no time. All resting points
+//    of the island take part, because an impact travels through them.
+// 2. Points that touch and do not separate rest: they are rows of the flow.
+// 3. The bodies flow to the end of the step: with rows by the two stages (rattle/), without rows by
 //    the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces. Islands that the
-//    two stages do not take flow by the trapezoid, with joints by implicit Euler, and errors are
-//    projected;
-// 4. where others meet on that way, the flow ends at the first of these times, and the same is done
-//    with what is left.
+//    two stages do not support flow by the trapezoid, with joints by implicit Euler, and errors are
+//    projected.
+// 4. If other points meet meanwhile, the flow ends at the first of these times, and the next piece
+//    begins.
 //
-// After S2_EVENT_SPLITS of them the rest is one flow by the two stages with rows that look ahead
+// After S2_EVENT_SPLITS pieces the remainder is one flow by the two stages with predictive rows
 // (finish_rattled), or a speculative step. An island of joints alone takes its whole step by the
-// two stages, and a large one a speculative step where S2_AUTO chose the way. Islands are found
-// from how far bodies may go in the whole step, so that those that meet within it are in one.
+// two stages; a large island under S2_AUTO takes a speculative step. Islands are found from the
+// distances that bodies may go in the whole step, so bodies that meet within it are in one island.
 #include "dynamics/schemes/event.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -36,13 +36,13 @@
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
-// Solves of an island that may miss their tolerance before it is stepped the shortest way: where
-// something is crushed, hardly one of the solves that a search for times makes has a solution.
+// Solves of an island that may miss their tolerance before it takes the simplest step: if bodies
+// are squeezed, hardly any solve of a search for times has a solution.
 enum { MISSES = 4 };
 
 // ---- Impulses ---------------------------------------------------------------------------------
 
-// Logs what the last solve gave `touches` of the island; the warm start stays.
+// Logs the impulses of the last solve for `touches` of the island; the warm start stays.
 static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
@@ -51,8 +51,8 @@ static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   }
 }
 
-// Adds what the last solve gave the joints; `audited`: audits have seen it, in its parts. What
-// pieces give may cancel in the sum.
+// Adds the joint impulses of the last solve; `audited`: audits have recorded its parts. Impulses of
+// pieces may cancel in the sum.
 static void keep_joints(const S2EventRun *event, bool audited) {
   const S2Step *step = event->step;
   const double nothing[3] = {0};
@@ -80,7 +80,7 @@ static void take_reactions(const S2EventRun *event, double *to) {
   }
 }
 
-// Impulses of joints before a stop (`gave`) and in it may cancel, so audits see both.
+// Impulses of joints before a stop (`gave`) and in it may cancel, so audits record both.
 static void audit_stop(const S2EventRun *event, const double *gave) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -91,25 +91,25 @@ static void audit_stop(const S2EventRun *event, const double *gave) {
   }
 }
 
-// Stops what arrived at limits, where the positions are right. False: aborted.
+// Stops coordinates that reached limits, after the positions are corrected. False: aborted.
 static bool stop_arrived(const S2EventRun *event) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
   take_reactions(event, gave);
-  s2_step_scale_contacts(step, island, 0);       // they are kept already
-  if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
+  s2_step_scale_contacts(step, island, 0);       // they are recorded already
+  if (!s2_island_stop_at_limits(step, island)) { // logs its impulses
     return false;
   }
   audit_stop(event, gave);
   return true;
 }
 
-// By implicit Euler a way is straight along v1, along which rows of the start lead: what presses
-// and has turned on the way goes into the other by v1 at its end. It stops there: else it would
-// strike as the next piece begins, and bounce off what it has never left. A pair that touches and
-// does not approach takes part, as in an impact. A pair that approaches strikes with its own speed.
-// *stops: has something stopped? False: aborted.
+// With implicit Euler a motion is straight along v1, which satisfies the rows of the start. A
+// pressing contact that has turned meanwhile approaches by v1 at the end. It is stopped there.
+// Otherwise it would collide at the start of the next piece, and bounce off a surface that it has
+// never left. A touching pair that does not approach takes part, as in an impact. A pair that
+// approaches collides with its own speed. *stops: whether something was stopped. False: aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -135,7 +135,7 @@ static bool stop_turned(const S2EventRun *event, bool *stops) {
   }
   double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
   take_reactions(event, gave);
-  s2_step_scale_contacts(step, island, 0); // they are kept already
+  s2_step_scale_contacts(step, island, 0); // they are recorded already
   step->world->stats.second_solves += 1;
   if (!s2_step_solve(step, island, event->choices, S2_SOLVE_LIMITS, step->v2, NULL)) {
     return false;
@@ -156,13 +156,13 @@ static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
   }
 }
 
-// Those of the whole step to the touches as they are at its end: guesses for the next one. A
-// feature that is no more gives what it carried to the nearest.
+// Distributes the impulses of the whole step to the touches at its end: guesses for the next step.
+// The impulse of a vanished feature goes to the nearest one.
 static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
   s2_event_forget_impulses(event);
-  // Geometry at the end of the step, then the impulses that the log has of the pair.
+  // Geometry at the end of the step, then the logged impulses of the pair.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     S2Touch *touch = &step->touches[index];
@@ -191,18 +191,18 @@ static void hand_out_impulses(const S2EventRun *event) {
   }
 }
 
-// ---- Where the island is ----------------------------------------------------------------------
+// ---- Touches of the island --------------------------------------------------------------------
 
 static void event_collide(const S2EventRun *event, const double *q) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     S2Touch *touch = &step->touches[event->island->touch[i]];
     s2_touch_collide(step->world, touch, q, INFINITY);
-    touch->count = touch->enabled ? touch->count : 0; // what was hidden is asked for late
+    touch->count = touch->enabled ? touch->count : 0; // hidden touches are decided later
   }
 }
 
-// Asks pre-solve about points that have appeared since the step began.
+// Calls pre-solve for points that have appeared since the step began.
 static bool ask_for_new(const S2EventRun *event) {
   bool going = true;
   for (int i = 0; i < event->island->touches && going; i++) {
@@ -213,7 +213,7 @@ static bool ask_for_new(const S2EventRun *event) {
   return going;
 }
 
-// The same at the end of a flow; of what rests the points are those that it had.
+// The same at the end of a flow; resting pairs keep their points.
 static void event_collide_at_end(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
@@ -241,9 +241,9 @@ static void look_how_far(const S2EventRun *event) {
   }
 }
 
-// ---- What turns --------------------------------------------------------------------------------
+// ---- Turning bodies ----------------------------------------------------------------------------
 
-// How many pieces all that is left is to be made in, for what turns against what it presses on,
+// The number of pieces for the remainder, because of bodies that turn against pressing contacts
 // with the velocities v.
 static double turns_of(const S2EventRun *event, const double *v, double h) {
   const S2Step *step = event->step;
@@ -257,7 +257,7 @@ static double turns_of(const S2EventRun *event, const double *v, double h) {
   return most;
 }
 
-// Solvers that are not `auto` also miss what has a solution, so their misses say nothing.
+// Solvers other than `auto` also miss problems that have a solution, so their misses prove nothing.
 static bool gives_up(const S2EventRun *event) {
   bool tells = event->step->world->kept.def.solver == S2_SOLVER_AUTO;
   return tells && event->step->unsolved - event->missed >= MISSES;
@@ -267,31 +267,31 @@ static int most_splits(const S2EventRun *event) {
   return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
 }
 
-// Is a piece of h the shortest there is?
+// Whether a piece of h is the shortest one.
 static bool is_least(const S2EventRun *event, double h) {
   return h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
 }
 
-// Do bodies turn no further in a flow of h than twice what a piece has them, by the velocities at
-// its end?
+// Whether bodies turn in a flow of h by at most twice the limit of a piece, by their final
+// velocities.
 static bool turns_fit(const S2EventRun *event, double h) {
   return is_least(event, h) || turns_of(event, event->step->v1, h) <= 2;
 }
 
-// A piece has ended since something turns: what comes may be split as a step of its own.
+// A piece has ended because of a turn: the next ones may be split like a separate step.
 static void next_part(S2EventRun *event, int splits) {
   event->most = splits + 1 + most_splits(event);
   event->turns += 1;
 }
 
-// The piece that begins with the velocities v looks no further than what turns allows.
+// The turn with the velocities v limits the length of the piece.
 static void set_horizon(S2EventRun *event, const double *v) {
   double pieces = fmin(turns_of(event, v, event->left), S2_TURN_PIECES - event->turns);
   event->horizon = pieces > 1 ? event->left / pieces : event->left;
 }
 
-// m/s^2: how fast the gap at point k accelerates by turning alone: the normal turns with a body,
-// and so does what it holds.
+// m/s^2: acceleration of the gap at point k by turning alone: the normal turns with a body, and so
+// do its points.
 static double turning_acceleration(const S2EventRun *event, const S2Touch *touch, int k,
                                    const double *v) {
   const S2TouchPoint *point = &touch->points[k];
@@ -304,7 +304,7 @@ static double turning_acceleration(const S2EventRun *event, const S2Touch *touch
   return by_a * by_a * of_a + by_b * by_b * of_b + 2 * fmax(by_a, by_b) * slide;
 }
 
-// m/s: what that changes of the approach in half a piece, where turning makes pieces short.
+// m/s: the resulting change of the approach speed in half a piece, if turning makes pieces short.
 static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int k) {
   return event->horizon < event->left
              ? turning_acceleration(event, touch, k, event->step->v0) * event->horizon / 2
@@ -313,8 +313,8 @@ static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int
 
 // ---- Impacts -----------------------------------------------------------------------------------
 
-// m/s: what the forces change of the approach in half a step; e counts for what is faster, or
-// impacts would follow each other for ever.
+// m/s: change of the approach speed by forces in half a step. e applies to faster contacts;
+// otherwise impacts would follow each other for ever.
 static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
@@ -322,9 +322,9 @@ static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   return fmax(fabs(free_then - then) / 2 + slow_by_turning(event, touch, k), event->tiny);
 }
 
-// m/s: the same were the other body held. Forces change nothing of the approach of bodies that fall
-// as one, but as soon as a third one stops the one, the other is back: faster than `slow` is no
-// reason to leave such a point out.
+// m/s: the same as if the other body were held. Forces do not change the relative speed of bodies
+// that fall together, but once a third body stops one of them, the other approaches again. So a
+// separation speed above `slow` is no reason to leave such a point out.
 static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2TouchPoint *point = &touch->points[k];
   S2Vec2 n = point->at.normal;
@@ -359,11 +359,11 @@ static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
   s2_event_forget_impulses(event);
   s2_event_set_ground(event, true);
-  // Targets come from velocities that the joints allow.
+  // Targets use velocities that the joints permit.
   if (!s2_step_before_impact(step, event->island, false)) {
     return false;
   }
-  // J v+ >= -e J v of what touches; e = 0 where forces alone bring back what is so slow.
+  // J v+ >= -e J v for touching points; e = 0 if forces alone return such a slow point.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     const S2Touch *touch = &step->touches[index];
@@ -380,13 +380,13 @@ static bool event_strike(const S2EventRun *event) {
       event->touching[2 * index + k] = touches;
     }
   }
-  // The impact, and those that follow from it, take no time.
+  // The impact and the following ones take no time.
   step->world->stats.second_solves += 1;
   if (!s2_step_impact(step, event->island, event->choices, S2_SOLVE_IMPACT) ||
       !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
     return false;
   }
-  // It is part of the step: the piece sets out with its velocities.
+  // They are part of the step: the piece starts with their velocities.
   keep_contacts(event, NULL);
   keep_joints(event, false);
   s2_event_set_ground(event, false);
@@ -397,14 +397,15 @@ static bool event_strike(const S2EventRun *event) {
 
 // ---- Flow -------------------------------------------------------------------------------------
 
-// Does point k of a touch as the piece begins touch, and leave no faster than forces change?
+// Whether point k of a touch is closed at the start of the piece, and separates no faster than
+// forces change it.
 static bool sets_out_closed(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return !s2_touch_soft(touch) && at->gap <= event->slop &&
          s2_touch_velocity(touch, k, at->normal, event->step->v0) <= slow_if_held(event, touch, k);
 }
 
-// The points that press. True when there are any, or what looks ahead by itself.
+// Chooses the resting points. True if there are any, or other predictive rows.
 static bool choose_resting(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool some = event->island->joints > 0;
@@ -425,7 +426,7 @@ static bool choose_resting(const S2EventRun *event) {
   return some;
 }
 
-// Chooses the rows of points that are still listed as resting. True if there are rows.
+// Chooses the rows of points still listed as resting. True if there are rows.
 static bool choose_again(const S2EventRun *event) {
   bool some = event->island->joints > 0;
   for (int i = 0; i < event->island->touches; i++) {
@@ -467,16 +468,18 @@ static void put_back(const S2EventRun *event, const double *q) {
   }
 }
 
-// Is the flow of a piece to be made again?
+// Whether the flow of a piece must be repeated.
 typedef enum Again {
   AGAIN_NOT,
-  AGAIN_WITHOUT, // without the row of a point that has left on the way
-  AGAIN_SHORTER, // of half the length: with that row the point leaves, without it is driven back
+  AGAIN_WITHOUT, // without the row of a point that has separated meanwhile
+  // with half the length: with that row the point separates, without it it is driven back
+  AGAIN_SHORTER,
 } Again;
 
-// Points that pressed as the flow began, were closed at its end, and by the rows of the end, which
-// have turned, carry nothing: they leave on the way. `open`: the touches at the end before they
-// were closed, where these points carry nothing from now on. Are there any?
+// Finds points that pressed at the start of the flow, were closed at its end, and carry no impulse
+// by the rows of the end, which have turned: they separate meanwhile. `open`: the touches at the
+// end before they were closed; these points carry no impulse from now on. Returns whether there are
+// any.
 static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   const S2Step *step = event->step;
   bool any = false;
@@ -497,8 +500,8 @@ static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   return any;
 }
 
-// Points that rested at the start and carry no impulse at the end (`open`) leave at once: they get
-// no row.
+// Points that rested at the start and carry no impulse at the end (`open`) separate at once: they
+// get no row.
 static void rest_without(const S2EventRun *event, const S2Touch *solved, const S2Touch *open) {
   for (int i = 0; i < event->island->touches; i++) {
     S2Resting *resting = &event->resting[i], rests = {0};
@@ -527,9 +530,9 @@ static void forget_closed(const S2EventRun *event) {
 }
 
 // Finds points that rested, had no impulse by their row and overlapped at the end of the flow. They
-// press if the projection has just parted the two bodies: the turn of one times the slide along the
-// other has driven them together, and the rows of the start do not contain that. `open`: the
-// touches at the end of the flow. Are there any?
+// press if the projection has just separated the two bodies: the turn of one times the slide along
+// the other has driven them together, which the rows of the start do not contain. `open`: the
+// touches at the end of the flow. Returns whether there are any.
 static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -551,14 +554,13 @@ static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   return any;
 }
 
-// Positions are projected; rows that have turned on the way, or other forces than those that they
-// were solved with, give their velocities again. Which points are closed depends on which press
-// then.
+// Projects positions. If rows have turned meanwhile, or forces differ from those of the solve,
+// computes velocities again. Which points are closed depends on which press then.
 static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
                           bool *turned, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
-  if (solved == NULL) { // a speculative rest
+  if (solved == NULL) { // a speculative remainder
     event_project(event, false);
     return true;
   }
@@ -588,11 +590,11 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
       *again = AGAIN_WITHOUT;
       return true;
     }
-    if (!is_least(event, step->h)) { // it leaves later
+    if (!is_least(event, step->h)) { // it separates later
       *again = AGAIN_SHORTER;
       return true;
     }
-    // Once more from where the flow led, without them.
+    // Repeat from the end of the flow, without them.
     s2_notes_rewind(step, noted);
     put_back(event, flowed);
     s2_event_copy_nodes(event, step->v1, step->v2);
@@ -602,7 +604,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
   return true;
 }
 
-// The end of a piece by the two stages: there is nothing to project.
+// The end of a piece by the two stages: no projection is needed.
 static void end_rattled(S2EventRun *event, double h) {
   S2Step *step = event->step;
   s2_rattle_keep_flow(step, event->island, h, h, &event->flow);
@@ -613,9 +615,8 @@ static void end_rattled(S2EventRun *event, double h) {
   event->left -= h;
 }
 
-// Projects the errors of the flow, keeps the impulses of contacts and stops joints that arrived at
-// limits. The next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
-// it.
+// Projects the errors of the flow, records the impulses of contacts and stops joints that reached
+// limits. The next piece begins there. The touches are those of q1; `solved` as in s2_event_repay.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -634,9 +635,9 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   if (again != NULL && *again != AGAIN_NOT) {
     return true;
   }
-  // The energy that both have brought is taken back.
+  // Remove the energy that both have added.
   s2_event_repay(event, solved, flowed, turned);
-  // Joints that arrived at a limit stop, now that the positions are right.
+  // Joints that reached a limit stop, after the positions are corrected.
   bool arrives = event->limited && s2_step_limit_arrives(step, island);
   bool stops = arrives;
   if (!(arrives ? stop_arrived(event)
@@ -653,7 +654,7 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   return true;
 }
 
-// s: what is fast and thin would pass through something behind this; infinite: nothing would. `of`:
+// s: time after which a fast and thin body would pass through another one; infinite: none. `of`:
 // the touch.
 static double event_passage(const S2EventRun *event, const S2Touch **of) {
   double first = INFINITY;
@@ -666,8 +667,8 @@ static double event_passage(const S2EventRun *event, const S2Touch **of) {
   return first;
 }
 
-// No more pieces are left: the bodies stop where they would pass through something, if it lets
-// them.
+// There are no more pieces: bodies stop where they would pass through something, if it is not
+// kinematic.
 static void stop_short(const S2EventRun *event) {
   S2Step *step = event->step;
   const S2Touch *of = NULL;
@@ -678,7 +679,7 @@ static void stop_short(const S2EventRun *event) {
   (void)s2_island_stop_short(step, event->island, fmin(1, first / step->h));
 }
 
-// The rest of the island's step is made in pieces that look ahead.
+// The remainder of the island's step is made in predictive pieces.
 static void look_ahead_in_pieces(S2EventRun *event) {
   event->halved = true;
   event->ahead = false;
@@ -687,8 +688,8 @@ static void look_ahead_in_pieces(S2EventRun *event) {
   }
 }
 
-// Looks ahead over the piece, again with points of shapes that no row has kept from overlapping at
-// its end or on the way. `solved` as s2_island_look_ahead has it. False: aborted.
+// Takes a predictive piece; repeats it with points of shapes that overlap at its end or meanwhile
+// without a row. `solved` as in s2_island_look_ahead. False: aborted.
 static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   S2Step *step = event->step;
   bool found = true;
@@ -705,19 +706,19 @@ static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   return true;
 }
 
-// Looks ahead over what is left, or over half of that where a pile is not solved for soon: that is
-// another problem, and another one behind it. Where something would pass through on that way, it
-// looks ahead no further than that. *h: how far.
+// Takes a predictive step over the remainder, or over half of it if a pile has no solution soon:
+// that is another problem, followed by another one. If something would pass through, the step ends
+// there. *h: its length.
 static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   int noted = s2_notes_mark(step);
-  // A search before has tried the whole step.
+  // An earlier search has tried the whole step.
   bool known = event->halved && event->done == 0;
   *h = known ? event->left / 2 : event->left;
   set_horizon(event, step->v0);
   *h = fmin(*h, event->horizon);
-  // A try may make rows at other places of its way. The next try begins with the rows of now.
+  // An attempt may make rows elsewhere. The next attempt begins with the present rows.
   S2Touch *before = S2_TAKE(step->arena, S2Touch, island->touches);
   take_touches(event, before);
   for (;;) {
@@ -750,7 +751,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   }
 }
 
-// The rest of the step as a speculative one, or a part of it.
+// The remainder of the step, or a part of it, as a speculative one.
 static bool finish_speculatively(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -761,7 +762,7 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
     return false;
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
-  if (event->cuts > 0) { // when that is, moves with the inputs
+  if (event->cuts > 0) { // its time depends on the inputs
     s2_note_short(step, island, 1);
   }
   s2_event_copy_nodes(event, step->v1, step->v2);
@@ -777,7 +778,7 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
       look_ahead_in_pieces(event);
     }
   }
-  if (event->ahead) { // q0 is where the whole step began
+  if (event->ahead) { // q0 is the start of the whole step
     for (int i = 0; i < island->touches; i++) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);
     }
@@ -793,8 +794,8 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
 
 // ---- The step of an island --------------------------------------------------------------------
 
-// Joints are rows at velocity level with SHAKE, which keeps energy in implicit Euler (on the
-// trapezoid a pendulum gains of the order of h), and soft contacts look ahead by it.
+// Joints are rows at velocity level with SHAKE, which conserves energy with implicit Euler (with
+// the trapezoid a pendulum gains energy of order h). Soft contacts predict with implicit Euler.
 static bool needs_euler(const S2Step *step, const S2Island *island) {
   bool needs = island->joints > 0;
   for (int i = 0; i < island->touches; i++) {
@@ -803,17 +804,17 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
   return needs;
 }
 
-// Islands of few pairs are split however many bodies they have, so a joint takes one flow whatever
-// comes near. In piles the search for meetings would take many solves, each of them hard.
+// Islands of few pairs are split for any number of bodies, so a joint keeps one flow whatever comes
+// near. In piles the search for meetings would take many solves, each of them hard.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool splits = island->touches <= S2_AUTO_PAIRS && s2_island_rattles_on(step, island);
   bool many =
       step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES && !splits;
-  // Errors are asked for once, in the one solve of a step that looks ahead.
+  // A joint's `stabilization` corrects errors once, in the one solve of a predictive step.
   bool asks = false;
   for (int i = 0; i < island->joints && !asks; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    asks = joint->stabilization > 0; // not where it is NAN, as the world's
+    asks = joint->stabilization > 0; // false for NAN, the world's setting
   }
   return island->touches == 0 || many || asks;
 }
@@ -828,8 +829,8 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
   return has;
 }
 
-// Does a point that touches leave and come back within the flow, although forces alone would bring
-// it back only after the step? Then others that touch drive it back: it rests.
+// Whether a touching point separates and returns within the flow, although forces alone would
+// return it only after the step. Then other touching points drive it back: it rests.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
   if (!ends.meets || !(ends.at < event->horizon) || resting->count == 2) {
@@ -852,7 +853,8 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
   return back;
 }
 
-// Does the flow drive what lost its row into what it touches? Then it leaves later, not at once.
+// Whether the flow drives a point that lost its row into the touched body. Then it separates later,
+// not at once.
 static bool driven_without(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
   for (int i = 0; i < event->island->touches && event->released > 0; i++) {
@@ -866,8 +868,8 @@ static bool driven_without(const S2EventRun *event, const S2Touch *before) {
   return any;
 }
 
-// By implicit Euler a way is straight along v1: what touched, left and is turned round within it
-// (by a spring, by what a joint carries over) would be in the other from the beginning. It rests.
+// With implicit Euler a motion is straight along v1. A point that touched, separates and is
+// reversed meanwhile (by a spring, or by a joint) would overlap from the beginning. It rests.
 static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -887,8 +889,8 @@ static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   return any;
 }
 
-// Are there, at the end of a flow on which nothing was found to meet, overlaps of what does not
-// rest? Rows that look ahead stop what projection would lift.
+// Whether shapes that do not rest overlap at the end of a flow on which no meeting was found.
+// Predictive rows stop what projection would otherwise lift.
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;
@@ -903,18 +905,18 @@ static bool runs_into(const S2EventRun *event) {
   return any;
 }
 
-// A way from where the touches are `before`, and when others meet on it.
+// A motion from the touches `before`, and its first meeting.
 typedef struct Way {
-  S2Touch *solved; // the island's touches as the flow had them
+  S2Touch *solved; // the island's touches in the flow
   int first;       // the touch that meets
-  double h;        // s that it takes: until they meet, or all that is left
-  bool meets;      // it ends where they meet
-  bool cut;        // it ends where it is free no longer than that, for all that is known
-  bool lost;       // no way was found that is free
-  bool driven;     // it drives what lost its row into what that touches
+  double h;        // s, its length: until they meet, or all of the remainder
+  bool meets;      // whether it ends at the meeting
+  bool cut;        // whether it ends because it is not known to be free after that
+  bool lost;       // no free motion was found
+  bool driven;     // it drives a point that lost its row into the touched body
 } Way;
 
-// The flow that takes way->h, and what ends it for a pair. False: aborted.
+// The flow of length way->h, and its end for a pair. False: aborted.
 static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, int *first) {
   if (!s2_event_flow(event, way->h, rows)) {
     return false;
@@ -928,21 +930,21 @@ static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, in
   return true;
 }
 
-// Does a point of touch i of the island touch that does not rest?
+// Whether touch i of the island has a closed point that does not rest.
 static bool way_closes(const S2EventRun *event, int i) {
   const S2Touch *touch = &event->step->touches[event->island->touch[i]];
   const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
   return point != NULL && fabs(point->at.gap) <= event->slop;
 }
 
-// Do bodies turn no further on it than rows hold, and has it led what presses no further from its
-// surface?
+// Whether bodies turn no further than rows permit, and pressing points stay near their surface.
 static bool way_fits(const S2EventRun *event, const Way *way) {
   return is_least(event, way->h) ||
          (turns_fit(event, way->h) && s2_event_rows_hold(event, way->solved));
 }
 
-// The flow ends where its first pair does. As its length bends it, others may be the first then.
+// Ends the flow at its first meeting. Its length changes the motion, so another pair may become the
+// first.
 static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
   int first = way->first;
   for (int more = 0; ends.at < way->h * (1 - S2_EVENT_ROUNDING); more++) {
@@ -951,7 +953,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
       return true;
     }
     way->first = first;
-    // To where they meet, or to the last time that is known to be free.
+    // Until they meet, or to the last time that is known to be free.
     double tau = fmax(ends.at, S2_EVENT_ROUNDING * event->left);
     bool meets = ends.meets;
     if (ends.meets) {
@@ -969,7 +971,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
     way->h = tau;
     way->meets = meets && tau < event->horizon;
     way->cut = !meets && tau < event->horizon;
-    // On the shorter way others may be the first.
+    // On the shorter motion other pairs may be the first.
     take_touches(event, way->solved);
     event_collide_at_end(event);
     int met = way->meets || way_closes(event, way->first) ? way->first : S2_NONE;
@@ -978,8 +980,8 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
   return true;
 }
 
-// The flow that takes way->h, with the rows of what leaves and is driven back on the same way: that
-// rests. False: aborted.
+// The flow of length way->h, with rows for points that separate and are driven back meanwhile:
+// these rest. False: aborted.
 static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
   for (int more = 0;; more++) {
     if (!flow_way(event, *rows, way, ends, &way->first)) {
@@ -998,7 +1000,7 @@ static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way
   }
 }
 
-// By rows where there are any; what is noted begins at `noted`. False: aborted.
+// With rows if there are any; its notes begin at `noted`. False: aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   *way = (Way){.solved = way->solved, .h = event->horizon};
   // The first flow ignores meetings. Its path shows when bodies meet.
@@ -1020,7 +1022,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (event->rattled) {
       event->flow.failed = false;
     }
-    if (!fits) { // forces and rows make it turn faster, or lead it off its rows
+    if (!fits) { // forces and rows make it turn faster, or leave its rows
       event->horizon = way->h = arrives ? event->flow.met : way->h / 2; // at a limit
       event->arrived += arrives;
       s2_event_put_touches(event, way->solved);
@@ -1040,8 +1042,8 @@ static void set_straight(S2EventRun *event, bool straight) {
   event->step->share = straight ? 1 : 0.5;
 }
 
-// The flow of a piece and its end, with the rows that are chosen. *again: not the end, as the flow
-// is to be made again. False: aborted.
+// The flow of a piece and its end, with the chosen rows. *again: the flow must be repeated. False:
+// aborted.
 static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
   S2Step *step = event->step;
   int noted = s2_notes_mark(step);
@@ -1052,8 +1054,8 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
     *again = AGAIN_SHORTER;
     return true;
   }
-  // A body that stops on its way up would rise further than its speed can pay for: friction, which
-  // holds it then, has worked on the mean of the velocities.
+  // A body that stops while rising would rise further than its speed can pay for: friction, which
+  // then holds it, has worked at the mean of the velocities.
   if (!event->straight && s2_event_falls_short(event, way->solved)) {
     set_straight(event, true);
     s2_event_put_touches(event, way->solved);
@@ -1062,16 +1064,16 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
       return false;
     }
   }
-  // Rows that look ahead find a meeting that the search has missed.
+  // Predictive rows find a meeting that the search has missed.
   if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
     s2_event_put_touches(event, way->solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event, splits);
   }
-  // 4. The piece ends where they meet, or with the step.
+  // 4. The piece ends at the meeting, or with the step.
   event->splits += way->meets || way->cut;
   s2_event_note_arrival(event, way->meets ? way->first : S2_NONE);
-  if (way->cut) { // when that is, moves with the inputs
+  if (way->cut) { // its time depends on the inputs
     s2_note_short(step, event->island, 1);
     event->most += event->cuts < S2_EVENT_CUTS;
     event->cuts += 1;
@@ -1090,21 +1092,21 @@ static void choose_all(const S2EventRun *event) {
   }
 }
 
-// The rest of the step by the two stages, with all near points as rows, or as much of it as turns
-// no body too far. *done is false where that is not solved, or passes through something. False:
-// aborted.
+// The remainder of the step by the two stages, with rows for all near points, or as much of it as
+// turns no body too far. *done is false if that is not solved, or a body passes through something.
+// False: aborted.
 static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   S2Step *step = event->step;
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   const S2Touch *of = NULL;
-  take_touches(event, way.solved); // where too little is left for a piece, too
+  take_touches(event, way.solved); // also if too little is left for a piece
   (void)choose_resting(event);
   choose_all(event);
   event->rattled = event->flow.ahead = true;
   set_straight(event, true);
   bool going = true, fits = false;
-  // Half of it until it fits, or up to where a limit closes.
+  // Halve it until it fits, or end it where a limit closes.
   for (way.h = event->left; going && !fits && !is_least(event, way.h);) {
     going = s2_event_flow(event, way.h, true);
     take_touches(event, way.solved);
@@ -1116,7 +1118,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
       s2_notes_rewind(step, noted);
     }
   }
-  // Its rows know nothing of what else is there.
+  // Its rows do not include other shapes.
   if (fits) {
     s2_event_copy_nodes(event, step->v1, step->v2);
     event_collide_at_end(event);
@@ -1140,7 +1142,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   event->released = 0;
-  // The piece is to take all that is left; it has the ground where that is at its time.
+  // The piece is to take the whole remainder; ground is at its pose of that time.
   set_straight(event, event->plain);
   event->rattled = false;
   s2_event_set_piece(event, event->left);
@@ -1148,7 +1150,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   s2_note_interval(step, event->island, splits, event->rattles && event->done == 0);
   step->hurries |= gives_up(event);
   bool ahead = event->ahead || event->halved || gives_up(event);
-  // 1. Pairs that touch and approach strike.
+  // 1. Pairs that touch and approach collide.
   set_horizon(event, step->v0);
   bool strikes = !ahead && event_strikes(event, step->v0);
   if (strikes) {
@@ -1160,7 +1162,7 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
     s2_event_set_piece(event, event->left);
   }
-  if (event->lawful && (strikes || splits > 0)) { // the state is not that of the start of the step
+  if (event->lawful && (strikes || splits > 0)) { // the state differs from the start of the step
     S2LawFrame frame = law_frame(event);
     if (!s2_laws_set_out(step, event->island, &frame)) {
       return false;
@@ -1177,7 +1179,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (ahead || splits >= event->most) {
     return finish_speculatively(event, splits);
   }
-  // 2. Pairs that touch and do not leave rest. 3. The bodies flow until others meet.
+  // 2. Pairs that touch and do not separate rest. 3. The bodies flow until others meet.
   bool rows = choose_resting(event);
   event->rattled = event->rattles && rows;
   if (event->rattles) {
@@ -1190,7 +1192,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   S2EventRun start = *event;
-  double pressed = event->horizon; // s: of the flow with all rows
+  double pressed = event->horizon; // s: length of the flow with all rows
   for (;;) {
     Again again = AGAIN_NOT;
     if (!flow_piece(event, splits, rows, &way, &again)) {
@@ -1199,7 +1201,7 @@ static bool next_piece(S2EventRun *event, int splits) {
     if (again == AGAIN_NOT) {
       return true;
     }
-    // Something has left on the way: the same without its row, or not as far.
+    // A point has separated meanwhile: repeat without its row, or with a shorter flow.
     bool shorter = again == AGAIN_SHORTER;
     pressed = event->released == 0 ? way.h : pressed;
     start.released = shorter ? 0 : event->released + 1;
@@ -1212,7 +1214,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   }
 }
 
-// Is it a pile whose solves may be given up for those of shorter steps?
+// Whether it is a pile whose solves may be given up in favour of shorter steps.
 static bool may_halve(const S2Step *step, const S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
   return island->touches > S2_ATTEMPT_TOUCHES && island->joints == 0 && !isfinite(step->budget) &&
@@ -1244,7 +1246,7 @@ static bool run_island(S2EventRun *event) {
   event->missed = step->unsolved;
   event->most = most_splits(event);
   bool going = true;
-  // Piece after piece; the first one begins with the touches of the search.
+  // Take piece after piece; the first one begins with the touches of the search.
   for (int splits = 0; going && event->left > 0; splits++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (splits > 0) {
@@ -1258,7 +1260,8 @@ static bool run_island(S2EventRun *event) {
     s2_arena_rewind(step->arena, mark);
   }
   step->hurries |= gives_up(event);
-  if (!event->ahead || event->limited) { // else what the one solve gave is where it was
+  // otherwise the impulses of the one solve are already in place
+  if (!event->ahead || event->limited) {
     hand_out_impulses(event);
   }
   return going;
@@ -1276,7 +1279,7 @@ void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
   step->t = step->world->kept.time;
 }
 
-// Does none of what it touches go?
+// Whether none of its ground moves.
 static bool ground_stands(const S2Step *step, const S2Island *island) {
   const S2Body *bodies = step->world->bodies.at;
   bool stands = true;
@@ -1288,7 +1291,7 @@ static bool ground_stands(const S2Step *step, const S2Island *island) {
   return stands;
 }
 
-// The whole step by the two stages, where they take the island; *done: they have.
+// The whole step by the two stages, if they support the island; *done: they have solved it.
 static bool rattle_whole(S2EventRun *event, bool *done) {
   event->done = 0;
   *done = false;
@@ -1305,8 +1308,8 @@ static bool rattle_whole(S2EventRun *event, bool *done) {
   return going;
 }
 
-// Steps one island of a run. Islands share arrays, in which each has its own places, and the
-// ground, which stays at the start of the step for islands that look ahead.
+// Steps one island of a run. Islands share arrays, in which each has separate places, and the
+// ground, which stays at the start of the step for islands with predictive steps.
 static bool event_work(S2Step *step, S2Island *island, void *user) {
   S2EventRun *run = user;
   if (s2_rest_keeps(step, island)) {
@@ -1324,7 +1327,7 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
   bool done, going = rattle_whole(&event, &done);
   going = going && (done || run_island(&event));
   s2_arena_rewind(step->arena, mark);
-  if (event.splits > 0) { // none where threads are
+  if (event.splits > 0) { // none with threads
     run->splits += event.splits;
   }
   return going;
@@ -1354,16 +1357,16 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
       .free_start = search->free_v,
       .astray = search->astray,
   };
-  // Each island by itself, from the start of the step to its end.
-  step->turned = false; // q0 moves
+  // Step each island separately, from the start of the step to its end.
+  step->turned = false; // q0 changes
   s2_log_begin(step);
   memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
-  // Threads take those that look ahead, on ground that is put where it stands.
+  // Threads take islands with predictive steps, with ground at the start of the step.
   bool *ahead = S2_TAKE(step->arena, bool, step->island_count);
   step->share = 1;
   for (int i = 0; i < step->island_count; i++) {
     event.island = &step->islands[i];
-    // A program is asked by one thread.
+    // Only one thread calls the program.
     ahead[i] = s2_island_looks_ahead(step, event.island) && !s2_island_lawful(step, event.island);
     if (ahead[i] && world->kept.def.threads > 1) {
       s2_event_place_ground(&event);
@@ -1372,9 +1375,9 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   }
   step->share = 0.5;
   bool going = s2_islands_run(step, event_work, &event, ahead);
-  // Islands have moved the ground to their times: back to that of the step.
+  // Islands have moved the ground to their times: restore it for the whole step.
   search->splits = event.splits;
-  for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it
+  for (int32_t slot = 0; slot < slots; slot++) { // final pose of the ground
     if (step->node_of[slot] == S2_GROUND) {
       memcpy(step->q0 + 3 * slot, search->q + 3 * slot, 3 * sizeof(double));
       memcpy(step->v0 + 3 * slot, search->v + 3 * slot, 3 * sizeof(double));
@@ -1406,7 +1409,7 @@ bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
   return found;
 }
 
-// The way of free flight is not straight: what the search must know of that.
+// Free flight is not straight; the search needs its deviation.
 static void expect_bends(const S2Step *step, const S2EventSearch *start) {
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
     const double *v = start->v + 3 * slot, *free_v = start->free_v + 3 * slot;

@@ -1,29 +1,28 @@
 // The first time when two shapes meet.
 //
 // Conservative advancement: the shapes are apart along the normal of their nearest points. Every
-// vertex of both cores has a bound on how far it goes along that axis. The bound is its motion to
-// second order, less phi^2/2 of the turn times the distance that turns. Before the first of these
-// bounds vanishes the shapes cannot have met; the search begins again there. The axis stands still,
-// or turns with one of the bodies: an edge that turns sees along its own normal how near a vertex
-// is, while along a fixed axis its far end would arrive first. Each axis gives a bound that holds,
-// so the longest counts. The search converges as Newton's method does, from before the root;
-// without turning it is exact at once.
+// vertex of both cores has a bound on its displacement along that axis: its motion to second order,
+// less phi^2/2 of the turn times the lever arm. Before the first of these bounds vanishes the
+// shapes cannot have met; the search continues from there. The axis is fixed, or turns with one of
+// the bodies. (A turning edge sees along its own normal how near a vertex is; along a fixed axis
+// its far end would arrive first.) Each axis gives a valid bound, so the longest time counts. The
+// search converges like Newton's method, from before the root; without turning it is exact at once.
 //
-// No part of the way is skipped without such a bound. Where the advances end before the way does,
-// the answer is the last time that is known to be free, never that nothing meets.
+// Every part of the motion has such a bound. If the advances end before the motion does, the result
+// is the last time that is known to be free, never that there is no meeting.
 #include "dynamics/schemes/flow.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/step/touch.h"
 
 #include <string.h>
 
-// Advances of one search. Meetings at an angle take fewer than ten. What grazes a round body goes
-// by the square root of its gap.
+// Largest number of advances of one search. Meetings at an angle take fewer than ten. A pair that
+// grazes a round body advances by the square root of its gap.
 #define ADVANCES 200
-// Looks at how deep a pair is on its way round a corner: an overlap that ends at the corner grows
-// until there, so that what is missed is no deeper than the look before said by 8/7 squared.
+// Samples of a pair's overlap on its path around a corner. Such an overlap grows until it ends at
+// the corner, so the missed depth is at most that of the sample before times 8/7 squared.
 #define DEEP_LOOKS 8
-// Halvings and secants until the bracket of a root is as small as its rounding.
+// Bisections and secants until the bracket of a root is as small as its rounding.
 #define NARROWINGS 80
 
 void s2_flow_place(const S2Flow *flow, int32_t slot, double s) {
@@ -42,7 +41,7 @@ static void collide_at(const S2Flow *flow, S2Touch *touch, double s) {
   s2_touch_collide(flow->step->world, touch, flow->step->q1, INFINITY);
 }
 
-// The same without what chains know of their neighbours.
+// The same without the knowledge of neighbours in chains.
 static S2Closest closest_at(const S2Flow *flow, const S2Touch *touch, double s) {
   place_pair(flow, touch, s);
   return s2_touch_closest(flow->step->world, touch, flow->step->q1);
@@ -62,21 +61,21 @@ const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resti
 
 // ---- Bounds -----------------------------------------------------------------------------------
 
-// The smallest t > 0 with g + u t + a t^2 = 0, g >= 0; too small rather than too large where
-// squares underflow.
+// The smallest t > 0 with g + u t + a t^2 = 0, g >= 0; if squares underflow, too small rather than
+// too large.
 static double first_root(double g, double u, double a) {
   double inside = u * u - 4 * a * g;
   if (inside < 0 || (u >= 0 && a >= 0)) {
     return INFINITY;
   }
-  // The form without a difference of near numbers. -0 is no approach.
+  // The form without cancellation. -0 is no approach.
   return u < 0 ? 2 * g / (sqrt(inside) - u) : fmax((u + sqrt(inside)) / (-2 * a), sqrt(g / -a));
 }
 
-// One of the pair as it is at a time, until the end of the flow.
+// One shape of the pair at a time, with its motion until the end of the flow.
 typedef struct Rim {
   int count;
-  const S2Vec2 *vertex; // of its core, seen from the body's centre
+  const S2Vec2 *vertex; // of its core, relative to the body's centre
   double radius;        // m, about the core
   S2Rot turned;
   double v[3], bend[3];
@@ -96,7 +95,7 @@ static Rim rim_at(const S2Flow *flow, int32_t shape, int32_t body, double s) {
   return rim;
 }
 
-// How an axis or an arm turns: phi = t w + t^2 bend.
+// The turn of an axis or an arm: phi = t w + t^2 bend.
 typedef struct Turn {
   double w, bend;
 } Turn;
@@ -105,16 +104,16 @@ static Turn turn_against(Turn turn, Turn axis) {
   return (Turn){turn.w - axis.w, turn.bend - axis.bend};
 }
 
-// rad/s: |phi|/t is never more within [0, rest].
+// rad/s: upper bound of |phi|/t within [0, rest].
 static double turn_fastest(Turn turn, double rest) {
   return fmax(fabs(turn.w), fabs(turn.w + rest * turn.bend));
 }
 
-typedef struct Bound { // of how far something goes along the axis: at + u t + a t^2, at the least
+typedef struct Bound { // lower bound of a displacement along the axis: at + u t + a t^2
   double at, u, a;
 } Bound;
 
-// Of a vertex about its body's centre; `turn`: against the axis.
+// Bound of a vertex about its body's centre; `turn`: relative to the axis.
 static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, double rest,
                           double side) {
   S2Vec2 arm = s2_rotate(rim->turned, rim->vertex[i]);
@@ -126,7 +125,7 @@ static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, doubl
   };
 }
 
-// Of a's centre against b's, which is `apart` from it, along an axis that turns.
+// Bound of a's centre relative to b's (`apart`), along a turning axis.
 static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 normal, Turn axis,
                           double rest) {
   S2Vec2 v = s2_vec2(a->v[1] - b->v[1], a->v[2] - b->v[2]);
@@ -141,7 +140,7 @@ static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 norma
   };
 }
 
-// A pair at the time s of the flow; step->q1 is where its bodies are.
+// A pair at the time s of the flow; step->q1 holds the poses of its bodies.
 typedef struct Pair {
   Rim a, b;
   S2Vec2 apart; // m: from b's centre to a's
@@ -166,13 +165,14 @@ static double nearest_along(const Rim *rim, S2Vec2 normal, double side) {
   return near;
 }
 
-// m: how far the pair is apart along an axis.
+// m: the distance of the pair along an axis.
 static double apart_along(const Pair *pair, S2Vec2 normal) {
   return s2_dot(normal, pair->apart) + nearest_along(&pair->a, normal, 1) +
          nearest_along(&pair->b, normal, -1) - pair->a.radius - pair->b.radius;
 }
 
-// How long the pair stays apart along an axis that turns so, on which it is `gap` apart.
+// A time during which the pair stays apart, along an axis with this turn on which the distance is
+// `gap`.
 static double time_along(const Pair *pair, S2Vec2 n, double gap, Turn axis) {
   const Rim *a = &pair->a, *b = &pair->b;
   double rest = pair->rest, first = INFINITY;
@@ -196,7 +196,8 @@ static bool rim_turns(const Rim *rim) {
   return rim->v[0] != 0 || rim->bend[0] != 0;
 }
 
-// How long the pair stays apart, which is `gap` apart along the normal: what the best axis says.
+// A time during which the pair stays apart, with distance `gap` along the normal: from the best
+// axis.
 static double free_time(const Pair *pair, S2Vec2 normal, double gap) {
   double time = time_along(pair, normal, gap, (Turn){0, 0});
   const Rim *of[2] = {&pair->a, &pair->b};
@@ -209,7 +210,7 @@ static double free_time(const Pair *pair, S2Vec2 normal, double gap) {
   return time;
 }
 
-// ---- By the end -------------------------------------------------------------------------------
+// ---- From the end of the flow -----------------------------------------------------------------
 
 static double gap_of(const S2Touch *touch, const S2Resting *resting) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
@@ -222,8 +223,8 @@ double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *re
   return gap_of(&there, resting);
 }
 
-// A root between two times, the gap being above 0 at the first and below at the second; from
-// before it.
+// A root between two times, with a gap above 0 at the first and below 0 at the second. The result
+// is before the root.
 static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           double lo, double hi, double gap_lo, double gap_hi) {
   int side = 0;
@@ -231,7 +232,8 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
     double fraction = isfinite(gap_lo) && i % 8 < 6 ? gap_lo / (gap_lo - gap_hi) : 0.5;
     double s = lo + (hi - lo) * fraction;
     double gap = s2_flow_gap(flow, touch, resting, s);
-    if (gap > S2_EVENT_MET * flow->slop) { // Illinois: halve the other end when one stays twice
+    // Illinois: halve the value of the other end when one end stays twice
+    if (gap > S2_EVENT_MET * flow->slop) {
       gap_hi = side == 1 ? gap_hi / 2 : gap_hi;
       lo = s, gap_lo = gap, side = 1;
     } else if (gap < -S2_EVENT_MET * flow->slop) {
@@ -241,10 +243,10 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
       return s;
     }
   }
-  return isfinite(gap_lo) ? lo : hi; // where there was no point before, it is there
+  return isfinite(gap_lo) ? lo : hi; // if there was no point before, it appears here
 }
 
-// m: the most by which the pair moves and turns against each other on all of the flow.
+// m: largest relative motion of the pair, with turns, over the whole flow.
 static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   const S2Body *bodies = flow->step->world->bodies.at;
   int32_t a = touch->body_a, b = touch->body_b;
@@ -256,8 +258,8 @@ static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   return gone + turned;
 }
 
-// Do both ends of the flow tell that nothing meets between them? Either the same points are all
-// that there is, and they rest; or the way is too short for the gaps.
+// Whether the two ends of the flow prove that there is no meeting between them: either the same
+// points are the only ones, and they rest; or the motion is too short for the gaps.
 static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                       const S2Touch *end, double gap, double gap_end) {
   bool same = end != NULL && touch->count > 0 && end->count == touch->count;
@@ -271,7 +273,7 @@ static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting 
   return same || far;
 }
 
-// Does it overlap at the end, or where it is looked at in between? Then when it began.
+// If it overlaps at the end, or at a sample before: the time at which the overlap began.
 static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           const S2Touch *end, double from, double gap) {
   double gap_end =
@@ -298,12 +300,12 @@ static S2FlowEnd flow_meets_at(double s) {
   return (S2FlowEnd){s, isfinite(s)};
 }
 
-// When the shapes of a pair that rows hold, or that is in an overlap already, would be so deep in
-// each other that they could come out on the wrong side: rows are planes as the flow begins, and
-// know nothing of what turns on the way. What is deep from the beginning gets out.
+// The time at which a pair that has rows, or overlaps already, would be so deep that it could come
+// out on the wrong side: rows are planes at the start of the flow and do not include turning. An
+// overlap that is deep from the beginning is ignored.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
-  // Not where the pair moves so little that it cannot get so deep.
+  // Not if the pair moves so little that it cannot become so deep.
   double length = flow_length(flow, touch);
   if (length <= S2_PASSAGE_SLOW * s2_touch_smaller(world, touch)) {
     return NOTHING;
@@ -338,7 +340,7 @@ double s2_flow_deepest(const S2Flow *flow, const S2Touch *touch, double least) {
   return deepest;
 }
 
-// Of a pair whose points tell nothing between the time `from` and the end of the flow.
+// For a pair whose points give no information between the time `from` and the end of the flow.
 static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                                 const S2Touch *end, double from, double gap) {
   S2FlowEnd deep = flow_deepens(flow, touch);
@@ -346,7 +348,7 @@ static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const 
   return s <= deep.at ? flow_meets_at(s) : deep;
 }
 
-// Do the shapes approach each other at the point, at the time of the pair?
+// Whether the shapes approach each other at the point, at the time of the pair.
 static bool flow_approaches(const Pair *pair, const S2TouchPoint *point) {
   const Rim *a = &pair->a, *b = &pair->b;
   S2Vec2 n = point->at.normal;
@@ -355,9 +357,9 @@ static bool flow_approaches(const Pair *pair, const S2TouchPoint *point) {
   return u < 0;
 }
 
-// ---- Beside what rests ------------------------------------------------------------------------
+// ---- Beside resting points --------------------------------------------------------------------
 
-// A vertex of one of a pair and an edge of the other.
+// A vertex of one shape and an edge of the other.
 typedef struct Facing {
   bool edge_is_a;
   int edge, vertex;
@@ -367,8 +369,8 @@ static int facing_end(const S2Shape *shape, int edge) {
   return edge + 1 < shape->count ? edge + 1 : 0;
 }
 
-// As they are at the time of `pair`: how far (m) the vertex is above the edge, and how fast at the
-// least; is it before the edge, not beyond an end?
+// At the time of `pair`: the distance (m) of the vertex above the edge, and a lower bound of its
+// speed. *before: whether it is in front of the edge, not beyond an end.
 static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *pair,
                           const Facing *of, bool *before) {
   const S2World *world = flow->step->world;
@@ -396,7 +398,7 @@ static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *
                  .a = centre.a + of_vertex.a};
 }
 
-// When a vertex that does not touch at the time `from` comes down on an edge.
+// The time at which a vertex that does not touch at the time `from` meets an edge.
 static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Facing *of,
                               double from) {
   double met = S2_EVENT_MET * flow->slop, s = from, left = from + flow->leaving * flow->until;
@@ -408,7 +410,7 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
     if (i == 0 && bound.at < -flow->slop) { // on the other side of the line
       return NOTHING;
     }
-    if (i == 0 && bound.at <= flow->slop) { // it leaves first
+    if (i == 0 && bound.at <= flow->slop) { // it separates first
       s = left;
       continue;
     }
@@ -425,9 +427,9 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
   return NOTHING;
 }
 
-// The pair touches at a vertex of one before an edge of the other, about which it turns. Where the
-// two are flush next, a neighbour of that vertex comes down on the edge, or an end of the edge on
-// an edge of the vertex. From the time `from` on.
+// The pair touches at a vertex of one shape in front of an edge of the other, and turns about it.
+// The next time both are flush, a neighbour of that vertex meets the edge, or an end of the edge
+// meets an edge of the vertex. From the time `from` on.
 static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                              const S2ManifoldPoint *pivot, double from) {
   bool edge_is_a = pivot->feature == S2_EDGE_A;
@@ -451,13 +453,13 @@ static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2R
     S2FlowEnd one = facing_meets(flow, touch, &all[i], from);
     first = one.at < first.at ? one : first;
   }
-  // Beyond its ends the line of an edge runs through other pieces of the body. So the manifold has
-  // to confirm the meeting.
+  // Beyond its ends the line of an edge passes through other pieces of the body, so the manifold
+  // must confirm the meeting.
   double gap = isfinite(first.at) ? s2_flow_gap(flow, touch, resting, first.at) : INFINITY;
   return fabs(gap) <= flow->slop ? first : NOTHING;
 }
 
-// Of a pair of which one point rests.
+// For a pair of which one point rests.
 static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting) {
   S2FlowEnd first = NOTHING;
   for (int k = 0; k < touch->count && resting->count == 1; k++) {
@@ -468,8 +470,8 @@ static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2
   return first;
 }
 
-// The same where the vertex at which they touch at the time `from` belongs to a neighbour of one of
-// them, as do corners between segments of a chain: that has its row.
+// The same if the vertex of their contact at the time `from` belongs to a neighbour of one of them,
+// as corners between segments of a chain do: the neighbour has its row.
 static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
                                     const S2Resting *resting, double from) {
   place_pair(flow, touch, from);
@@ -483,7 +485,7 @@ static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
   return first;
 }
 
-// Of a pair of which nothing rests and nothing overlaps, from the time s on.
+// For a pair without resting points and overlaps, from the time s on.
 static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                               const S2Touch *end, double s) {
   double met = S2_EVENT_MET * flow->slop;
@@ -498,7 +500,8 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     const S2TouchPoint *point = s2_flow_nearest(&there, resting);
     double gap = point == NULL ? INFINITY : point->at.gap;
     S2Vec2 normal = point == NULL ? s2_vec2(0, 0) : point->at.normal;
-    // At a corner of a chain the nearest points may be its neighbour's: so is the meeting.
+    // At a corner of a chain the nearest points may belong to its neighbour, and so does the
+    // meeting.
     if (point == NULL || apart_along(&pair, normal) < gap - flow->slop) {
       S2Closest closest = closest_at(flow, touch, s);
       if (!(closest.distance > met)) {
@@ -513,12 +516,12 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     if (closed && flow_approaches(&pair, point)) {
       return flow_meets_at(s);
     }
-    // A closed pair that opens may go on for as long as it stays within the slop.
+    // A closed pair that opens may continue while it stays within the slop.
     double more = free_time(&pair, normal, closed ? gap + flow->slop : gap);
     if (s + more >= flow->until) {
       return NOTHING;
     }
-    if (s + more == s) { // nearer than rounding tells
+    if (s + more == s) { // nearer than rounding
       return flow_meets_at(s);
     }
     s += more;
@@ -530,7 +533,7 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
                        const S2Touch *end) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   double gap = point == NULL ? INFINITY : point->at.gap;
-  if (resting->count > 0) { // nothing can be said of all vertices, as some rest
+  if (resting->count > 0) { // no bound holds for all vertices, because some rest
     S2FlowEnd beside = meets_beside(flow, touch, resting);
     S2FlowEnd by_end = gap > flow->slop ? by_end_or_deep(flow, touch, resting, end, 0, gap)
                                         : flow_deepens(flow, touch);
@@ -539,7 +542,7 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
   if (gap < -flow->slop) { // it leaves an overlap
     return flow_deepens(flow, touch);
   }
-  // What touches at the start first leaves.
+  // A pair that touches at the start separates first.
   double s = gap <= flow->slop ? flow->leaving * flow->until : 0;
   return flow_advance(flow, touch, resting, end, s);
 }

@@ -1,14 +1,15 @@
-// What the passes of a search's look-ahead found, for the next search of the same step. It begins
-// again, with rows at the surfaces as they are at the start of the step, and most of its points are
-// those of the search before: each of its passes begins at what the same pass found there, which as
-// a rule is the solution. So does the impact behind them.
+// The results of a search's predictive passes, as guesses for the next search of the same step.
+// That search begins again with rows at the initial surfaces, and most of its points are those of
+// the search before. So each of its passes begins with the result of the same pass, which usually
+// is the solution; the following impact likewise.
 #include "dynamics/impact/impact.h"
 #include "dynamics/schemes/schemes.h"
 
-// Of so many touches or fewer: such an island is solved at once from any guess, and not worth it.
+// Largest number of touches of an island without stored guesses: it is solved at once from any
+// guess.
 enum { FOUND_TOUCHES = 20 };
 
-struct S2Found {            // of one touch in one list; empty where it was in no large island
+struct S2Found {            // of one touch in one list; empty if it was in no large island
   int32_t shape_a, shape_b; // of the first list
   int count;
   uint32_t id[2];
@@ -33,7 +34,7 @@ void s2_found_begin(S2Step *step) {
   }
 }
 
-// Does the island take part in it?
+// Whether the island uses stored guesses.
 static bool found_has(const S2Step *step, const S2Island *island, const S2Found *list) {
   return step->h == step->dt && list != NULL && island->touches > FOUND_TOUCHES;
 }
@@ -55,7 +56,7 @@ static const S2Found *found_by_pass(const S2Step *step, const S2Touch *touch, in
   return there ? &list[pass * step->found_before_count + lo] : NULL;
 }
 
-// Where point k of the touch is in what was found; -1: nowhere.
+// The index of point k of the touch in the stored guess, or -1.
 static int found_point(const S2Found *found, const S2Touch *touch, int k) {
   for (int j = 0; found != NULL && j < found->count; j++) {
     if (found->id[j] == touch->points[k].at.id) {
@@ -75,7 +76,7 @@ static void found_put(const S2Found *found, S2Touch *touch) {
   }
 }
 
-// `less`: impulses that were there before, S2_TOUCH_IMPULSES; or NULL.
+// `less`: earlier impulses to subtract, S2_TOUCH_IMPULSES; or NULL.
 static void found_take(S2Found *found, const S2Touch *touch, const double *less) {
   found->count = touch->count;
   for (int k = 0; k < touch->count; k++) {

@@ -1,13 +1,14 @@
-// When bodies meet on a piece of event stepping (event.c): a flow that ends at that time.
+// The times at which bodies meet in a piece of event stepping (event.c): a flow that ends at that
+// time.
 #include "dynamics/project/passage.h"
 #include "dynamics/schemes/event.h"
 
-// Looks within a piece of the flow by two stages, at pairs of which only both ends are known: a
-// corner may slide over the end of a segment in between. Four is a choice. An overlap that lasts
-// for less than a fifth of the piece may be missed.
+// Samples within a piece of the flow by two stages, for pairs with only both ends known: a corner
+// may slide over the end of a segment in between. The number is a choice: an overlap that lasts for
+// less than a fifth of the piece may be missed.
 enum { LOOKS = 4 };
 
-// The flow just solved as a function of time, of the bodies that the island's touches are of.
+// The last flow as a function of time, for the bodies of the island's touches.
 static S2Flow as_function(const S2EventRun *event, double until) {
   const S2Step *step = event->step;
   for (int i = 0; i < 2 * event->island->touches; i++) {
@@ -16,7 +17,7 @@ static S2Flow as_function(const S2EventRun *event, double until) {
     bool ground = step->node_of[slot] == S2_GROUND;
     bool straight = ground || (event->straight && !event->rattled);
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      // A piece by the two stages sets out with v0, and is at its end after h at the mean speed u.
+      // A piece by the two stages starts with v0, and reaches its end after h at the mean speed u.
       double over = event->rattled ? step->carry[c] - step->v0[c] : (step->v1[c] - step->v0[c]) / 2;
       event->v[c] = straight ? step->carry[c] : step->v0[c];
       event->bend[c] = straight ? 0 : over / step->h;
@@ -27,7 +28,7 @@ static S2Flow as_function(const S2EventRun *event, double until) {
   return (S2Flow){event->step, until, leaving, event->v, event->bend, event->slop, looks};
 }
 
-// q1 again, which looking for meetings has changed.
+// Restores q1, which the search for meetings has changed.
 static void go_to_end(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->nodes; i++) {
@@ -42,7 +43,7 @@ static void go_to_end(const S2EventRun *event) {
   s2_event_place_ground(event);
 }
 
-// Does the nearest point that does not rest just touch?
+// Whether the nearest point that does not rest just touches.
 static bool just_touches(const S2EventRun *event, const S2Touch *touch, const S2Resting *resting) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   return point != NULL && fabs(point->at.gap) <= S2_EVENT_PRESSED * event->slop;
@@ -70,7 +71,7 @@ S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, 
   return earliest;
 }
 
-// Is the feature of a point still one of the touch?
+// Whether the touch still has the feature of a point.
 static bool has_feature(const S2Touch *touch, uint32_t id) {
   bool any = false;
   for (int k = 0; k < touch->count; k++) {
@@ -79,8 +80,8 @@ static bool has_feature(const S2Touch *touch, uint32_t id) {
   return any;
 }
 
-// m: how far a point of a touch as the flow had it is from its surface now; of a feature that is no
-// more, the nearest.
+// m: the present distance of a point of a touch in the flow from its surface; if the feature has
+// vanished, that of the nearest one.
 static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
   double nearest = INFINITY;
   for (int k = 0; k < touch->count; k++) {
@@ -93,18 +94,18 @@ static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
   return touch->count > 0 ? nearest : 0;
 }
 
-// m: how far the points of touch i of the island that rest are from its surface at the end of the
-// flow; *passed: has one of them gone round a corner?
+// m: the distance of the resting points of touch i of the island from its surface at the end of the
+// flow; *passed: one of them has gone around a corner.
 static double off_rows(const S2EventRun *event, const S2Touch *solved, int i, bool *passed) {
   const S2Touch *touch = &event->step->touches[event->island->touch[i]];
   double off = 0;
   for (int k = 0; k < solved[i].count; k++) {
     const S2TouchPoint *point = &solved[i].points[k];
-    if (s2_touch_soft(touch) && event->rattled) { // it pushes as long as the way has its feature
+    if (s2_touch_soft(touch) && event->rattled) { // it pushes while the motion has its feature
       off = fmax(off, point->normal_impulse > 0 ? gap_now(touch, point) : 0);
     } else if (s2_resting_has(&event->resting[i], point->at.id)) {
       double gap = gap_now(touch, point);
-      off = fmax(off, point->normal_impulse > 0 ? fabs(gap) : -gap); // else it may leave
+      off = fmax(off, point->normal_impulse > 0 ? fabs(gap) : -gap); // otherwise it may separate
       *passed |= !has_feature(touch, point->at.id);
     }
   }
@@ -134,28 +135,28 @@ bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved) {
   return hold;
 }
 
-// A flow of some length, as the pair that is to meet at its end has it.
+// A flow of some length, for the pair that is to meet at its end.
 typedef struct Trial {
   double gap;      // m, at its end
-  bool early;      // the pair meets on the way already
-  S2FlowEnd whole; // when it meets if the flow goes on for all of the piece
-  bool appears;    // what meets at its end touches there, and was no point of the pair just before
+  bool early;      // the pair already meets before the end
+  S2FlowEnd whole; // its meeting time if the flow continues for the whole piece
+  bool appears;    // the point at its end touches there and was no point of the pair just before
 } Trial;
 
-// s: the end of a flow and the time of a meeting within this of each other are the same.
+// s: the end of a flow and a meeting time within this of each other are equal.
 static double meeting_rounding(const S2EventRun *event) {
   return 4 * S2_EVENT_ROUNDING * event->left;
 }
 
-// The vertex between two segments of a chain belongs to one of them at a time: where the edge that
-// lies on it has turned, it becomes a point of the other at once, however long it has touched.
+// The vertex between two segments of a chain belongs to one of them at a time. When an edge on it
+// has turned, the vertex becomes a point of the other segment at once, however long it has touched.
 static bool just_appears(const S2EventRun *event, const S2Flow *way, const S2Touch *before,
                          const S2Resting *resting, double tau, double gap) {
   double earlier = fmax(tau - 2 * meeting_rounding(event), 0);
   return fabs(gap) <= event->slop && s2_flow_gap(way, before, resting, earlier) > event->slop;
 }
 
-// The flow that takes `tau`. False: aborted.
+// The flow of length `tau`. False: aborted.
 static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Trial *trial) {
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
@@ -167,7 +168,7 @@ static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Tr
   S2Flow way = as_function(event, event->horizon);
   trial->gap = s2_flow_gap(&way, before, resting, tau);
   trial->whole = s2_flow_meet(&way, before, resting, NULL);
-  // A pair that is open at the end has met on the way also if that was just before the end.
+  // A pair that is open at the end has met before, even if that was just before the end.
   double end = trial->gap > S2_EVENT_MET * event->slop ? tau - meeting_rounding(event)
                                                        : tau * (1 - S2_EVENT_EARLY);
   trial->early = trial->whole.at < end;
@@ -177,13 +178,13 @@ static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Tr
   return true;
 }
 
-// Lengths of flows that have not met at their end, and that have.
+// Lengths of flows: one that does not meet at its end, and one that does.
 typedef struct Bracket {
   double lo, hi, gap_lo, gap_hi;
-  double out, gap_out; // the end that was left last; gap 0: none
+  double out, gap_out; // the end that was replaced last; gap 0: none
 } Bracket;
 
-// What has met on the way may be open again at its end, beyond what it met: its gap tells nothing.
+// A pair that has met may be open again at the end, on the other side: its gap does not count.
 static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
   bool meets = trial->gap < 0 || trial->early;
   if (!meets && s > at->lo) {
@@ -197,8 +198,8 @@ static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
   }
 }
 
-// Where the parabola through both ends and the one that was left last meets zero between them: what
-// forces turn back falls by the square of the time. The chord where there is no third point.
+// The zero between the ends of the parabola through both ends and the one replaced last: motions
+// that forces reverse are quadratic in time. The chord if there is no third point.
 static double meeting_interpolate(const Bracket *at) {
   double width = at->hi - at->lo, chord = (at->gap_hi - at->gap_lo) / width;
   double bend = 0;
@@ -207,7 +208,7 @@ static double meeting_interpolate(const Bracket *at) {
   }
   double slope = chord - bend * width; // at lo
   double root = sqrt(fmax(slope * slope - 4 * bend * at->gap_lo, 0));
-  // Of the two forms of the root the one without a difference of near numbers.
+  // The form of the root without cancellation.
   double s = slope <= 0 ? 2 * at->gap_lo / (root - slope) : -(slope + root) / (2 * bend);
   return s > 0 && s < width ? at->lo + s : at->lo + at->gap_lo / -chord;
 }
@@ -216,50 +217,50 @@ static bool trial_meets(const S2EventRun *event, const Trial *trial) {
   return fabs(trial->gap) <= S2_EVENT_MET * event->slop && !trial->early;
 }
 
-// The length of a flow that meets at its end, from two lengths and the times at which their flows
-// meet.
+// The length of a flow that meets at its end, from two lengths and the meeting times of their
+// flows.
 static double meeting_secant(double tau, double s, double last, double last_s) {
   double slope = tau != last ? (s - last_s) / (tau - last) : 0;
   return tau + (s - tau) / (1 - slope);
 }
 
 // The next length that the search tries. Every fourth one halves the bracket, which bounds the
-// number of passes. `secant` is a length by the times at which flows meet, for pairs that are open
-// again at the end of a flow that is too long. NAN: there is none.
+// number of passes. `secant` is a length from meeting times, for pairs that are open again at the
+// end of a flow that is too long. NAN: there is none.
 static double meeting_next(const S2EventRun *event, const Bracket *at, double secant, int pass) {
   double next = at->lo + (at->hi - at->lo) / 2;
   if (pass % 4 == 3) {
     return next;
   }
-  // The gap is infinite out of reach.
+  // Out of reach the gap is infinite.
   if (isfinite(at->gap_lo) && at->gap_lo > S2_EVENT_MET * event->slop && at->gap_hi < 0) {
     return meeting_interpolate(at);
   }
   return secant > at->lo && secant < at->hi ? secant : next;
 }
 
-// Where the straight way of a flow leads nowhere, as its length bends it (a spring turns back what
-// was thrown): between a length that is free and one that meets on its way. Without a time at which
-// they just touch the flow ends with the longest length that is known to be free.
+// For a flow whose path depends on its length, so that a straight prediction fails (a spring
+// reverses a thrown body): searches between a length that is free and one that meets before its
+// end. If no length just touches, the flow ends with the longest length that is known to be free.
 static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
                            bool *meets) {
   Trial trial;
   double secant = NAN, last = NAN, last_s = NAN; // of the last length with a meeting
   *meets = true;
-  // A length that meets, if there is one: all of the piece.
+  // A length that meets, if there is one: the whole piece.
   if (!isfinite(at.hi)) {
     *tau = event->horizon;
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
     }
     meeting_tighten(&at, *tau, &trial);
-    if (!isfinite(at.hi)) { // after all they do not
+    if (!isfinite(at.hi)) { // there is no meeting after all
       return true;
     }
     last = *tau;
     last_s = trial.whole.at;
   }
-  double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
+  double least = S2_EVENT_LEAVING * event->left; // initially touching pairs have separated by then
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && at.hi > least; pass++) {
     *tau = meeting_next(event, &at, secant, pass);
     if (!flow_for(event, meeting, *tau, &trial)) {
@@ -289,7 +290,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   *meets = true;
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
-    // The flow of that length, and when its own way says that they meet.
+    // The flow of that length, and its own prediction of the meeting.
     Trial trial;
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
@@ -300,7 +301,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
     }
     meeting_tighten(&at, *tau, &trial);
     double s = trial.whole.at, near = meeting_rounding(event);
-    // What appears may do so just after the end.
+    // A point may appear just after the end.
     if (trial.whole.meets && fabs(s - *tau) < near / 2 && trial.gap > event->slop) {
       *tau = s + near / 2;
       continue;
@@ -317,8 +318,8 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   return search_meeting(event, meeting, at, tau, meets);
 }
 
-// Do other points that did not rest arrive with point k of the touch? Which is the first changes
-// with the data, and the impact with it.
+// Whether other points that did not rest arrive together with point k of the touch. Which one is
+// the first depends on the data, and so does the impact.
 static bool others_arrive(const S2EventRun *event, int first, int k) {
   const S2Step *step = event->step;
   bool any = false;
@@ -347,8 +348,8 @@ void s2_event_note_arrival(const S2EventRun *event, int first) {
   s2_note_arrive(step, event->island, met, k, alone);
 }
 
-// The touch of the island that arrives as the step begins, and *k, its point: it pressed nothing
-// in the step before. S2_NONE: none does.
+// The touch of the island that arrives at the start of the step, and *k, its point, which did not
+// press in the step before. S2_NONE: there is none.
 static int arrives_at_start(const S2EventRun *event, int *k) {
   const S2Step *step = event->step;
   int first = S2_NONE;
@@ -373,7 +374,7 @@ static int arrives_at_start(const S2EventRun *event, int *k) {
   return first;
 }
 
-// Does something press elsewhere in the island? Its bodies do not fly there.
+// Whether something presses elsewhere in the island, so that its bodies do not fly there.
 static bool others_press(const S2EventRun *event) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -392,7 +393,7 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   if (first == S2_NONE) {
     return;
   }
-  // A flight of no time, which ends where it begins. What it overwrites is set again by the flow.
+  // A flight of zero length. The flow sets again what it overwrites.
   double h = step->h;
   s2_event_set_piece(event, 0);
   s2_event_copy_nodes(event, step->v0, step->v1);
@@ -401,10 +402,10 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   s2_note_set_out(step, island, false);
   s2_note_island(step, island, S2_ACT_FLY, NULL);
   bool alone = !others_arrive(event, first, k);
-  k = others_press(event) ? S2_NONE : k; // when it is is not known, and is said not to be
+  k = others_press(event) ? S2_NONE : k; // its time is not known, which the note states
   s2_note_arrive(step, island, island->touch[first], k, alone);
   s2_note_interval_end(step, island);
-  // The step goes on with all that is left.
+  // The step continues with the whole remainder.
   s2_event_set_piece(event, h);
   s2_note_interval(step, island, 1, event->rattles && event->done == 0);
 }

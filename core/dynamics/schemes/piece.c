@@ -1,5 +1,5 @@
-// One piece of an island's step in event stepping: where it begins, and how the bodies flow from
-// there when nothing new meets.
+// One piece of an island's step in event stepping: its start, and the flow of the bodies without
+// new meetings.
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
@@ -17,12 +17,13 @@ static void place_ground(const S2EventRun *event, int32_t slot) {
   const S2Step *step = event->step;
   if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      double v = step->free_v[c]; // 0 unless it goes
+      double v = step->free_v[c]; // 0 unless it moves
       step->q0[c] = event->q_start[c] + event->done * v;
       step->v0[c] = step->v1[c] = step->v2[c] = v;
     }
     s2_step_carry(step, slot);
-    if (event->rattles && event->done == 0) { // pieces by the two stages set out with what it has
+    // pieces by the two stages start with the given velocity
+    if (event->rattles && event->done == 0) {
       memcpy(step->v0 + 3 * slot, step->given_start + 3 * slot, 3 * sizeof(double));
     }
   }
@@ -36,8 +37,8 @@ static void set_ground(const S2EventRun *event, int32_t slot, const double *v) {
   }
 }
 
-// An impact as the step begins is against what moves as given, and what locks, as it moves then,
-// not at its mean velocity.
+// An impact at the start of the step uses the initial velocity of kinematic bodies and locks, not
+// the mean velocity.
 void s2_event_set_ground(const S2EventRun *event, bool striking) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -62,8 +63,8 @@ void s2_event_set_ground(const S2EventRun *event, bool striking) {
   }
 }
 
-// What this island meets that is not solved for, at the start and the end of the piece: other
-// islands have it at their times.
+// The ground of this island at the start and the end of the piece, because other islands have moved
+// it to their times.
 void s2_event_place_ground(const S2EventRun *event) {
   const S2Step *step = event->step;
   if (step->threaded) {
@@ -83,7 +84,7 @@ void s2_event_place_ground(const S2EventRun *event) {
   }
 }
 
-// The piece that begins now is to take `h`.
+// The piece that begins now has length `h`.
 void s2_event_set_piece(const S2EventRun *event, double h) {
   S2Step *step = event->step;
   step->h = h;
@@ -100,7 +101,7 @@ void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to
   }
 }
 
-// Smooth derivatives know of contacts by their rows: here those to come have none, but a time.
+// Smooth derivatives include contacts by their rows; upcoming meetings have none here, but a time.
 static bool leaves_out(const S2EventRun *event, bool rows) {
   bool some = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -133,7 +134,7 @@ bool s2_event_flow(S2EventRun *event, double h, bool rows) {
   if (event->rattled) { // which projects nothing and balances nothing
     return piece_rattle(event, h);
   }
-  // Rows, or free flight.
+  // With rows, or free flight.
   if (rows) {
     if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;

@@ -1,23 +1,24 @@
-// The ways to order the phases of a step, and what they share. step.c has the order of each.
+// The schemes, which order the phases of a step, and their common functions. step.c has the order
+// of each.
 #ifndef S2_SCHEMES_H
 #define S2_SCHEMES_H
 
 #include "dynamics/step/context.h"
 
-// Speculative (speculative.c). False: aborted.
-// The solves that look ahead, of all islands, into v1 and q1; of one.
+// Speculative (speculative.c). False: aborted. The predictive solves of all islands, into v1 and
+// q1; of one island.
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
-// With `solved` the first solve is an attempt: without an answer that is found soon *solved is
-// false, and velocities and impulses are what they were.
+// With `solved` the first solve is an attempt. If it has no solution soon, *solved is false, and
+// velocities and impulses are unchanged.
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved);
-// What arrived, from v1 into v2, which is v1 so far.
+// The impact of arriving contacts, from v1 into v2, which is v1 before.
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
-// S2Island.flowed_q1 or flowed_v2 to 3 a slot; false: there are none.
+// Copies S2Island.flowed_q1 or flowed_v2 to 3 a slot; false: there are none.
 bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *to);
-// Has a body gone further than the search for touches looked? Sets `slack`.
+// Whether a body has gone farther than the search for touches covered. Sets `slack`.
 bool s2_step_outran(S2Step *step);
-// What a search has seen of a touch: its points and how far apart they were; and whether the
-// touches are the same as those. (The touches themselves move on with the step.)
+// The touches that a search has found, with their points and gaps; and whether the present touches
+// are the same. (The touches themselves change during the step.)
 typedef struct S2SeenTouch {
   int32_t shape_a, shape_b, count;
   uint32_t id[2];
@@ -27,54 +28,55 @@ const S2SeenTouch *s2_step_see(const S2Step *step); // 1 a touch; lives as long 
 bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count);
 
 // Guesses of a search from the one before it (found.c).
-#define S2_FOUND_PASSES 3          // of the look-ahead; later ones are rare
-#define S2_FOUND_IMPACT 3          // in the place of a pass: the impact behind them
+#define S2_FOUND_PASSES 3          // predictive ones; later ones are rare
+#define S2_FOUND_IMPACT 3          // index of the following impact, in place of a pass
 #define S2_FOUND_LISTS  4          // of touches
-void s2_found_begin(S2Step *step); // a search, its islands being known
+void s2_found_begin(S2Step *step); // of a search with known islands
 void s2_found_guess(S2Step *step, const S2Island *island, int pass); // sets impulses of its points
 void s2_found_keep(S2Step *step, const S2Island *island, int pass);
-// Of an impact without rebound: the guess, as S2Step.impact; `before`: s2_step_contact_impulses of
+// For an impact without rebound: the guess, as S2Step.impact; `before`: s2_step_contact_impulses
 // before it.
 double *s2_found_guess_impact(const S2Step *step, const S2Island *island);
 void s2_found_keep_impact(S2Step *step, const S2Island *island, const double *before);
 // The next step of a large island begins with the impulses of the motion alone: those before the
-// impact (NULL: the island is small), which at the end of the step, as its adjoint wants all of
-// them, points that are still there get back.
+// impact (NULL: the island is small). Its adjoint needs all of them, so they are restored at the
+// end of the step, to points that still exist.
 S2Found *s2_found_pressed(const S2Step *step, const S2Island *island);
 void s2_found_forget_impact(S2Step *step, const S2Island *island, const S2Found *pressed);
 
-// Bisect (bisect.c): substeps of a step, each tried with half its length while it ends in overlaps.
+// Bisect (bisect.c): substeps, each tried with half its length while it ends in overlaps.
 typedef struct S2Bisect {
-  double tolerance, before; // m: of overlaps; the deepest one as the substep began
-  double smallest, h, next; // s: no substep is tried below; this one; the next one
+  double tolerance, before; // m: of overlaps; the deepest one at the start of the substep
+  double smallest, h, next; // s: smallest substep; the present one; the next one
   double left;              // s of the step
-  int unsolved, noted;      // as the substep began
-  S2ArenaMark clean;        // what attempts take from the arena comes behind
-  double *carried;          // 3 a joint slot: reactions in the substeps before
+  int unsolved, noted;      // at the start of the substep
+  S2ArenaMark clean;        // arena position before the memory of attempts
+  double *carried;          // 3 a joint slot: reactions of earlier substeps
 } S2Bisect;
 S2Bisect s2_bisect_begin(S2Step *step);
 void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect); // a substep begins
-void s2_bisect_forget(S2Step *step, const S2Bisect *bisect);  // the attempt before
+void s2_bisect_forget(S2Step *step, const S2Bisect *bisect);  // discards the previous attempt
 bool s2_bisect_solve(S2Step *step);                           // v1 = v2; false: aborted
-bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect);  // is half of it to be tried?
-void s2_bisect_go_on(S2Step *step, S2Bisect *bisect);         // the substep is done
+bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect);  // whether to try half of it
+void s2_bisect_go_on(S2Step *step, S2Bisect *bisect);         // the substep is complete
 void s2_bisect_end(S2Step *step, const S2Bisect *bisect);
 
-// Event (event.c): each island by itself through its meetings, from what one search has found.
+// Event (event.c): each island goes separately through its meetings, with the results of one
+// search.
 typedef struct S2EventSearch {
-  const double *q, *v, *free_v, *mass; // 3 a slot, as the step begins
-  double *astray;          // m, a slot: how far it has been from where it would be with free_v
-  const S2SeenTouch *seen; // what the last search has found
+  const double *q, *v, *free_v, *mass; // 3 a slot, at the start of the step
+  double *astray;                      // m, a slot: largest distance from the motion with free_v
+  const S2SeenTouch *seen;             // results of the last search
   int seen_count, noted, splits;
 } S2EventSearch;
 S2EventSearch s2_event_begin(S2Step *step);
 void s2_event_back_to_start(S2Step *step, const S2EventSearch *search);
 bool s2_event_found_more(const S2Step *step, const S2EventSearch *search); // than the one before?
 bool s2_event_run(S2Step *step, S2EventSearch *search); // all islands to the end; false: aborted
-// Did bodies go where the search has not looked? `slack` learns it.
+// Whether bodies went where the search has not looked. Updates `slack`.
 bool s2_event_outran(const S2Step *step, const S2EventSearch *search);
-void s2_event_settle(const S2Step *step); // pairs that are in no island, as they are at the end
-// Is all of its step speculative?
+void s2_event_settle(const S2Step *step); // pairs in no island, at the end
+// Whether its whole step is speculative.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island);
 
 #endif

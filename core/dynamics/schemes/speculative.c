@@ -1,26 +1,25 @@
-// Speculative stepping: fixed dt, rows that look ahead, two solves (algorithm B1 in
+// Speculative stepping: fixed dt, predictive rows, two solves (algorithm B1 in
 // docs/stepping-options.md).
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
-//    stops it exactly at the surface. These velocities v1 carry the positions.
-// 2. Where something arrives with speed, an impact follows, from v1 and in no time, with
-// restitution
-//    targets from the speeds before the step: these velocities v2 go on. Forces have no part in it:
-//    along velocities that move nothing they would bring energy that no fall pays for.
-// 3. An impact may drive bodies into contacts that were opening: further impacts, until nothing
-//    touching approaches; what is slower than one step of the forces, or does not end, ends
-//    inelastically.
+//    stops it exactly at the surface. These velocities v1 move the positions.
+// 2. If a contact arrives with speed, an impact follows, from v1 and without duration, with
+//    restitution targets from the speeds before the step. Its velocities v2 continue. Forces do not
+//    act in it: with velocities that move nothing they would add energy that no fall pays for.
+// 3. An impact may drive bodies into contacts that were opening. Further impacts follow until no
+//    touching contact approaches; contacts slower than one step of the forces, and sequences that
+//    do not end, end inelastically.
 //
-// Five things can make the look-ahead wrong, and all are found after the solve and put right:
-// - an impact sends a body further than its free motion said: search again with what is known now;
-// - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
-//   surface: where a row far from touching carried an impulse but the true gap at the end is open,
-//   the contact is linearised again at the end of the step, and the island solved again;
-// - it may pass through the real one, if it is fast and thin: passage.c ends its way there;
-// - two shapes without any point in reach, or whose rows carried nothing, overlap at the end all
-//   the same (a corner that crosses from one segment of a bent chain to the next): they get points
-//   there, and all is solved again;
-// - corners clip each other on the way, and are apart at its end: they get points where that
+// The prediction can be wrong in five ways, and all are found after the solve and corrected:
+// - An impact moves a body farther than its free motion: the search is repeated.
+// - A row is the tangent plane at the nearest points, and a fast body may pass beside the real
+//   surface. If a row far from touching carried an impulse but the true gap at the end is open,
+//   the contact is linearised again at the end of the step, and the island solved again.
+// - A fast and thin body may pass through the real surface: passage.c ends its motion there.
+// - Two shapes without any point in reach, or whose rows carried no impulse, overlap at the end (a
+//   corner that crosses from one segment of a bent chain to the next): they get points there, and
+//   everything is solved again.
+// - Corners clip each other meanwhile, and are apart at the end: they get points where that
 //   begins.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -40,7 +39,7 @@
 
 #include <string.h>
 
-// Do both bodies of a touch stay, to rounding, where they are within the step?
+// Whether both bodies of a touch stay in place within the step, up to rounding.
 static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touch *touch) {
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   bool rests = true;
@@ -52,9 +51,9 @@ static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touc
   return rests;
 }
 
-// Between bodies at rest an open gap that is rounding counts as none: redundant rows, as of a wall
-// of bricks, have no solution with all of theirs closed, and solves and guesses would miss each
-// other by that for ever.
+// Between bodies at rest an open gap that is rounding counts as zero. Redundant rows, as in a brick
+// wall, have no solution with all of their gaps closed, so solves and guesses would differ for
+// ever.
 static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2Touch *touch,
                            double gap) {
   bool rounding = gap > 0 && gap <= S2_REST_GAP * island->length;
@@ -62,8 +61,8 @@ static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2T
   return (S2Choice){true, none ? 0 : s2_step_gap_bias(step, gap), S2_TARGET_GAP};
 }
 
-// Would the blended motion, which has a part of the speed before the step in it, take bodies into
-// each other that the velocities of the solve stop at the surface?
+// Whether the blended motion, which includes a part of the speed before the step, moves bodies into
+// each other although the velocities of the solve stop them at the surface.
 static bool speculative_overshoots(const S2Step *step, const S2Island *island) {
   double beta = step->world->kept.def.beta, slop = S2_TOUCH_SLOP * island->length;
   for (int i = 0; i < island->touches && beta < 1; i++) {
@@ -92,12 +91,12 @@ static void integrate_island(S2Step *step, const S2Island *island) {
   }
 }
 
-// Linearises one touch again at the end of the step if the rows there told something wrong.
+// Linearises one touch again at the end of the step if its rows were wrong.
 static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
                               S2Choice *choices) {
   S2Touch *touch = &step->touches[index];
-  // What the rows said: how near, whether something far carried an impulse, and how high what
-  // slides rises where the law has it so.
+  // The prediction of the rows: the smallest gap, whether a far row carried an impulse, and the
+  // rise of sliding contacts under the convex law.
   double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
   double rise = 0;
   bool convex = step->world->kept.def.contact == S2_CONVEX;
@@ -115,15 +114,15 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   if (!far_impulse && !*replaced) {
     return false;
   }
-  // What is there in truth at the end of the motion.
+  // The true gap at the end of the motion.
   S2Touch there = *touch;
   s2_touch_collide(step->world, &there, step->q1, INFINITY);
   double gap = INFINITY;
-  // The tangent plane there, its gap carried back to the start along the motion.
+  // The tangent plane there, with its gap carried back to the start along the motion.
   for (int k = 0; k < there.count; k++) {
     gap = fmin(gap, there.points[k].at.gap);
   }
-  // One percent of the way is as good as the curvature of any surface deserves.
+  // One percent of the distance is accurate enough for any curvature.
   double tolerance = 0.01 * nearest + fine;
   bool missed = far_impulse && gap > rise + tolerance && !touch->on_way &&
                 s2_step_passage(step, touch) > step->h;
@@ -143,7 +142,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-// Rows that were made again have no solution that is found soon: back to those of the solve before.
+// If the new rows have no solution soon, returns to those of the solve before.
 static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
   for (int i = 0; i < island->touches; i++) {
     step->touches[island->touch[i]] = before[i];
@@ -155,7 +154,7 @@ static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *befor
 
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved) {
   bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
-  S2Touch *before = NULL; // the touches as the last solve had them, where rows are made again
+  S2Touch *before = NULL; // the touches of the last solve, if rows are made again
   int noted = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -163,11 +162,11 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
       choices[2 * island->touch[i] + k] = gap_choice(step, island, touch, touch->points[k].at.gap);
     }
   }
-  // Solve, move, and again while rows turn out to have missed the real surface.
+  // Solve, move, and repeat while rows have missed the real surface.
   bool again = true;
   for (int pass = 0; again; pass++) {
     s2_found_guess(step, island, pass);
-    // Piles that are solved have something to go back to.
+    // Solved piles have a state to return to.
     S2SolveStatus outcome = S2_SOLVED;
     step->trying = pass == 0        ? (solved == NULL ? 0 : S2_ATTEMPT_WHOLE)
                    : before != NULL ? S2_ATTEMPT_ROWS
@@ -205,9 +204,10 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   return true;
 }
 
-// Chooses the rows of an impact for the velocities v before the step: `touching` (2 a touch, as the
-// choices) gets the rigid contacts that are closed at the end of the step, and what arrives there a
-// target by its restitution. Does anything arrive with speed; and does anything bounce?
+// Chooses the rows of an impact for the velocities v before the step. `touching` (2 a touch, as the
+// choices) marks the rigid contacts that are closed at the end of the step; arriving contacts get a
+// target by their restitution. Returns whether a contact arrives with speed; `bounces`: whether one
+// rebounds.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching, bool *bounces) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
@@ -228,7 +228,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       touching[2 * index + k] = hard;
       *choice = (S2Choice){.use = hard ? u <= tiny : closed};
       if (hard && u < 0 && u <= tiny) {
-        // The speed it would have had on arrival, falling the gap at its free acceleration.
+        // Its arrival speed after falling the gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
         choice->bias = touch->restitution * arrival;
         choice->target = S2_TARGET_ARRIVAL;
@@ -287,7 +287,7 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
   return same;
 }
 
-// Of 3 a slot what an island's nodes have.
+// The entries of an island's nodes, from 3 a slot.
 static double *take_nodes(const S2Step *step, const S2Island *island, const double *from) {
   double *to = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
@@ -296,10 +296,10 @@ static double *take_nodes(const S2Step *step, const S2Island *island, const doub
   return to;
 }
 
-// The two stages, where they take the island: v1 is the mean velocity of its step.
+// The two stages, if they support the island: v1 is the mean velocity of its step.
 static bool rattle_island(S2Step *step, S2Island *island) {
   bool done = false;
-  bool whole = step->h == step->dt; // pieces of a step in which something turns far are projected
+  bool whole = step->h == step->dt; // pieces of a step with large turns are projected
   if (!whole || !s2_island_rattles(step, island) || step->stiff[island->joint[0]]) {
     return true;
   }
@@ -324,8 +324,8 @@ static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
 }
 
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
-  // What audits noted in a search before, also of its way by the two stages, which whole steps
-  // take.
+  // Discard the audit records of an earlier search, including those of the two stages, which take
+  // whole steps.
   if (step->h == step->dt) {
     s2_audit_again(step, NULL);
   } else if (step->world->audit != NULL) {
@@ -337,8 +337,8 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
   return s2_islands_run(step, look_ahead_work, choices, NULL);
 }
 
-// A landing without rebound: from the velocities that brought the bodies there, in no time, all
-// that is closed stops approaching. It takes energy, whatever the contacts are.
+// A landing without rebound: from the velocities that moved the bodies there, without duration, all
+// closed contacts stop approaching. This removes energy, for all contacts.
 static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *choices,
                              const bool *touching) {
   // With beta below 1 a velocity error of joints changes its sign in each step: an impact ends it.
@@ -358,7 +358,7 @@ static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *cho
   if (!approaches) {
     return true;
   }
-  // From what the same impact was in the search before.
+  // Start from the same impact of the search before.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *before = step->found == NULL ? NULL : s2_step_contact_impulses(step, island);
   step->impact = s2_found_guess_impact(step, island);
@@ -369,7 +369,7 @@ static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *cho
   return going;
 }
 
-// What leaves as it is has no row in the first impact: keeping it from leaving would bring energy.
+// Contacts that separate already have no row in the first impact: holding them would add energy.
 static bool speculative_rebound(S2Step *step, const S2Island *island, S2Choice *choices,
                                 const bool *touching, const S2JointImpulses *held) {
   double tiny = s2_island_rest_speed(step, island);
@@ -403,9 +403,9 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
   if (!bounces) {
     return speculative_land(step, island, choices, touching);
   }
-  // How fast things arrive is told by the velocities before the step as the joints allow them.
+  // The velocities before the step, as the joints permit them, give the arrival speeds.
   bool reflect = step->world->kept.def.restitution_model == S2_REFLECTIONS;
-  // Impulses of the motion are put aside while velocities before the step are made right.
+  // Save the impulses of the motion while the velocities before the step are corrected.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int noted = s2_notes_mark(step);
   S2JointImpulses held = s2_step_take_joints(step, island);
@@ -413,7 +413,7 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
     return false;
   }
   choose_impact(step, island, step->v2, choices, touching, &bounces);
-  // Reflections go from these velocities, and forces act after them.
+  // Reflections start from these velocities, and forces act after them.
   if (reflect && bounces) {
     step->world->stats.second_solves += 1;
     s2_arena_rewind(step->arena, mark);
@@ -425,7 +425,7 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
   } else {
     s2_note_impact(step, island, choices, S2_ACT_REBOUND, step->v2);
   }
-  // Else the impact goes from v1, as the motion ends.
+  // Otherwise the impact starts from v1, at the end of the motion.
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     memcpy(step->v2 + at, step->v1 + at, 3 * sizeof(double));

@@ -4,13 +4,14 @@
 
 #include <string.h>
 
-// Of so many touches or fewer: such an island takes about as long as a thread to wake.
+// Largest number of touches of an island that is not shared: it takes about as long as waking a
+// thread.
 enum { SHARED_TOUCHES = 20 };
 
-typedef struct Lane { // of a worker; but for the first two made again for each island
+typedef struct Lane { // of a worker; all except the first two are reset for each island
   S2Arena arena;
   S2ActedList log;
-  S2World world; // a copy: what a step reads is the world's, what it gathers is its own
+  S2World world; // a copy, which reads the world's data and collects its own results
 } Lane;
 
 typedef struct Gathered { // of an island that a thread has done
@@ -27,12 +28,12 @@ struct S2Threads { // of a world, kept over its steps
   S2Workers *workers;
   int wanted; // threads
   Lane *lane; // one a worker
-  // of the phase under way
+  // of the present phase
   S2Step *step;
   S2IslandWork *work;
   void *user;
-  const int32_t *list; // the islands to do
-  Gathered *gathered;  // an island of the step each
+  const int32_t *list; // the islands to be done
+  Gathered *gathered;  // one for each island of the step
 };
 
 static void threads_free(S2Threads *threads) {
@@ -78,7 +79,7 @@ static S2Status task_run(void *user) {
   int32_t index = threads->list[task->item];
   Gathered *gathered = &threads->gathered[index];
   Lane *lane = &threads->lane[task->worker];
-  // The world as it is, with nothing gathered so far, and no callbacks, which are not for threads.
+  // A copy of the world without collected results and without callbacks, which are not for threads.
   lane->world = *world;
   lane->world.callbacks = (S2Callbacks){0};
   lane->world.stats = (S2WorldStats){0};
@@ -94,7 +95,7 @@ static S2Status task_run(void *user) {
   step.unsolved = 0;
   step.threaded = true;
   gathered->going = threads->work(&step, &threads->step->islands[index], threads->user);
-  // What it has gathered
+  // Its results
   gathered->log_count = lane->world.log.count - gathered->log_first;
   gathered->stats = lane->world.stats;
   gathered->missed = lane->world.missed;
@@ -117,7 +118,7 @@ static void threads_work(void *user, int worker, int item) {
   S2Threads *threads = user;
   bool done = s2_memory_guarded(task_run, &task).code == S2_OK;
   threads->gathered[threads->list[item]].failed = !done;
-  // Its arrays may have moved, and are sound even where there was no memory.
+  // Its arrays may have moved, and are valid even if memory ran out.
   Lane *lane = &threads->lane[worker];
   lane->log = lane->world.log;
   s2_array_free(lane->world.events);
@@ -125,7 +126,7 @@ static void threads_work(void *user, int worker, int item) {
 
 // ---- A phase ----------------------------------------------------------------------------------
 
-// Is what islands do a function of the step alone, and does nobody have to see it in order?
+// Whether islands are functions of the step alone, and nothing must see them in order.
 static bool threads_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -134,7 +135,7 @@ static bool threads_allowed(const S2Step *step) {
          world->callbacks.pre_solve == NULL && !world->listed;
 }
 
-// The largest first, so that all end at nearly the same time. Joints may ask callbacks.
+// The largest first, so that all end at nearly the same time. Joints may call the program.
 static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   int count = 0;
   for (int i = 0; i < step->island_count; i++) {
@@ -152,7 +153,7 @@ static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   return count;
 }
 
-// What was gathered of each island; NULL: all is to be done here.
+// The results of each island; NULL: all must be done here.
 static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
                                    const bool *chosen) {
   if (!threads_allowed(step)) {
@@ -164,7 +165,7 @@ static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
     return NULL;
   }
   S2Threads *threads = threads_of(step->world);
-  // What acted so far is in each log, as touches name their entries by number.
+  // Each log starts with the present entries, because touches refer to their entries by index.
   const S2ActedList *log = &step->world->log;
   for (int i = 0; i < s2_workers_count(threads->workers); i++) {
     Lane *lane = &threads->lane[i];
@@ -184,7 +185,7 @@ static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
   return threads->gathered;
 }
 
-// The log of an island goes behind that of the step; its touches name their entries by number.
+// Appends the log of an island to that of the step; its touches refer to their entries by index.
 static void add_log(S2Step *step, const S2Island *island, const Gathered *gathered) {
   if (gathered->log_count == 0) {
     return;
@@ -229,7 +230,7 @@ static bool phase_add(S2Step *step, const S2Island *island, const Gathered *gath
 
 bool s2_islands_run(S2Step *step, S2IslandWork *work, void *user, const bool *chosen) {
   const Gathered *gathered = phase_share(step, work, user, chosen);
-  // A script may stop the run meanwhile: threads do not ask.
+  // A script may stop the run meanwhile; threads do not check.
   if (gathered != NULL && !s2_step_goes_on(step)) {
     return false;
   }

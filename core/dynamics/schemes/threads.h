@@ -1,20 +1,20 @@
-// Threads over islands. Islands know nothing of each other: what a phase does of one writes its own
-// bodies, touches and joints only. With the setting `threads` above 1 the large ones of a phase are
-// shared out. Each works in a copy of the step and of the world's own things, with memory of its
-// thread; what these copies gather (statistics, the worst residual, the log of what acted, the
-// first warning) is added to the step in the order of the islands. So nothing depends on how many
-// threads there are.
+// Threads over islands. Islands are independent: the work of a phase on an island writes only its
+// own bodies, touches and joints. With the setting `threads` above 1 the large islands of a phase
+// are shared out. Each runs in a copy of the step and of the world's private data, with memory of
+// its thread. The collected results (statistics, the largest residual, the log of impulses, the
+// first warning) are added to the step in the order of the islands. So no result depends on the
+// number of threads.
 #ifndef S2_THREADS_H
 #define S2_THREADS_H
 
 #include "dynamics/step/context.h"
 
-// What a phase does of one island; false: aborted. In another thread `step` is a copy.
+// The work of a phase on one island; false: aborted. In another thread `step` is a copy.
 typedef bool S2IslandWork(S2Step *step, S2Island *island, void *user);
 
-// Does the work of a phase for each island, in their order or shared out to threads. `chosen`: may
-// threads do it, an island each; NULL: all of them. Where an island makes the step hurry, those
-// beside it in the phase learn nothing of that, but for the end of a budget. False: aborted.
+// Runs the work of a phase for each island, in order or in threads. `chosen`: whether threads may
+// do each island; NULL: all of them. If an island makes the step hurry, the other islands of the
+// phase do not notice, except for the end of a budget. False: aborted.
 bool s2_islands_run(S2Step *step, S2IslandWork *work, void *user, const bool *chosen);
 
 #endif

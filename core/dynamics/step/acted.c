@@ -1,8 +1,8 @@
-// What acted in a step, and where: for those who ask what happened. The touches of a step are
-// searched again in each of its parts, linearised again where they proved wrong and looked at again
-// at its end, each time with other features; the impulses they keep are guesses for the next solve.
-// What the solves gave is therefore logged before the touches change, with the geometry that the
-// solves had: the sum of these impulses, with their arms, is the change of momentum of each body.
+// Records the impulses of a step and their places, for readers of the world. The touches of a step
+// are searched again in each of its parts, linearised again where they proved wrong, and updated at
+// its end, each time with other features; the impulses they keep are guesses for the next solve. So
+// the impulses of the solves are logged before the touches change, with the geometry of the solves.
+// The sum of these impulses, with their lever arms, is the change of momentum of each body.
 #include "dynamics/step/acted.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/step/touch.h"
@@ -12,14 +12,15 @@
 void s2_acted_begin(const S2Step *step) {
   S2World *world = step->world;
   world->acting.count = world->log.count = 0;
-  if (step->substep > 0 && world->acted.count > 0) { // the parts before
+  if (step->substep > 0 && world->acted.count > 0) { // earlier substeps
     s2_array_reserve(world->acting, world->acted.count);
     memcpy(world->acting.at, world->acted.at, sizeof(S2Acted) * (size_t)world->acted.count);
     world->acting.count = world->acted.count;
   }
 }
 
-// What stays as the last step left it acts as it did then: both lists are sorted alike.
+// Islands that stay unchanged have the same impulses as in the last step; both lists have the same
+// order.
 static void log_kept(const S2Step *step) {
   const S2ActedList *before = &step->world->acted;
   S2ActedList *log = &step->world->log;
@@ -56,8 +57,8 @@ void s2_log_begin(S2Step *step) {
   log_kept(step);
 }
 
-// Along the direction of both sums of normal impulses; what that leaves of one's own is tangential,
-// so that the impulse as a vector stays.
+// The common direction is that of the sum of both normal impulses. The remainder of each impulse
+// becomes tangential, so that the impulse vector stays.
 static void acted_join(S2Acted *sum, const S2Acted *more) {
   bool same = sum->normal.x == more->normal.x && sum->normal.y == more->normal.y;
   S2Vec2 all = s2_add(s2_acted_impulse(sum), s2_acted_impulse(more));
@@ -81,7 +82,7 @@ static void acted_join(S2Acted *sum, const S2Acted *more) {
   sum->sliding = more->sliding;
 }
 
-// m/s: with which a point meets that falls the gap, at the acceleration of the free motion.
+// m/s: speed at which a point meets after the gap, at the acceleration of the free motion.
 static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   double u = s2_touch_velocity(touch, k, at->normal, step->v0);
@@ -92,8 +93,8 @@ static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
 }
 
-// Viscosity alone gives impulses along the surfaces. Where these turn between pieces, the sum is
-// along none of them, so the normal is put across the sum.
+// Viscosity alone gives impulses along the surfaces. If these turn between pieces, the sum is along
+// none of them, so the normal is set perpendicular to the sum.
 static void acted_lie_along(S2Acted *sum) {
   S2Vec2 all = s2_acted_impulse(sum), across = s2_right(all);
   double length = s2_length(all);
@@ -134,7 +135,7 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
       continue;
     }
     s2_audit_contact(step, as, k, normal, tangent);
-    // What the log has of the same feature takes it in.
+    // Add it to the log's entry of the same feature.
     int32_t last = S2_NONE, known = step->logged[index];
     while (known != S2_NONE && log->at[known].feature != as->points[k].at.id) {
       last = known;
@@ -174,7 +175,7 @@ static void acted_swap(S2ActedList *a, S2ActedList *b) {
   *b = was;
 }
 
-// Is the log as the list is to be, as where touches were logged once each?
+// Whether the log already has the order of the list, as it has if each touch was logged once.
 static bool in_order(const S2Step *step) {
   int32_t next = 0;
   for (int i = 0; i < step->touch_count; i++) {
@@ -187,7 +188,7 @@ static bool in_order(const S2Step *step) {
   return true;
 }
 
-// Adds to the end of the list, or to the same feature among what it has from `first` on.
+// Appends to the list, or adds to the same feature among its entries from `first` on.
 static void acted_put(S2ActedList *list, int first, const S2Acted *acted) {
   for (int i = first; i < list->count; i++) {
     if (list->at[i].feature == acted->feature) {
@@ -214,7 +215,7 @@ void s2_log_keep(S2Step *step) {
     return;
   }
   S2ActedList *to = &world->merged;
-  // Both lists are sorted by shapes; what acted on the same feature is added up.
+  // Both lists are sorted by shapes; impulses of the same feature add up.
   const S2ActedList *old = &world->acting;
   int o = 0;
   to->count = 0;
@@ -261,7 +262,7 @@ static void commit_corrections(const S2Step *step) {
   world->corrected.count = numbers;
 }
 
-// Where its feature is at q1 that is no point of its touch.
+// The place at q1 of a feature that is no longer a point of its touch.
 static void acted_place(const S2Step *step, S2Acted *acted) {
   const S2World *world = step->world;
   S2Shape a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]);
@@ -291,15 +292,15 @@ static bool pair_before(const S2Acted *a, const S2Acted *b) {
   return a->shape_a != b->shape_a ? a->shape_a < b->shape_a : a->shape_b < b->shape_b;
 }
 
-// Contact points that are open, stick or slip now and did otherwise before. What carries no impulse
-// is open and in no list; both lists are sorted by shapes, of which a pair has few points.
+// Number of contact points that were open, stuck or slipped otherwise before. A point without an
+// impulse is open and in no list. Both lists are sorted by shapes, and a pair has few points.
 static uint64_t mode_changes(const S2ActedList *before, const S2ActedList *now) {
   uint64_t changes = 0;
   for (int b = 0, n = 0; b < before->count || n < now->count;) {
     bool gone = n == now->count || (b < before->count && pair_before(&before->at[b], &now->at[n]));
     bool came = !gone && (b == before->count || pair_before(&now->at[n], &before->at[b]));
     int b_end = came ? b : pair_end(before, b), n_end = gone ? n : pair_end(now, n);
-    // All have changed but those that are there with the same feature and do the same.
+    // All have changed except those with the same feature and mode.
     changes += (uint64_t)(b_end - b + n_end - n);
     for (int i = b; i < b_end; i++) {
       for (int k = n; k < n_end; k++) {
@@ -321,15 +322,15 @@ void s2_acted_commit(S2Step *step) {
   world->stats.mode_changes += mode_changes(&world->acted, &world->acting);
   acted_swap(&world->acted, &world->acting);
   world->acting.count = 0;
-  // Where each point is now: both lists are sorted alike, and a feature that is still there says
-  // it.
+  // The present place of each point: both lists have the same order, and a remaining feature gives
+  // the place.
   for (int i = 0, t = 0; i < world->acted.count; i++) {
     S2Acted *acted = &world->acted.at[i];
     while (t < step->touch_count && s2_acted_compare(acted, &step->touches[t]) > 0) {
       t += 1;
     }
     const S2Touch *touch = t < step->touch_count ? &step->touches[t] : NULL;
-    acted->next = S2_NONE; // was in the log
+    acted->next = S2_NONE; // it was an index into the log
     acted->gone = true;
     for (int k = 0; touch != NULL && k < touch->count && acted->gone; k++) {
       if (touch->points[k].at.id == acted->feature && s2_acted_compare(acted, touch) == 0) {
@@ -339,7 +340,7 @@ void s2_acted_commit(S2Step *step) {
         acted->gone = false;
       }
     }
-    // Else the shapes are looked at again along its normal.
+    // Otherwise collide the shapes again along its normal.
     if (acted->gone) {
       acted_place(step, acted);
     }

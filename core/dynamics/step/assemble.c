@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// One row along `direction` at a contact point. Bodies that are ground here move as given: their
-// part of the relative velocity is known and goes into the bias.
+// One row along `direction` at a contact point. The relative velocity of kinematic bodies is known
+// and goes into the bias.
 static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2 direction,
                          S2SolveKind kind) {
   const S2TouchPoint *point = &touch->points[k];
@@ -30,7 +30,7 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   return row;
 }
 
-// (h w)^2 of a mass on the spring of a contact up to which a step follows it.
+// Largest (h w)^2 of a mass on the spring of a contact that a step resolves.
 static const double RESOLVED = 0.25;
 
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
@@ -77,8 +77,8 @@ static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S
   return row;
 }
 
-// What a compressed contact brings of speed by itself, m/s: bodies at rest without gravity would
-// else have no scale to measure residuals by.
+// The speed that a compressed contact causes, m/s. Otherwise bodies at rest without gravity would
+// have no scale for residuals.
 static double pushed_speed(const S2Row *row, const double *mass) {
   double w = 0;
   for (int c = 0; c < 3; c++) {
@@ -88,8 +88,8 @@ static double pushed_speed(const S2Row *row, const double *mass) {
   return row->compliance > 0 ? fmax(-row->bias, 0) * w / (w + row->compliance) : 0;
 }
 
-// Viscosity: a tangential dashpot at each point that is in contact as the step begins, beside
-// Coulomb's friction: lambda = -h d u, at the end of the step. Returns how many rows.
+// Viscosity: a tangential dashpot at each point in contact at the start of the step, in addition to
+// Coulomb's friction: lambda = -h d u, at the end of the step. Returns the number of rows.
 static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
                      const S2Choice *choices, S2SolveKind kind, S2Row *rows, S2JointPart *parts,
                      double *lambda) {
@@ -98,14 +98,14 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
   for (int i = 0; i < island->touches && s2_solve_traits(kind).takes_time; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &touches[index];
-    double compliance = 1 / (step->h * touch->viscosity); // infinite: there is none
+    double compliance = 1 / (step->h * touch->viscosity); // infinite: there is no dashpot
     for (int k = 0; k < touch->count && isfinite(compliance); k++) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       bool closed = at->gap <= touching || touch->points[k].normal_impulse > 0;
       if (!choices[2 * index + k].use || !closed) {
         continue;
       }
-      // u + lambda/(h d) = 0 along the surface, against what it runs at.
+      // u + lambda/(h d) = 0 along the surface, relative to its surface speed.
       rows[n] = contact_row(step, touch, k, s2_left(at->normal), kind);
       rows[n].bias -= touch->surface_speed;
       rows[n].lo = -INFINITY;
@@ -118,9 +118,8 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
   return n;
 }
 
-// M and the right side, the velocities to begin with and where they are kept: W free_v for a
-// motion, M v2 for an impact, after one M v2 + W free_v - M v0, which is what forces alone bring; 0
-// for displacements.
+// M and the right side, the initial velocities and their places: W free_v for a motion, M v2 for an
+// impact, M v2 + W free_v - M v0 after one (the effect of forces alone); 0 for displacements.
 static void assemble_nodes(const S2Step *step, const S2Island *island, S2SolveKind kind,
                            const S2NodeArrays *to) {
   bool motion = s2_solve_traits(kind).from_v0, forces = motion || kind == S2_SOLVE_FORCES;
@@ -141,9 +140,9 @@ static void assemble_nodes(const S2Step *step, const S2Island *island, S2SolveKi
   }
 }
 
-// Behind n rows those of contacts: a normal row J v + bias >= 0 and its friction row |l_t| <= mu
-// l_n. Where projection closes contacts that carried an impulse, theirs are equations and come
-// first. Raises `speed`, the scale of residuals; returns how many rows there are then.
+// Appends the rows of contacts after n rows: a normal row J v + bias >= 0 and its friction row
+// |l_t| <= mu l_n. If projection closes contacts that carried an impulse, their rows are equations
+// and come first. Raises `speed`, the scale of residuals; returns the new number of rows.
 static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
                         const S2Choice *choices, S2SolveKind kind, const double *mass, S2Row *rows,
                         double *lambda, int n, double *speed) {
@@ -174,7 +173,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
         rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
         rows[n].bias -= touch->surface_speed;
         rows[n].group = group;
-        // Known bounds where the normal impulse is that of an earlier solve.
+        // Known bounds if the normal impulse is that of an earlier solve.
         if (!s2_solve_traits(kind).normals) {
           rows[n].hi = touch->friction * choice->bias;
           rows[n].lo = -rows[n].hi;
@@ -192,7 +191,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
 
 S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
                        const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
-  // Room for all rows there may be; nodes of gears follow those of bodies.
+  // Space for the largest possible number of rows; nodes of gears follow those of bodies.
   int of_joints = S2_JOINT_ROWS * island->joints + s2_wide_room(step, island);
   for (int i = 0; i < island->joints; i++) {
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
@@ -216,10 +215,10 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
   S2NodeArrays arrays = {mass, rhs, v, place};
   assemble_nodes(step, island, kind, &arrays);
   s2_wide_split(step, island, aside, &arrays);
-  // The scale that residuals are measured by.
+  // The scale of residuals.
   double speed =
       s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
-  // Rows of viscosity, then those of joints, whose groups count on from there.
+  // Rows of viscosity, then those of joints, whose group numbers continue.
   int given = 0;
   int drag = drag_rows(step, touches, island, choices, kind, rows, parts, lambda);
   int n = drag;

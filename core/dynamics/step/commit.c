@@ -31,7 +31,7 @@ static S2Status commit_check(const S2Step *step) {
       }
     }
   }
-  // What strict worlds do not take: a cut step has said nothing yet, an unsolved one has.
+  // Strict worlds reject these steps: a cut step has no warning yet, an unsolved one has.
   if (step->cut && world->kept.def.strict && world->warning[0] == '\0') {
     return s2_error(S2_UNSOLVED,
                     "step %llu (t = %.6g s) was cut by its budget, at a scaled residual of %.1e, "
@@ -45,7 +45,7 @@ static S2Status commit_check(const S2Step *step) {
   return s2_ok();
 }
 
-// m: size of the bodies that a joint's angles are measured by
+// m: size of the bodies, which converts a joint's angles
 static double joint_length(const S2World *world, const S2Joint *joint) {
   double length = 0;
   length = joint->a == S2_NONE ? length : fmax(length, world->bodies.at[joint->a].reach);
@@ -91,7 +91,7 @@ static void break_joint(S2World *world, int32_t slot, double force) {
   event->force = force;
 }
 
-// What constraints and ground friction remember of a step.
+// Stores the data of constraints and ground friction from a step.
 static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   const S2World *world = step->world;
   if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
@@ -101,7 +101,7 @@ static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) 
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
 }
 
-// What a lock with a bound yielded where it follows a velocity is not made up for.
+// If a lock with a bound follows a velocity, it gives up the distance by which it has yielded.
 static void commit_give_up(const S2Step *step, const S2Joint *joint, double elapsed,
                            double goal[3]) {
   const S2World *world = step->world;
@@ -119,7 +119,7 @@ static void commit_give_up(const S2Step *step, const S2Joint *joint, double elap
   }
 }
 
-// Impulses and reactions are kept, moving goals move on, what carried too much breaks.
+// Stores impulses and reactions, advances moving goals, breaks overloaded joints.
 static void commit_joints(const S2Step *step, double elapsed) {
   S2World *world = step->world;
   double goal[3], rate[3];
@@ -130,7 +130,7 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->acted;
     commit_keep_own(step, joint, elapsed);
-    if (joint->type == S2_LOCK && s2_joint_active(world, joint)) { // else goals wait, too
+    if (joint->type == S2_LOCK && s2_joint_active(world, joint)) { // otherwise goals do not move
       s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL}, goal, rate);
       commit_give_up(step, joint, elapsed, goal);
       memcpy(joint->goal, goal, sizeof goal);
@@ -146,11 +146,11 @@ static void commit_joints(const S2Step *step, double elapsed) {
   }
 }
 
-// Solves: the worst of the parts of the step; positions: at its end.
+// Solves: the largest residual over the parts of the step; positions: at its end.
 static void commit_measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
-  // Of the step so far, ...
+  // First the residuals of the present step, ...
   step->residuals.penetration = s2_step_penetration(step);
   if (step->substep > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
@@ -162,7 +162,7 @@ static void commit_measure(S2Step *step) {
   stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
   stats->worst_penetration = fmax(stats->worst_penetration, step->residuals.penetration);
   stats->worst_joint_error = fmax(stats->worst_joint_error, step->residuals.joint_error);
-  // ... and how large it was.
+  // ... and its size.
   stats->bodies = world->order.count;
   stats->joints = world->joint_order.count;
   stats->islands = step->island_count;
@@ -184,10 +184,10 @@ static void commit_measure(S2Step *step) {
 S2Status s2_step_commit(S2Step *step) {
   S2World *world = step->world;
   double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
-  // What may refuse the step looks at it before anything is written.
+  // Checks that may reject the step come before anything is written.
   S2_TRY(commit_check(step));
   step->residuals.joint_error = joint_error(step, elapsed);
-  if (world->refused.code != S2_OK) { // by a constraint
+  if (world->refused.code != S2_OK) { // from a constraint
     return world->refused;
   }
   s2_note_end(step, S2_ACT_COMMIT);
@@ -197,21 +197,21 @@ S2Status s2_step_commit(S2Step *step) {
   if (world->audit != NULL) {
     s2_audit_substep(step);
   }
-  // The last memory that is wanted but for the lists of what acted and of events: from here on the
-  // world changes.
+  // The last allocations except for the lists of impulses and events: from here on the world
+  // changes.
   s2_array_reserve(world->touches, step->touch_count);
   s2_array_reserve(world->events, world->events.count + world->joint_order.count);
   s2_rest_commit(step);
-  // What acted, and what that means for pairs of bodies.
+  // Impulses, and the events of pairs of bodies that follow from them.
   s2_acted_commit(step);
   s2_step_contact_events(step, commit_is_last(step));
-  // Positions and velocities; forces that were applied have acted.
+  // Positions and velocities; applied forces have acted.
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
     const S2Body *body = &world->bodies.at[at / 3];
     bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
-    if (s2_body_moves(body) || given) { // the others keep what they were given
+    if (s2_body_moves(body) || given) { // the others keep the given velocity
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
     if (commit_is_last(step)) {

@@ -1,4 +1,4 @@
-// A step under way: how it begins, and the small things that its phases share.
+// A current step: its start, and small functions that its phases share.
 #include "dynamics/step/context.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ double s2_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Static and disabled bodies may have been given a velocity: it waits until they move again.
+// Static and disabled bodies may have a velocity, which does not act until they move again.
 static double *step_velocities(const S2World *world, S2Arena *arena) {
   double *v = s2_arena_copy(arena, world->v.at, 3 * world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
@@ -72,7 +72,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
     step.given_start = s2_arena_copy(arena, step.v0, 3 * slots);
     step.given_end = s2_arena_copy(arena, step.v0, 3 * slots);
   }
-  // What joints carried is where their solve begins.
+  // The impulses of joints are the initial guess of their solve.
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];

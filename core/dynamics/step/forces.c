@@ -1,4 +1,4 @@
-// Phase 1: what acts on the bodies, and how they would move if nothing touched them.
+// Phase 1: the forces on bodies, and their motion without contacts and joints.
 #include "dynamics/step/forces.h"
 #include "dynamics/step/laws.h"
 #include "dynamics/trace/notes.h"
@@ -11,7 +11,7 @@ bool s2_step_forces(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    // Forces by hand, ...
+    // Applied forces, ...
     double *force = step->force + 3 * slot;
     memcpy(force, world->f.at + 3 * slot, 3 * sizeof(double));
     if (body->type != S2_DYNAMIC) {
@@ -44,7 +44,7 @@ void s2_step_free_body(const S2Step *step, int32_t slot) {
   for (int k = 0; k < 3; k++) {
     double damping = k == 0 ? body->angular_damping : body->linear_damping;
     mass[k] = inertial[k] * (1 + h * alpha * damping);
-    double left = inertial[k] * (1 - h * (1 - alpha) * damping); // of v0, exactly M at alpha = 1
+    double left = inertial[k] * (1 - h * (1 - alpha) * damping); // of v0; exactly M at alpha = 1
     free_v[k] = (left * v0[k] + h * force[k]) / mass[k];
   }
 }

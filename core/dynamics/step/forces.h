@@ -1,4 +1,4 @@
-// Phase 1: what acts on the bodies, and how they would move if nothing touched them.
+// Phase 1: the forces on bodies, and their motion without contacts and joints.
 #ifndef S2_FORCES_H
 #define S2_FORCES_H
 
@@ -6,7 +6,7 @@
 
 // Gravity, applied forces and force laws, into `force`. False: aborted.
 bool s2_step_forces(S2Step *step);
-// mass and free_v of all bodies over h, from v0 and force; asks for prescribed motions. False:
+// mass and free_v of all bodies over h, from v0 and force; calls prescribed motions. False:
 // aborted.
 bool s2_step_free_motion(S2Step *step, double h);
 void s2_step_free_body(const S2Step *step, int32_t slot); // the same of one body over step->h

@@ -3,8 +3,8 @@
 //
 //     W x - J' f = (c - W v_k)/s,    J x + C f + (b + J v_k)/s,    bounds over s,
 //
-// s = 1 for changes of velocity and s = h for accelerations, whose f are forces. Exactly the same
-// solutions, other roundings.
+// s = 1 for changes of velocity and s = h for accelerations, with forces f. The solutions are
+// exactly the same; the rounding differs.
 #include "dynamics/step/solve.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static double scale_of(const S2Step *step) {
   return step->world->kept.def.formulation == S2_FORM_ACCELERATION ? step->h : 1;
 }
 
-// Copies of a constraint's bodies change from 0, where their rows have the rest.
+// Copies of a constraint's bodies change from 0; their rows contain the rest.
 static double before_of(const S2Assembly *assembly, const double *before, int i) {
   return assembly->place[i] == S2_NONE ? 0 : before[assembly->place[i]];
 }
@@ -26,13 +26,13 @@ S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const dou
   double scale = scale_of(step);
   double *rhs = S2_TAKE(step->arena, double, 3 * posed.nodes);
   S2Row *rows = S2_TAKE(step->arena, S2Row, posed.rows);
-  // c - W v_k over s, and the guess by the same.
+  // (c - W v_k)/s, and the guess in the same way.
   for (int i = 0; i < 3 * posed.nodes; i++) {
     double v = before_of(assembly, before, i);
     rhs[i] = (posed.rhs[i] - posed.mass[i] * v) / scale;
     assembly->v[i] = (assembly->v[i] - v) / scale;
   }
-  // b + J v_k over s, bounds and guesses of impulses by the same.
+  // (b + J v_k)/s, bounds and guesses of impulses in the same way.
   for (int i = 0; i < posed.rows; i++) {
     S2Row *row = &rows[i];
     *row = posed.row[i];

@@ -1,5 +1,5 @@
-// Phase 3: islands. Bodies joined by contacts or joints form one problem; islands know nothing of
-// each other. Static and kinematic bodies join nobody.
+// Phase 3: islands. Bodies joined by contacts or joints form one problem; islands are independent.
+// Static and kinematic bodies join no islands.
 #include "dynamics/step/islands.h"
 #include "dynamics/step/assemble.h"
 #include "dynamics/step/touch.h"
@@ -25,7 +25,7 @@ static void islands_join(int32_t *parent, int32_t a, int32_t b) {
   }
 }
 
-typedef struct Edge { // a touch or joint, through the movable bodies it acts on
+typedef struct Edge { // a touch or joint, between its movable bodies
   int32_t a, b;       // slots or S2_NONE
 } Edge;
 
@@ -43,7 +43,8 @@ static Edge touch_edge(const S2Step *step, int i) {
 
 enum { JOINT_EDGES = 3 };
 
-// The first one has a body that moves if there is any; gears and constraints have up to three.
+// The first edge contains a moving body if there is one; gears and constraints have up to three
+// edges.
 static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -60,14 +61,14 @@ static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   }
 }
 
-// The island of each slot, S2_NONE for bodies nothing touches; islands are numbered by their
-// smallest slot.
+// The island of each slot, S2_NONE for bodies without contacts and joints; islands are numbered by
+// their smallest slot.
 static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count) {
   int slots = step->world->bodies.count;
   int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
   int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
-  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // has any contact or joint
-  // A forest over the slots, in which trees that an edge joins become one.
+  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // it has a contact or joint
+  // A forest over the slots; each edge merges two trees.
   for (int32_t i = 0; i < slots; i++) {
     parent[i] = i;
   }
@@ -86,7 +87,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
   // Roots are the smallest slots of their trees: islands are numbered in that order.
   step->island_count = 0;
   for (int32_t i = 0; i < slots; i++) {
-    int32_t first = islands_root(parent, i); // never behind i
+    int32_t first = islands_root(parent, i); // never larger than i
     if (bound[i] && first == i) {
       island_of[i] = step->island_count++;
     } else {
@@ -96,7 +97,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
   return island_of;
 }
 
-// NULL when the edge acts on no movable body.
+// NULL if the edge acts on no movable body.
 static S2Island *edge_island(const S2Step *step, const int32_t *island_of, Edge edge) {
   int32_t slot = edge.a != S2_NONE ? edge.a : edge.b;
   return slot == S2_NONE ? NULL : &step->islands[island_of[slot]];
@@ -111,7 +112,7 @@ static void add_holder(const S2Step *step, int32_t slot, S2Vec2 *sum, int *count
   }
 }
 
-// The mean velocity of what is not solved for; none where nothing holds it.
+// The mean velocity of the island's ground; 0 without ground.
 static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
   S2Vec2 sum = {0, 0};
   int count = 0;
@@ -130,8 +131,8 @@ static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
   return count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
-// m/s: the fastest surface that touches the island, turns with a body that is not solved for, or is
-// a belt. A body at rest that is hit by the tip of a turning bar is in a fast impact.
+// m/s: the speed of the fastest ground surface at the island, by turning or as a belt. A body at
+// rest that is hit by the tip of a turning bar has a fast impact.
 static double swing_of(const S2Step *step, const S2Island *island) {
   double fastest = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -154,7 +155,7 @@ void s2_step_islands(S2Step *step) {
   S2World *world = step->world;
   int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
   int most = touches + JOINT_EDGES * joints;
-  // What binds bodies: touches that may carry impulses, and joints.
+  // Edges: touches that may carry impulses, and joints.
   Edge *edges = S2_TAKE(step->arena, Edge, most);
   for (int i = 0; i < touches; i++) {
     edges[i] = touch_edge(step, i);
@@ -162,14 +163,14 @@ void s2_step_islands(S2Step *step) {
   for (int i = 0; i < joints; i++) {
     Edge of[JOINT_EDGES];
     joint_edges(world, i, of);
-    for (int k = 0; k < JOINT_EDGES; k++) { // the first of each joint, then the others
+    for (int k = 0; k < JOINT_EDGES; k++) { // the first edge of each joint, then the others
       edges[touches + k * joints + i] = of[k];
     }
   }
   const int32_t *island_of = islands_connect(step, edges, most);
   step->islands = S2_TAKE_ZEROED(step->arena, S2Island, step->island_count);
 
-  // Count the parts, then fill.
+  // Count the members, then fill the lists.
   for (int32_t i = 0; i < slots; i++) {
     if (island_of[i] != S2_NONE) {
       S2Island *island = &step->islands[island_of[i]];
@@ -183,7 +184,7 @@ void s2_step_islands(S2Step *step) {
       *(i < touches ? &island->touches : &island->joints) += 1;
     }
   }
-  // Lists of the lengths that were counted, which filling counts again.
+  // Allocate lists of the counted lengths; filling counts again.
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
     island->node = S2_TAKE(step->arena, int32_t, island->nodes);
@@ -195,11 +196,11 @@ void s2_step_islands(S2Step *step) {
     island->nodes = island->touches = island->joints = 0;
     island->joint_error = NAN;
     if (!(island->length > 0)) {
-      island->length = 1; // bodies without shapes: any length does
+      island->length = 1; // bodies without shapes: any length is right
     }
   }
-  // Bodies in ascending order: their place in the list is their node.
-  bool swings = false; // something that holds islands turns, or is a belt
+  // Bodies in ascending order: their position in the list is their node.
+  bool swings = false; // ground that turns, or a belt
   for (int32_t i = 0; i < slots; i++) {
     step->node_of[i] = S2_GROUND;
     swings |= island_of[i] == S2_NONE && step->free_v[3 * i] != 0;
@@ -225,10 +226,11 @@ void s2_step_islands(S2Step *step) {
   }
 }
 
-// ---- How fast an island is --------------------------------------------------------------------
+// ---- Speed of an island -----------------------------------------------------------------------
 
-// The larger of both, v counted against the frame; only where it can be. Of islands without touches
-// by a root of squares, which the kernels of programs have in all lanes (program/kernel_solve.h).
+// The larger of `speed` and v relative to the frame, computed only if v can be larger. For islands
+// without touches by a root of squares, which the kernels of programs have in all lanes
+// (program/kernel_solve.h).
 static double islands_faster(double speed, const S2Island *island, const double *v) {
   double vx = v[1] - island->frame.x, vy = v[2] - island->frame.y, length = island->length;
   if (fabs(vx) + fabs(vy) > speed) {
@@ -237,9 +239,9 @@ static double islands_faster(double speed, const S2Island *island, const double 
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
 
-// Part of the step. Soft rows round by places over the length of a piece, and the scale of speeds
-// grows with that down to this length. In pieces of 1e-18 s the scale was 3e11 m/s, and a solve
-// that stopped a body of 5 m/s passed.
+// Fraction of the step. The rounding error of soft rows is a position over the length of a piece,
+// and the scale of speeds grows with it down to this length. In pieces of 1e-18 s the scale was
+// 3e11 m/s, and a solve that stopped a body of 5 m/s passed.
 static const double SHORTEST_SCALED = 1e-8;
 
 double s2_island_speed(const S2Step *step, const S2Island *island) {

@@ -4,11 +4,11 @@
 
 #include "dynamics/step/context.h"
 
-void s2_step_islands(S2Step *step); // of the touches and joints as they are
-// The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included, v
-// against its frame.
+void s2_step_islands(S2Step *step); // from the present touches and joints
+// The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), including forces, with
+// v relative to its frame.
 double s2_island_speed(const S2Step *step, const S2Island *island);
-// Speeds below this are what the tolerance of the last solve left over, m/s.
+// m/s: speeds below this may be errors of the last solve.
 double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 
 #endif

@@ -1,22 +1,25 @@
-// Force laws: what they see, and the velocity that agrees with them at the end of a piece.
+// Force laws: the state that they see, and the velocity that agrees with them at the end of a
+// piece.
 #include "dynamics/step/laws.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Of what an equation v = u + c L(v) is a sum of, in the norm of the kinetic energy: this much is
-// rounding, ...
+// Fraction of the terms of an equation v = u + c L(v), in the norm of the kinetic energy: errors
+// below this are rounding, ...
 static const double ROUNDING = 1e-14;
-// ... and where laws are not that smooth, this much will do.
+// ... and this is sufficient for laws that are less smooth.
 static const double AGREED = 1e-8;
-// Asks until velocities and laws agree; as many of them without a better one are enough.
+// Evaluations until velocities and laws agree, and evaluations without improvement after which they
+// end.
 enum { PASSES = 50, STALLED = 5 };
-// Where an ask leaves more than this of what the one before it had left, differences tell how the
-// law changes with the velocity of its body. They are this part of the velocity.
+// If an evaluation leaves more than this fraction of the previous error, finite differences
+// determine the derivative of the law by its body's velocity. Their step is this fraction of the
+// velocity.
 static const double SLOW = 0.03, DIFFERENCE = 1e-6;
 
-// ---- What they see ------------------------------------------------------------------------------
+// ---- The visible state --------------------------------------------------------------------------
 
 static bool body_goes(const S2World *world, int32_t slot) {
   const S2Body *body = &world->bodies.at[slot];
@@ -41,13 +44,13 @@ static S2LawOf view_of(const View *view, int32_t slot) {
   return S2_LAW_FLIES;
 }
 
-// Half of that is how the way of a body that is not the island's own bends.
+// Twice the quadratic coefficient of the path of a body outside the island.
 static double view_bend(const View *view, int at) {
   const S2LawFrame *frame = view->frame;
   return (frame->free_v[at] - frame->v[at]) / view->step->dt;
 }
 
-// With the bodies of its own at q and v; `part` of the way from q0.
+// With the island's bodies at q and v; the others after the fraction `part` of the motion from q0.
 static View view_at(const S2Step *step, const S2Island *island, const S2LawFrame *frame,
                     const double *q, const double *v, double part) {
   int n = 3 * step->world->bodies.count;
@@ -64,13 +67,13 @@ static View view_at(const S2Step *step, const S2Island *island, const S2LawFrame
       double from = step->q0[at], to = part == 1 ? q[at] : from + part * (q[at] - from);
       double speed = of == S2_LAW_OWN ? v[at] : frame->v[at] + s * bend;
       view.q[at] = of == S2_LAW_OWN ? to : frame->q[at] + s * (frame->v[at] + s / 2 * bend);
-      view.v[at] = goes ? speed : step->world->v.at[at]; // what waits
+      view.v[at] = goes ? speed : step->world->v.at[at]; // bodies that do not move now
     }
   }
   return view;
 }
 
-// ---- Asking -------------------------------------------------------------------------------------
+// ---- Evaluation ---------------------------------------------------------------------------------
 
 void s2_force_slope(S2World *world, int number, int32_t slot, S2BodyField part, double by) {
   *s2_array_append(world->slopes) = (S2ForceTerm){number, slot, part, by};
@@ -99,7 +102,7 @@ static void laws_keep_answer(const View *view, const S2ForceCall *call, S2LawAns
   memcpy(answer->origin, call->origin, sizeof call->origin);
 }
 
-// `answer`: NULL, or where its slopes go.
+// `answer`: NULL, or receives its slopes.
 static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswer *answer) {
   const S2Step *step = view->step;
   S2World *world = step->world;
@@ -110,8 +113,8 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
                        .wanted = answer != NULL,
                        .timed = view->island != NULL};
   world->slopes.count = 0;
-  // The program looks at the world, which is as the view has it. It may run out of memory of its
-  // own without our guard.
+  // The program reads the world, which contains the state of the view. It may run out of memory
+  // without our guard.
   double *q = world->q.at, *v = world->v.at;
   world->q.at = view->q;
   world->v.at = view->v;
@@ -130,11 +133,11 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
 
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
                   const double *v, double *law, S2LawAnswer *answers) {
-  S2LawFrame then = *frame; // as view_at() has it: at the end of a piece of length h
+  S2LawFrame then = *frame; // as in view_at(): at the end of a piece of length h
   then.done -= step->h;
   View view = view_at(step, island, &then, q, v, 1);
   view.since = frame->done;
-  view.t = step->world->kept.time + frame->done; // in event stepping step->t goes along
+  view.t = step->world->kept.time + frame->done; // in event stepping step->t moves, too
   int count = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
@@ -146,8 +149,7 @@ bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame,
   return true;
 }
 
-// Slots of those among the bodies with laws that are the island's; NULL: of no island, or (`all`)
-// all.
+// Slots of the bodies with laws in the island; NULL: in no island, or (`all`) in all.
 static int laws_of(const S2Step *step, const S2Island *island, bool all, int32_t *slots) {
   View view = {.step = step, .island = island};
   int count = 0;
@@ -187,7 +189,7 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
       return false;
     }
   }
-  // Forces of the step are those that are held and those of the laws.
+  // Forces of the step are the held ones and those of the laws.
   S2LawsAct act = {.answers = answers, .count = count, .since = view.since};
   s2_note_laws(step, island, S2_ACT_LAWS, &act);
   for (int i = 0; i < count; i++) {
@@ -237,17 +239,17 @@ void s2_laws_back_to_begin(S2Step *step) {
   }
 }
 
-// ---- Its end ------------------------------------------------------------------------------------
+// ---- The end of a piece -------------------------------------------------------------------------
 
 typedef struct Agreeing { // a body with a law
   int32_t slot;
   bool given_up, sloped, rough;
   double u[3], c[3], mass[3]; // v = u + c (L - L0)
-  double law[3];              // the last answer
+  double law[3];              // last value of the law
   double off[3];              // u + c (L - L0) - v
-  double most, before, best;  // part of the equation by which it does not hold
-  int stalled;                // asks since the best
-  double slope[9];            // of the law by its body's velocity, where `sloped`
+  double most, before, best;  // relative error of the equation
+  int stalled;                // evaluations since the best one
+  double slope[9];            // of the law by its body's velocity, if `sloped`
 } Agreeing;
 
 static void agreeing_look(const View *view, Agreeing *body) {
@@ -264,13 +266,13 @@ static void agreeing_look(const View *view, Agreeing *body) {
   body->most = size > 0 ? sqrt(off / size) : 0;
   body->stalled = body->most < body->best ? 0 : body->stalled + 1;
   body->best = fmin(body->best, body->most);
-  // What does not come nearer any more is near enough, or leads nowhere.
+  // An equation that stops improving is accurate enough, or does not converge.
   bool stalled = body->stalled >= STALLED;
   body->given_up = stalled && body->most > AGREED;
   body->rough |= stalled && !body->given_up;
 }
 
-// Differences by the body's own velocity. False: aborted.
+// Finite differences by the body's own velocity. False: aborted.
 static bool agreeing_find_slope(const View *view, Agreeing *body) {
   double *v = view->v + 3 * body->slot;
   for (int j = 0; j < 3; j++) {
@@ -341,7 +343,7 @@ static void agreeing_move(const View *view, Agreeing *body) {
   }
 }
 
-// Asks until all agree. False: aborted.
+// Evaluates until all agree. False: aborted.
 static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *answers) {
   bool all = false;
   for (int pass = 0; pass < PASSES && !all; pass++) {
@@ -361,7 +363,7 @@ static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswe
     }
     for (int i = 0; i < count && !all; i++) {
       Agreeing *body = &bodies[i];
-      // Where repeating is slow, Newton by differences takes over.
+      // If fixed-point iteration is slow, Newton with finite differences takes over.
       bool slow = pass > 0 && !body->given_up && body->most > SLOW * body->before;
       if (slow && !body->sloped && !agreeing_find_slope(view, body)) {
         return false;

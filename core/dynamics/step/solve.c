@@ -1,4 +1,4 @@
-// Phase 5: an island's problem is solved and its answer handed out.
+// Phase 5: solves an island's problem and distributes the result.
 #include "dynamics/step/solve.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -31,7 +31,7 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-// For the next step: was an island found at rest, or solved for?
+// For the next step: records whether an island was found at rest, or solved.
 static void solve_note_rest(const S2Step *step, const S2Island *island,
                             const S2Solution *solution) {
   if (step->found_at_rest != NULL) {
@@ -60,7 +60,7 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   if (solution->status != S2_SOLVED) {
     s2_audit_missed(step, island, solution->residual.dynamics);
   }
-  if (solution->status != S2_SOLVED && solution->cut) { // as was asked for
+  if (solution->status != S2_SOLVED && solution->cut) { // as the budget requires
     stats->last_status = solution->status;
     step->unsolved += 1;
   } else if (solution->status != S2_SOLVED) {
@@ -73,7 +73,7 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   }
 }
 
-// What a solve may take of what is left: later ones of the step need some, and other islands.
+// Share of the remaining budget for a solve: later solves of the step and other islands need some.
 static const double BUDGET_SHARE = 0.65;
 
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
@@ -90,8 +90,8 @@ void s2_budget_spend(S2Step *step, const S2Solution *solution) {
   step->hurries |= solution->cut || given_up;
 }
 
-// Is the solver asked for a point of the central path, where all contacts push, in place of the
-// solution?
+// Whether the solver returns a point of the central path, on which all contacts push, in place of
+// the solution.
 static bool solve_on_path(const S2WorldDef *def, S2SolveKind kind) {
   return def->solver == S2_SOLVER_NCP && def->ncp_kappa > 0 && !s2_solve_traits(kind).displacements;
 }
@@ -119,8 +119,8 @@ static bool solve_ask_program(void *user, const S2Problem *problem, const S2Solv
   return going && call.found;
 }
 
-// Of a row's impulse and its speed one is 0, up to what the solver leaves: the larger one says
-// which.
+// Whether the row presses. Either its impulse or its speed is 0, up to solver errors, so the larger
+// of the two decides.
 static bool solve_presses(const S2Problem *problem, const S2Solution *solution, int index) {
   const S2Row *row = &problem->row[index];
   double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;
@@ -134,7 +134,7 @@ static bool solve_presses(const S2Problem *problem, const S2Solution *solution, 
   return lambda * w > speed + row->compliance * lambda;
 }
 
-// Takes an impulse back from the velocities, too: what did not act has changed nothing.
+// Removes an impulse, and its effect on the velocities: a row that did not act has changed nothing.
 static void solve_take_back(const S2Problem *problem, S2Solution *solution, int r) {
   const S2Row *row = &problem->row[r];
   double lambda = solution->lambda[r];
@@ -149,9 +149,9 @@ static void solve_take_back(const S2Problem *problem, S2Solution *solution, int 
   }
 }
 
-// Impulses of rounding on contacts and limits that do not act. On a corner that stays away from the
-// floor, or a limit that is not reached, such a one would count as a touch, which an impact then
-// stops.
+// Removes impulses of rounding from contacts and limits that do not act. On a corner that stays
+// above the floor, or a limit that is not reached, such an impulse would count as a touch, which an
+// impact then stops.
 static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   for (int r = 0; r < problem->rows; r++) {
     bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;
@@ -164,8 +164,8 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   }
 }
 
-// Were the impulses that this motion starts from solved for in the last step? In the first search
-// only: later ones start from what was found since.
+// Whether the initial impulses of this motion were solved in the last step. Only in the first
+// search, because later ones start from its results.
 static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   bool fresh = false;
   for (int i = 0; i < island->touches && step->passes == 1; i++) {
@@ -174,7 +174,7 @@ static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   return fresh;
 }
 
-// Factorisations of a flow in a step that hurries, since solves before have missed.
+// Factorisations of a flow in a step that hurries because earlier solves have missed.
 enum { HURRIED_FLOW = 200 };
 
 static int solve_attempt(const S2Step *step) {
@@ -182,7 +182,7 @@ static int solve_attempt(const S2Step *step) {
   return step->trying > 0 ? step->trying : hurries ? HURRIED_FLOW : 0;
 }
 
-// By the world's law of contact, in its formulation, and back.
+// Solves by the world's contact law in its formulation, then converts back.
 static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                         S2SolveKind kind, S2Bilateral *keep, S2Problem *posed,
                         S2Solution *solution) {
@@ -215,7 +215,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
   s2_mcp_solve(posed, &options, step->arena, solution);
   s2_budget_spend(step, solution);
   s2_step_unpose(step, &law, before, options.tolerance, solution);
-  // Rounding is dropped from the rows that were solved for.
+  // Drop rounding from the solved rows.
   if (!solve_on_path(def, kind)) {
     drop_rounding(&law.problem, solution);
   }
@@ -224,11 +224,11 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
   }
 }
 
-// Impulses of contacts, in the order s2_assemble has made their rows in.
+// Reads the impulses of contacts, in the order of their rows in s2_assemble.
 static void solve_read_contacts(const S2Step *step, const S2Island *island, const S2Choice *choices,
                                 S2SolveKind kind, const S2Assembly *assembly,
                                 const double *lambda) {
-  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // what was there before stays
+  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // earlier impulses stay
   int n = assembly->parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
@@ -241,13 +241,13 @@ static void solve_read_contacts(const S2Step *step, const S2Island *island, cons
       n += normal;
       point->tangent_impulse = kept * point->tangent_impulse + (tangent ? lambda[n] : 0);
       n += tangent;
-      // At the bound up to rounding; without friction a loaded contact slides whatever it does.
+      // At the bound up to rounding; without friction a loaded contact always counts as sliding.
       point->sliding =
           point->normal_impulse > 0 &&
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
     }
   }
-  // Those of viscosity, whose rows come first, count as friction.
+  // Impulses of viscosity, whose rows come first, count as friction.
   for (int i = 0; i < assembly->parts; i++) {
     int32_t point = assembly->part[i].row;
     if (assembly->part[i].joint == S2_NONE) {
@@ -274,11 +274,11 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   const double *q = s2_step_poses(step, kind);
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Assembly assembly = s2_assemble(step, q, step->touches, island, choices, kind);
-  if (world->refused.code != S2_OK) { // by a constraint
+  if (world->refused.code != S2_OK) { // from a constraint
     s2_arena_rewind(step->arena, mark);
     return false;
   }
-  // The first motion of an island of joints alone is kept: projection goes along its rows.
+  // Keep the first motion of an island of joints alone: projection uses its rows.
   S2Bilateral *keep = NULL;
   if (kind == S2_SOLVE_MOTION && island->motion != NULL && island->motion->parts == 0) {
     *island->motion = assembly;
@@ -287,14 +287,13 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Problem posed;
   S2Solution solution;
   solve_posed(step, island, &assembly, kind, keep, &posed, &solution);
-  if (world->refused.code != S2_OK) { // by the program's solver
+  if (world->refused.code != S2_OK) { // from the program's solver
     return false;
   }
   if (keep != NULL) {
     mark = s2_arena_mark(step->arena); // all of it stays
   }
-  // Friction on the ground lies against what pushes, which the solve decides: assembled again until
-  // both agree.
+  // Ground friction opposes a momentum that depends on the solve: assemble again until both agree.
   bool motion = s2_solve_traits(kind).from_v0;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
@@ -306,8 +305,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   step->ground_last = false;
   s2_step_dump(step, &posed);
-  // An attempt that missed the tolerance tells its caller why, and changes nothing; one that the
-  // budget has cut is as good as any other.
+  // An attempt that missed the tolerance reports the reason to its caller and changes nothing. One
+  // that the budget has cut counts as solved.
   if (outcome != NULL) {
     *outcome = solution.cut ? S2_SOLVED : solution.status;
     if (*outcome != S2_SOLVED) {
@@ -329,8 +328,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
-  // Impulses of joints, l of their rows and what elastic forces gave beside them.
-  double kept = motion ? 0 : 1; // what was there before stays
+  // Impulses of joints: those of their rows, and given elastic impulses.
+  double kept = motion ? 0 : 1; // earlier impulses stay
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
@@ -366,7 +365,7 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
                         double factor) {
   for (int i = 0; i < count; i++) {
     const S2JointPart *part = &parts[i];
-    if (part->joint == S2_NONE) { // a contact's
+    if (part->joint == S2_NONE) { // of a contact
       continue;
     }
     double impulse = factor * ((lambda == NULL ? 0 : lambda[i]) + part->given);

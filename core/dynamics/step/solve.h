@@ -1,21 +1,21 @@
-// Phase 5: velocities and impulses of an island, and the residual they leave.
+// Phase 5: velocities and impulses of an island, and their residual.
 #ifndef S2_SOLVE_H
 #define S2_SOLVE_H
 
 #include "dynamics/step/assemble.h"
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
-// (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of
-// what follows it, are added to what is there. With `outcome` a solve that misses the tolerance
-// leaves v and the impulses alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the
-// rows were proved to contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted.
+// (3 a slot). The impulses go to the touches and step->joint_impulse; those of an impact and of
+// later solves are added. With `outcome` a solve that misses the tolerance leaves v and the
+// impulses unchanged and does not count as unsolved; *outcome is then S2_INFEASIBLE if the rows
+// provably contradict each other, else S2_MAX_ITERATIONS. False: aborted.
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome);
 
-// Writes a problem to the world's directory of them, if it has one.
+// Writes a problem to the world's dump directory, if it has one.
 void s2_step_dump(S2Step *step, const S2Problem *problem);
 
-// A solve is where a step may be stopped: false, and the step ends there.
+// Checks whether the step may continue, before each solve. False: the step ends.
 bool s2_step_goes_on(const S2Step *step);
 
 // Multiplies the impulses of an island's contacts or joints.
@@ -24,14 +24,14 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
 // Adds `factor` times the multipliers of joint rows.
 void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
                         double factor);
-// The part of the step's budget that a solve of this island may take, and what it took.
+// The part of the step's budget for a solve of this island, and its use.
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options);
 void s2_budget_spend(S2Step *step, const S2Solution *solution);
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual);
 
-// The assembled problem as the world's formulation has it, guesses too; and its solution back, with
-// the residual it leaves in the velocities. `before`: velocities before the step or impact, 3 a
-// slot. (formulation.c)
+// The assembled problem in the world's formulation, with guesses; and its solution converted back,
+// with the residual in velocities. `before`: velocities before the step or impact, 3 a slot.
+// (formulation.c)
 S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before);
 void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,
                     double tolerance, S2Solution *solution);

@@ -1,4 +1,4 @@
-// What a solve is about, and what kinds of solves differ in.
+// The kinds of solves and their properties.
 #ifndef S2_SOLVE_KIND_H
 #define S2_SOLVE_KIND_H
 
@@ -6,24 +6,25 @@
 
 typedef enum S2SolveKind {
   S2_SOLVE_MOTION, // velocities at the end of the step
-  S2_SOLVE_TURNED, // the same once more, with contacts as they are at the end (event stepping)
-  S2_SOLVE_IMPACT, // velocities after an impact that takes no time; limits act that are
-                   // touched, or were met in the motion before
+  S2_SOLVE_TURNED, // the same again, with contacts as they are at the end (event stepping)
+  S2_SOLVE_IMPACT, // velocities after an impact, which takes no time; limits act that are touched,
+                   // or were met in the motion before
   S2_SOLVE_FRICTIONLESS, // an impact without friction (reflections)
-  S2_SOLVE_FRICTION,     // friction of an impact, with bounds that are known (reflections)
-  S2_SOLVE_LIMITS,       // an impact at q1: what arrived at limits loses what takes it beyond
-  S2_SOLVE_REBOUND,      // the same once more: what arrived with speed leaves by its restitution
+  S2_SOLVE_FRICTION,     // friction of an impact, with known bounds (reflections)
+  S2_SOLVE_LIMITS,       // an impact at q1: coordinates beyond a limit lose the speed towards it
+  S2_SOLVE_REBOUND,      // the same again: coordinates that arrived with speed rebound by their
+                         // restitution
   S2_SOLVE_FORCES,       // the forces of the step after an impact
-  S2_SOLVE_PROJECTION,   // displacements that bring q1 back; joint biases are their position errors
+  S2_SOLVE_PROJECTION,   // displacements that correct q1; joint biases are position errors
 } S2SolveKind;
 
 typedef struct S2SolveTraits {
-  bool from_v0;       // goes from the velocities the step began with; else from v2
+  bool from_v0;       // starts from the velocities at the start of the step; else from v2
   bool takes_time;    // forces, springs and dashpots act
   bool normals;       // has normal rows
   bool friction;      // has friction rows
-  bool at_end;        // joints are taken at q1
-  bool displacements; // gives these and not velocities, which ground that moves has a part in
+  bool at_end;        // joint rows are those of q1
+  bool displacements; // the unknowns are displacements, without contributions of moving ground
 } S2SolveTraits;
 
 static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
@@ -41,12 +42,13 @@ static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
   return of[kind];
 }
 
-// Do contact points of this touch act? Springs do nothing in no time, and are not snapped to rest.
+// Whether contact points of this touch act. Springs do not act in solves without duration, and are
+// not projected to rest.
 static inline bool s2_solve_presses(S2SolveKind kind, const S2Touch *touch) {
   return !s2_touch_soft(touch) || s2_solve_traits(kind).takes_time;
 }
 
-// Do contact points of this touch have friction rows?
+// Whether contact points of this touch have friction rows.
 static inline bool s2_solve_is_rough(S2SolveKind kind, const S2Touch *touch) {
   return touch->friction > 0 && s2_solve_traits(kind).friction;
 }

@@ -1,17 +1,17 @@
-// One step: the phases in order, for each way of stepping.
+// One step: the order of the phases for each scheme.
 //
 //     forces         forces.c       gravity, applied forces, force laws; the free motion
 //     touches        touch.c        broad phase, narrow phase, impulses carried over
 //     islands        islands.c      bodies that act on each other
 //     assemble       assemble.c     an island as a mixed complementarity problem
-//     solve          solve.c        velocities and impulses, and the residual they leave
-//     impacts        impact/        what arrives with speed, in no time
+//     solve          solve.c        velocities and impulses, and their residual
+//     impacts        impact/        contacts that arrive with speed, without duration
 //     integrate      context.c      positions
-//     project        project/       what linearisation left of overlaps and joint errors
+//     project        project/       remaining overlaps and joint errors of the linearisation
 //     commit         commit.c       the world changes, all at once; events
 //
-// Assembling is part of each solve. All of that once for each of `substeps`. What a way does of its
-// own is in the file of that name in schemes/.
+// Assembly is part of each solve. All phases run once for each of `substeps`. The special parts of
+// a scheme are in the file of its name in schemes/.
 #include "dynamics/audit/audit.h"
 #include "dynamics/control/apply.h"
 #include "dynamics/impact/impact.h"
@@ -34,8 +34,7 @@
 
 #include <string.h>
 
-// Where positions are projected before the step and not behind it (S2_PRE). False, here and below:
-// aborted.
+// Projects positions before the step (S2_PRE). False, here and below: aborted.
 static bool step_pre_project(S2Step *step) {
   if (step->world->kept.def.stabilization != S2_PRE) {
     return true;
@@ -51,7 +50,7 @@ static bool step_pre_project(S2Step *step) {
 
 // ---- Speculative ------------------------------------------------------------------------------
 
-// Velocities v1 from the touches as they are: rows stop at the surface what would arrive there.
+// Velocities v1 from the present touches: predictive rows stop arriving contacts at the surface.
 static bool step_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
   if (!s2_rest_islands(step)) {
@@ -75,7 +74,7 @@ static bool impacts_work(S2Step *step, S2Island *island, void *user) {
   return done || s2_island_impact(step, island, impacts->choices, impacts->touching);
 }
 
-// Velocities v2: what arrived strikes.
+// Velocities v2: impacts of arriving contacts.
 static bool step_impacts(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
@@ -83,7 +82,7 @@ static bool step_impacts(S2Step *step, S2Choice *choices) {
   return s2_islands_run(step, impacts_work, &impacts, NULL);
 }
 
-// An island: s2_found_pressed, of those that may have an impact.
+// For each island: s2_found_pressed, if it may have an impact.
 static S2Found **pressed_of_islands(S2Step *step) {
   S2Found **pressed = S2_TAKE_ZEROED(step->arena, S2Found *, step->island_count);
   for (int i = 0; i < step->island_count; i++) {
@@ -96,18 +95,18 @@ static S2Found **pressed_of_islands(S2Step *step) {
 
 static void forget_impacts(S2Step *step, S2Found **pressed) {
   for (int i = 0; i < step->island_count; i++) {
-    if (step->islands[i].accounted) { // else it had none
+    if (step->islands[i].accounted) { // otherwise it had none
       s2_found_forget_impact(step, &step->islands[i], pressed[i]);
     }
   }
 }
 
-// All bodies by step->h at once. *turns: more than 1 where it has to be tried with such a part.
+// Moves all bodies by step->h. *turns: above 1 if it must be tried with that fraction.
 static bool speculative_piece(S2Step *step, double *turns) {
-  // Positions: v1 stops what would arrive at the surface.
+  // Positions: v1 stops arriving contacts at the surface.
   S2Choice *choices = NULL;
   int noted = s2_notes_mark(step), searches = 0;
-  do { // until bodies stay within what the search has looked at
+  do { // until bodies stay within the search range
     const S2SeenTouch *seen = s2_step_see(step);
     int seen_count = step->touch_count;
     if (!s2_step_touches(step)) {
@@ -115,7 +114,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
     }
     s2_step_warn_of_overlaps(step);
     if (choices != NULL && s2_step_same_points(step, seen, seen_count)) {
-      break; // looking further showed nothing new
+      break; // a wider search found nothing new
     }
     *turns = choices == NULL ? s2_step_turning(step, step->free_v) : 1;
     if (*turns > 1) {
@@ -133,17 +132,17 @@ static bool speculative_piece(S2Step *step, double *turns) {
       return false;
     }
   }
-  // What was struck may turn faster than it did.
+  // A body that was hit may turn faster than before.
   *turns = ceil(s2_step_turning(step, step->v1) / 2);
   if (*turns > 1) {
     return true;
   }
-  // Velocities: what has arrived there with speed bounces or stays.
+  // Velocities: contacts that have arrived with speed rebound or stay.
   S2Found **pressed = pressed_of_islands(step);
   if (!step_impacts(step, choices)) {
     return false;
   }
-  // Positions move; what rows that look ahead left over is projected.
+  // Move positions; project the remaining errors of predictive rows.
   s2_log_islands(step);
   s2_note_integrate(step);
   s2_step_integrate(step);
@@ -162,7 +161,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
   return s2_laws_arrive(step, NULL, NULL, &changed);
 }
 
-// The step in pieces, each tried with a part of its length while something turns too far in it.
+// The step in pieces, each shortened while something turns too far in it.
 static bool speculative_pieces(S2Step *step, double turns) {
   S2Bisect all = s2_bisect_begin(step), *pieces = &all;
   step->in_pieces = true;
@@ -193,7 +192,7 @@ static bool speculative_pieces(S2Step *step, double turns) {
   return true;
 }
 
-// All bodies by the whole step at once, unless something turns too far in it.
+// Moves all bodies by the whole step, unless something turns too far in it.
 static bool step_speculative(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
@@ -223,7 +222,7 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
     }
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
-  if (step->world->audit != NULL) { // of an attempt before
+  if (step->world->audit != NULL) { // of an earlier attempt
     s2_audit_forget(step);
   }
   s2_log_islands(step);
@@ -233,12 +232,12 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
   return true;
 }
 
-// Substeps as long as end without new overlaps.
+// Substeps of any length that ends without new overlaps.
 static bool step_bisect(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
-  // Laws are asked again for each fraction.
+  // Laws are evaluated again for each fraction.
   S2Bisect bisect = s2_bisect_begin(step);
   while (bisect.left > 0 && !step->cut_short) {
     if (bisect.left < step->dt && !s2_laws_set_out(step, NULL, NULL)) {
@@ -265,17 +264,17 @@ static bool step_bisect(S2Step *step) {
 
 // ---- Event, and auto --------------------------------------------------------------------------
 
-// Each island by itself, from meeting to meeting: what touches strikes, the bodies flow until
-// others meet (assemble, solve, integrate), positions are projected, and all that again with what
-// is left. Islands that look ahead (s2_island_looks_ahead: those of joints alone; under S2_AUTO
-// large ones, too) take one speculative step in place of that.
+// Steps each island separately, from meeting to meeting: touching and approaching contacts have an
+// impact, the bodies flow until others meet (assemble, solve, integrate), positions are projected,
+// and this repeats for the remainder. Islands with predictive steps (s2_island_looks_ahead: those
+// of joints alone; under S2_AUTO large ones, too) take one speculative step instead.
 static bool step_event(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
     return false;
   }
   S2EventSearch search = s2_event_begin(step);
   s2_rest_begin(step);
-  do { // until bodies stay within what the search has looked at
+  do { // until bodies stay within the search range
     S2Touch *done = step->touches;
     s2_event_back_to_start(step, &search);
     s2_laws_back_to_begin(step);
@@ -284,7 +283,7 @@ static bool step_event(S2Step *step) {
     }
     s2_step_warn_of_overlaps(step);
     if (!s2_event_found_more(step, &search)) {
-      step->touches = done; // looking further showed nothing new
+      step->touches = done; // a wider search found nothing new
       break;
     }
     s2_notes_rewind(step, search.noted);
@@ -327,7 +326,7 @@ static S2Status step_substep(S2World *world, int substep, int substeps, bool *cu
   return refused.code != S2_OK ? refused : status;
 }
 
-// Each substep is committed; when one fails, the world goes back to where it was before the first.
+// Each substep is committed; if one fails, the world returns to its state before the first.
 static S2Status step_substeps(S2World *world, int substeps) {
   size_t size = s2_world_image_size(world);
   if (size > world->before_capacity) {
@@ -358,8 +357,8 @@ static S2Status step_substeps(S2World *world, int substeps) {
   return status;
 }
 
-// An impact that travels turns the momentum that friction on the ground lies along: turned rows do
-// not settle, and the force would leave its disc.
+// An impact that travels turns the momentum that ground friction opposes: turned rows do not
+// converge, and the force would leave its disc.
 static S2Status check_ground(const S2World *world) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
@@ -395,7 +394,8 @@ static S2Status step_within_memory(S2World *world, int substeps) {
   if (status.code != S2_MEMORY) {
     return status;
   }
-  if (substeps > 1 && (world->kept.steps != steps || world->kept.time != time)) { // room is there
+  // memory is already allocated
+  if (substeps > 1 && (world->kept.steps != steps || world->kept.time != time)) {
     (void)s2_world_image_read(world, world->before, world->before_size);
   }
   return s2_error(S2_MEMORY,

@@ -1,5 +1,5 @@
-// Phase 2: touches. The broad phase names pairs of shapes, the narrow phase finds where they meet,
-// and what the last step knew of a pair (impulses, the filter's answer) is carried over.
+// Phase 2: touches. The broad phase finds pairs of shapes, the narrow phase their contact points.
+// Data of a pair from the last step (impulses, the filter's answer) are carried over.
 #include "dynamics/step/touch.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/rest/rest.h"
@@ -7,11 +7,12 @@
 
 #include <string.h>
 
-// Pairs that overlap, for each shape and at the least, before a step is refused: what does not
-// overlap touches three others on average, and a heap made at one spot, whose pairs are the square
-// of its number and their solution the cube, would take gigabytes.
+// Overlapping pairs, for each shape and as a minimum, above which a step is rejected. A shape
+// without overlaps touches three others on average. In a heap created at one point the number of
+// pairs grows with the square of the number of bodies, and the time of a solution with its cube; it
+// would take gigabytes.
 enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
-// Depth, in parts of the smaller body, from which a pair counts as overlapping here.
+// Depth, as a fraction of the smaller body, from which a pair counts as overlapping here.
 #define CROWD_DEPTH 1e-3
 
 bool s2_touch_solid(const S2Touch *touch) {
@@ -34,9 +35,9 @@ static double touch_combine(S2Combine how, double a, double b) {
   return 0;
 }
 
-// Two springs, each with its dashpot, one behind the other. In slow motion both carry the force F
-// and give way by C F - C^2 d F' each, so the pair has C = Ca + Cb and d = (Ca^2 da + Cb^2 db) /
-// C^2: dashpots in series where Ca da = Cb db, and nothing jumps when one side becomes rigid.
+// Two springs in series, each with its dashpot. In slow motion both carry the force F and yield by
+// C F - C^2 d F' each, so the pair has C = Ca + Cb and d = (Ca^2 da + Cb^2 db) / C^2: dashpots in
+// series where Ca da = Cb db, without a jump when one side becomes rigid.
 static void set_softness(S2Touch *touch, const S2Body *a, const S2Body *b) {
   double sum = a->contact_compliance + b->contact_compliance;
   touch->compliance = sum;
@@ -139,17 +140,17 @@ S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const dou
 
 // ---- Search -----------------------------------------------------------------------------------
 
-// m: how far rotation alone can bring a point of the body, at most to the other side.
+// m: largest displacement of a point of the body by rotation, at most to the opposite side.
 static double turn_reach(const S2Step *step, int32_t slot) {
   return fmin(step->h * fabs(step->free_v[3 * slot]), 2) * step->world->bodies.at[slot].reach;
 }
 
-// Does its mask keep it from everything? Then there is nothing to be searched for.
+// Whether its mask excludes everything, so that no search is needed.
 static bool passes_through(const S2Body *body) {
   return body->mask == 0 || body->category == 0;
 }
 
-// m: how far from where its velocity takes it a body may be within the step, for the search.
+// m: possible distance of a body from its predicted motion within the step, for the search.
 static double box_growth(const S2Step *step, int32_t slot) {
   const S2World *world = step->world;
   bool still = world->bodies.at[slot].type == S2_STATIC;
@@ -162,7 +163,7 @@ static void set_boxes(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    // What stands still keeps its box from the step before.
+    // A static body keeps its box from the step before.
     bool known = body->type == S2_STATIC && !(world->kept.fresh && step->passes == 0);
     if (!body->enabled || known) {
       continue;
@@ -171,10 +172,10 @@ static void set_boxes(S2Step *step) {
     step->turn[slot] = pose.rotation;
     if (passes_through(body) && body->type != S2_STATIC) {
       s2_world_drop_boxes(world, slot);
-      world->boxes_stale = true; // queries see them all the same
+      world->boxes_stale = true; // queries still need them
       continue;
     }
-    // The box around the way of the free motion, and what may be added to that.
+    // The box around the free motion, enlarged by possible deviations.
     double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
     double grow = box_growth(step, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
@@ -188,8 +189,8 @@ static void set_boxes(S2Step *step) {
   step->turned = true;
 }
 
-// m: how close two bodies must be to meet within the step: the margin, what brings their centres
-// together, what rotation adds.
+// m: distance below which two bodies may meet within the step: the margin, the relative motion of
+// their centres, and rotation.
 static double pair_reach(const S2Step *step, const S2Touch *touch) {
   int32_t a = touch->body_a, b = touch->body_b;
   const double *va = step->free_v + 3 * a, *vb = step->free_v + 3 * b;
@@ -197,7 +198,7 @@ static double pair_reach(const S2Step *step, const S2Touch *touch) {
          turn_reach(step, a) + turn_reach(step, b) + step->slack[a] + step->slack[b];
 }
 
-// Of the times [*from, *to] those at which [a], which goes by v, overlaps [b].
+// Reduces the times [*from, *to] to those at which [a], moving with v, overlaps [b].
 static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, double v,
                           double *from, double *to) {
   if (v == 0) {
@@ -209,13 +210,13 @@ static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, do
   *to = fmin(*to, fmax(one, other));
 }
 
-// Do the boxes of a pair meet on their ways? The broad phase asks whether the boxes around their
-// ways do, which depends on how fast all of them go together, and with that who is in one island.
+// Whether the boxes of a pair meet on their motions. The broad phase tests only the boxes around
+// the motions, which depend on the common velocity, and islands would then depend on it, too.
 static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
   for (int k = 0; k < touch->count; k++) {
-    if (touch->points[k].at.gap <= world->kept.def.contact_margin) { // they do at once
+    if (touch->points[k].at.gap <= world->kept.def.contact_margin) { // they meet at once
       return true;
     }
   }
@@ -277,7 +278,7 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (call->pre_solve == NULL) {
     return true;
   }
-  // The program is shown the nearest point.
+  // The program sees the nearest point.
   int nearest = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
   const S2ManifoldPoint *at = &touch->points[nearest].at;
   const double *qa = step->q0 + 3 * touch->body_a;
@@ -298,12 +299,12 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (!going) {
     return false;
   }
-  // What it has changed holds for this step.
+  // Its changes apply to this step.
   touch->friction = contact.friction;
   touch->restitution = contact.restitution;
   touch->surface_speed = contact.surface_speed;
   touch->enabled = contact.enabled;
-  for (int k = 0; k < touch->count && !touch->enabled; k++) { // what it carried is past
+  for (int k = 0; k < touch->count && !touch->enabled; k++) { // earlier impulses no longer count
     touch->points[k].normal_impulse = touch->points[k].tangent_impulse = 0;
     touch->points[k].sliding = false;
   }
@@ -326,10 +327,10 @@ bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
   return touch->count == 0 || touch->asked || ask_pre_solve(step, touch);
 }
 
-// At a joint of a chain or of a body's pieces the points of contact belong to one of two shapes:
-// the other may have none now and yet be what a body strikes in this step. Event stepping, which
-// looks for meetings only among the touches of an island, takes such a pair along; others find it
-// when the step ends.
+// At a joint of a chain or of a body's pieces the contact points belong to one of two shapes. The
+// other one may have none now and yet be hit in this step. Event stepping, which searches meetings
+// only among the touches of an island, includes such a pair; other schemes find it at the end of
+// the step.
 static bool may_hide(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
@@ -338,7 +339,7 @@ static bool may_hide(const S2Step *step, const S2Touch *touch) {
   return joined && s2_world_way(&world->kept.def) == S2_EVENT;
 }
 
-// Is this pair, one of `found` that overlap, one more than there may be?
+// Whether this pair, one of `found` overlapping ones, exceeds the limit.
 static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) {
   S2World *world = step->world;
   const S2Body *bodies = world->bodies.at;
@@ -387,7 +388,7 @@ bool s2_step_touches(S2Step *step) {
   double middle = s2_stats_clock(world);
   world->stats.seconds_broad += middle - start;
 
-  // The last pass of this step knows more than the last step.
+  // The last pass of this step has newer data than the last step.
   bool again = step->passes > 0;
   const S2Touch *old = again ? step->touches : world->touches.at;
   int old_count = again ? step->touch_count : world->touches.count, o = 0;
@@ -398,7 +399,7 @@ bool s2_step_touches(S2Step *step) {
     if (!touch_may_meet(world, &pairs[i])) {
       continue;
     }
-    // Both lists are sorted by shapes: what was known of the pair is found on the way.
+    // Both lists are sorted by shapes, so the old data of the pair are found along the way.
     while (o < old_count && touch_compare(&old[o], &pairs[i]) < 0) {
       o += 1;
     }
@@ -406,7 +407,7 @@ bool s2_step_touches(S2Step *step) {
         o < old_count && touch_compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
     S2Touch *touch = &touches[count++];
     kept[count - 1] = known ? s2_rest_known(step, &old[o], o) : 0;
-    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // searched for later if its island is not kept
+    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // searched later if its island is not kept
       *touch = old[o];
       continue;
     }
@@ -428,7 +429,7 @@ bool s2_step_touches(S2Step *step) {
   step->touch_count = count;
   step->kept = kept;
   step->passes += 1;
-  if (pair_count > 0) { // looking at the clock is a good part of a step without contacts
+  if (pair_count > 0) { // reading the clock takes a significant part of a step without contacts
     world->stats.seconds_narrow += s2_stats_clock(world) - middle;
   }
   return true;
@@ -436,7 +437,7 @@ bool s2_step_touches(S2Step *step) {
 
 // ---- After the motion -------------------------------------------------------------------------
 
-// Puts both bodies where they are after `until` of their way.
+// Moves both bodies to their poses after `until` of the motion.
 static void put_on_way(const S2Step *step, const S2Touch *touch, double until) {
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   for (int i = 0; i < 6; i++) {
@@ -445,8 +446,8 @@ static void put_on_way(const S2Step *step, const S2Touch *touch, double until) {
   }
 }
 
-// Points of a pair that overlaps after `until` (s) of its way, linearised there. False: it does not
-// overlap, and has what it had.
+// Points of a pair that overlaps after `until` (s) of the motion, linearised there. False: it does
+// not overlap, and is unchanged.
 static bool linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
   S2Touch there = *touch;
   double deepest = 0;
@@ -478,17 +479,18 @@ static bool touch_presses(const S2Touch *touch) {
   return presses;
 }
 
-// s: where on its way a pair has to be linearised again, as no row has told of an overlap;
-// INFINITY: nowhere. What passes through, or a part of the other, is told where that begins: at the
-// end it would be told the wrong side. *moves: when that is, moves with the inputs.
+// s: time in its motion at which a pair must be linearised again, because no row has predicted an
+// overlap; INFINITY: none. If a body passes through the other or a part of it, this is where that
+// begins, because at the end the wrong side would be found. *moves: that time depends on the
+// inputs.
 static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);
   *moves = passage < step->h && s2_touch_driven(step->world, touch);
-  if (*moves) { // what moves as given cannot stop short
+  if (*moves) { // a kinematic body cannot stop short
     return passage;
   }
-  // Rows that give way tell of an overlap. Without projection a step does not bound the energy that
-  // a row linearised again brings, and keeps those it has.
+  // Soft rows predict overlaps. Without projection a step does not bound the energy that a new row
+  // adds, so it keeps its rows.
   bool projects = step->world->kept.def.stabilization == S2_PROJECTION;
   if (touch->count > 0 && (s2_touch_soft(touch) || !projects)) {
     return passage <= step->h ? passage : INFINITY;
@@ -496,16 +498,17 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   bool presses = touch_presses(touch);
   double crossing = s2_step_crossing(step, touch, presses);
   if (passage <= step->h || crossing < step->h || presses) {
-    // Beside what moves as given a step may jump at this: its derivative is that of one side.
+    // Beside a kinematic body a step may be discontinuous here: its derivative is one-sided.
     *moves = s2_touch_driven(step->world, touch);
     return crossing;
   }
-  // What goes no further than this of its size leaves the planes of its rows by the square.
+  // A pair that moves by less than this fraction of its size leaves the planes of its rows only to
+  // second order.
   return s2_touch_still(step, touch, S2_KEEP_FEATURES) ? INFINITY : step->h;
 }
 
-// The same of touch i, `within` the step or also at its end; false: aborted. *found becomes true
-// where it gets points.
+// The same for touch i, `within` the step or also at its end; false: aborted. Sets *found if it
+// gets points.
 static bool look_unforeseen(const S2Step *step, int32_t i, bool within, bool *found) {
   S2Touch *touch = &step->touches[i];
   bool moves;
@@ -612,7 +615,7 @@ double s2_step_penetration(const S2Step *step) {
     const S2Touch *touch = &step->touches[i];
     bool rigid = s2_touch_solid(touch) && !s2_touch_soft(touch);
     for (int k = 0; k < touch->count && rigid; k++) {
-      // Not fmax: it may make -0 of a gap of 0.
+      // Not fmax, which may turn a gap of 0 into -0.
       deepest = touch->points[k].at.gap < -deepest ? -touch->points[k].at.gap : deepest;
     }
   }

@@ -4,37 +4,36 @@
 
 #include "dynamics/step/context.h"
 
-// The points of a touch that may close within the step; *overlapping counts what lies deep in
-// another, which there may be only so much of. False: aborted.
+// Finds the points of a touch that may close within the step; *overlapping counts deeply
+// overlapping pairs, whose number is limited. False: aborted.
 bool s2_touch_search(const S2Step *step, S2Touch *touch, int *overlapping);
-// Does it come before the other in their order?
+// Whether it precedes the other in their order.
 static inline bool s2_touch_before(const S2Touch *touch, const S2Touch *other) {
   return touch->shape_a != other->shape_a ? touch->shape_a < other->shape_a
                                           : touch->shape_b < other->shape_b;
 }
 bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
-// Shapes without any point in reach that overlap at q1 all the same get points there, and those
-// that something passes through which moves as given, where that begins; *found: are there any?
-// False: aborted.
+// Shapes without any point in reach that overlap at q1 get points there; shapes that a kinematic
+// body passes through get points where that begins. *found: whether there are any. False: aborted.
 bool s2_step_unforeseen(const S2Step *step, bool *found);
-// The same of the island's touches, but for overlaps that show at the end alone.
+// The same for the island's touches, except for overlaps that exist at the end only.
 bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, bool *found);
 void s2_step_settle(S2Step *step);                        // contact geometry at q1
-void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor
-// Is that what it takes, the bodies having moved by less than this fraction of their size?
+void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same for one that is no sensor
+// Whether its bodies have moved by less than this fraction of their size, so that it only needs an
+// update.
 bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction);
 void s2_touch_follow(const S2Step *step, S2Touch *touch); // the points it has, at q1
 bool s2_touch_solid(const S2Touch *touch);                // may carry impulses in this step
 
 // Geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
-// As if the shapes had no neighbours: corners that belong to another segment or piece are theirs,
-// too.
+// As if the shapes had no neighbours: corners that belong to another segment or piece count, too.
 void s2_touch_collide_alone(const S2World *world, const S2Touch *touch, const double *q,
                             double reach, S2Manifold *manifold);
 // The nearest points of its two shapes at the poses q, relative to body a.
 S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q);
-// Asks pre-solve, once in a step, when there are points; false: aborted.
+// Calls pre-solve, once for each step, if there are points; false: aborted.
 bool s2_touch_ask(const S2Step *step, S2Touch *touch);
 // Friction, restitution, surface speed and softness of the pair.
 void s2_touch_set_material(const S2World *world, S2Touch *touch);

@@ -1,4 +1,4 @@
-// What each act writes down of itself. Each function does nothing when the step keeps no notes.
+// Writes the record of each act. All functions do nothing if the step keeps no notes.
 #include "dynamics/trace/notes.h"
 
 #include "base/number.h"
@@ -14,7 +14,7 @@ static void *note_copy(S2Notes *notes, const void *from, size_t bytes) {
   return to;
 }
 
-// `like`: what may be the same already, or NULL.
+// `like`: data that may already be equal, or NULL.
 static void *note_copy_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
   return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0)
              ? (void *)like
@@ -41,7 +41,7 @@ void s2_note_substep(const S2Step *step) {
   if (notes == NULL) {
     return;
   }
-  // The first one finds what many steps share.
+  // The first substep looks up the data that many steps share.
   if (notes->fixed == NULL) {
     notes->fixed = s2_fixed_of(world);
     notes->expected = notes->fixed->expected;
@@ -52,7 +52,7 @@ void s2_note_substep(const S2Step *step) {
   notes->substep = notes->at.count;
   S2Note *note = s2_note_add(step, S2_ACT_SUBSTEP);
   note->t = world->kept.time;
-  // Of joints, what the substep before it changed.
+  // The data of joints that the previous substep changed.
   size_t joints = (size_t)notes->joint_slots;
   note->substep.impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
   note->substep.reaction_time = s2_note_take(notes, sizeof(double) * joints);
@@ -93,7 +93,7 @@ void s2_note_joints(const S2Notes *notes, const S2Note *substep, S2Joint *joints
 
 static bool *note_ahead(const S2Step *step) {
   S2Notes *notes = step->world->notes;
-  return step->world->kept.def.beta < 1 // else all are carried by v1
+  return step->world->kept.def.beta < 1 // otherwise v1 moves all bodies
              ? note_copy(notes, step->ahead, sizeof(bool) * (size_t)notes->slots)
              : NULL;
 }
@@ -118,7 +118,7 @@ void s2_note_free(const S2Step *step) {
   }
 }
 
-// Has v1 been solved for since the free motion? Else nobody reads it.
+// Whether v1 has been solved since the free motion; otherwise no act reads it.
 static bool note_solved_since_free(const S2Notes *notes) {
   S2Act act = S2_ACT_RESET;
   for (int i = notes->at.count - 1; i >= 0 && act != S2_ACT_FREE; i--) {
@@ -185,13 +185,13 @@ static bool note_are_nodes(const S2Island *island, const double *of, const doubl
   return same;
 }
 
-// The last note of an act (S2_ACTS: of any) on an island of the same size, which is mostly the same
-// one; NULL: there is none near by.
+// The last note of an act (S2_ACTS: of any act) on an island of the same size, which usually is the
+// same island; NULL: none among the last few.
 static const S2Note *note_last_like(const S2Notes *notes, const S2Island *island, S2Act act) {
   enum { NEAR = 8 };
   int end = notes->at.count > NEAR ? notes->at.count - NEAR : 0;
   for (int i = notes->at.count - 1; i >= end; i--) {
-    // The same number of everything is enough: what is copied is compared.
+    // Equal counts suffice, because the copied data are compared.
     const S2Note *note = s2_note_at(notes, i);
     if (note->of != NULL && (act == S2_ACTS || act == note->act) &&
         note->of->island.nodes == island->nodes && note->of->island.joints == island->joints) {
@@ -224,9 +224,9 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
   }
 }
 
-// Kept of a touch is what comes before its points, then for each that it has a byte, whether it
-// carries an impulse, and its geometry; the impulses themselves only where something backwards
-// reads them: viscosity does, and event stepping.
+// The record of a touch is the part before its points; then for each point a byte, which states
+// whether it carries an impulse, and its geometry. The impulses are included only if the derivative
+// reads them: for viscosity and in event stepping.
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
 static size_t note_point_size(const S2WorldDef *def, const S2Touch *touch) {
@@ -251,7 +251,7 @@ void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch) {
 }
 
 static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touch *touch) {
-  // Without impulses where nothing backwards reads them.
+  // Without impulses if the derivative does not read them.
   const unsigned char *x = kept;
   bool same = kept != NULL && memcmp(x, touch, HEAD_OF_TOUCH) == 0;
   size_t size = note_point_size(def, touch);
@@ -263,16 +263,16 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
   return same;
 }
 
-// Once for as long as it stays the same.
+// Recorded once while it stays the same.
 static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
-  // As it was kept last in this step, or NULL.
+  // Its last record in this step, or NULL.
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
   notes->touches = notes->touches > index ? notes->touches : index + 1;
-  // Else a copy, without what nothing backwards reads.
+  // Otherwise a copy, without parts that the derivative does not read.
   if (!note_has_touch(def, notes->latest.at[index], touch)) {
     size_t size = note_point_size(def, touch);
     unsigned char *to = s2_note_take(notes, HEAD_OF_TOUCH + (size_t)touch->count * (1 + size));
@@ -287,13 +287,13 @@ static const void *note_keep_touch(const S2Step *step, int32_t index, const S2To
   return notes->latest.at[index];
 }
 
-// The touches that have rows, and their choices (NULL: those of all points).
+// Records the touches that have rows, and their choices (NULL: of all points).
 static void note_keep_touches(const S2Step *step, const S2Island *island, const S2Choice *choices,
                               const S2Touch *touches, S2Note *note) {
   S2Notes *notes = step->world->notes;
   S2NoteIsland *of = note->of;
   int count = 0, used = 0;
-  // How many of them have rows, and how many points are used?
+  // Number of touches with rows, and of used points.
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     bool first = choices != NULL && choices[2 * index].use;
@@ -301,7 +301,7 @@ static void note_keep_touches(const S2Step *step, const S2Island *island, const 
     count += choices == NULL || first || second;
     used += first + second;
   }
-  // Touches as they are, in the island's order, with what was chosen for their points.
+  // The touches, in the island's order, with the choices of their points.
   of->island.touches = count;
   of->touch = s2_note_take(notes, sizeof(const void *) * (size_t)count);
   of->biases = s2_note_take(notes, sizeof(double) * (size_t)used);
@@ -340,13 +340,13 @@ void s2_note_choices(const S2NoteIsland *of, S2Choice *choices) {
   }
 }
 
-// `displaces`: in a projection, whose rows do not look at impulses.
+// `displaces`: in a projection, whose rows do not use impulses.
 static void note_keep_joints(const S2Step *step, const S2Island *island, bool displaces,
                              S2Note *note) {
   S2Notes *notes = step->world->notes;
   bool pushed = false, stiff = false, changed = false;
   const double *began = s2_note_at(notes, notes->substep)->substep.impulse;
-  // What there is to be kept: mostly nothing.
+  // Check whether there is anything to record; usually there is not.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
@@ -354,7 +354,7 @@ static void note_keep_joints(const S2Step *step, const S2Island *island, bool di
     stiff |= step->stiff[slot];
     changed |= !s2_same_bits(impulse, began + S2_JOINT_ROWS * slot, S2_JOINT_ROWS);
   }
-  // Impulses that rows looked at, forces given beside them, and which were too stiff.
+  // Impulses that rows used, forces given with them, and joints that were too stiff.
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;
   if (changed && !displaces) {
@@ -393,7 +393,7 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   note->solve.into_v1 = v == step->v1;
   note->solve.rows = assembly->problem.rows;
   note->solve.fraction = 1;
-  // Mostly velocities are those of the free motion before their solve.
+  // Velocities before a solve usually are those of the free motion.
   note->solve.before =
       note_nodes_are(island, v, step->free_v) ? NULL : note_of_nodes(notes, island, v);
   note->of->lambda = note_numbers(notes, solution->lambda, note->solve.rows);
@@ -458,7 +458,7 @@ void s2_note_project(const S2Step *step, const S2Island *island, S2ProjectRows f
   }
   S2Note *note = s2_note_add_island(step, island, S2_ACT_PROJECT);
   note_keep_touches(step, island, choices, step->touches, note);
-  // Rows as the solve had them come from touches as they were then.
+  // Rows of the solve use the touches at that time.
   if (from == S2_PROJECT_SOLVED) {
     S2NoteIsland *of = note->of;
     of->solved = s2_note_take(notes, sizeof(const void *) * (size_t)of->island.touches);
@@ -503,7 +503,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   S2Note *note = s2_note_add_island(step, island, S2_ACT_FEEDBACK);
   note->solve.fraction = fraction;
   note->solve.rows = shaken->count;
-  // Velocities are mostly those of the last solve, displacements those of the last projection.
+  // Velocities usually are those of the last solve, displacements those of the last projection.
   const S2Note *solve = note_last_like(notes, island, S2_ACT_SOLVE);
   const S2Note *shake = note_last_like(notes, island, S2_ACT_SHAKE);
   bool solved = solve != NULL && note_are_nodes(island, solve->solve.x, step->v2);
@@ -514,7 +514,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   note->of->lambda = note_copy_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
                                     alone ? shake->of->lambda : NULL);
   note->of->shaken = s2_note_take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
-  // Which joint each row is of, for the impulses.
+  // The joint of each row, for the impulses.
   for (int r = 0; r < shaken->count; r++) {
     const S2JointPart *of = &shaken->part[r];
     S2ShakenRow *row = &note->of->shaken[r];
@@ -581,11 +581,11 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
   note_keep_touches(step, island, NULL, step->touches, note);
   note->keep.fraction = fraction;
   note->keep.before = note_of_nodes(notes, island, step->v2);
-  // Of contacts: in the motion, and in the impact.
+  // Impulses of contacts: first those of the motion, then those of the impact.
   note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
   memcpy(note->of->lambda, pressed, sizeof(double) * count);
   memcpy(note->of->lambda + count, struck, sizeof(double) * count);
-  // What the impact alone gave joints is what they have beyond what they held before it.
+  // The impulses of the impact alone: those of joints, less the impulses before it.
   note->of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
   note->keep.reaction = s2_note_take(notes, sizeof(double) * 3 * joints);
   for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
@@ -625,7 +625,7 @@ void s2_note_slow(const S2Step *step, const S2Island *island, double energy, boo
   of->ground = note_copy(notes, ground, sizeof(int32_t) * (size_t)grounds);
   of->grounds = grounds;
   of->lambda = s2_note_take(notes, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)island->touches);
-  // Impulses of the motion and of impacts together, as the touches have them.
+  // Impulses of the motion and of impacts together, as in the touches.
   for (int i = 0; i < S2_TOUCH_IMPULSES * island->touches; i++) {
     int k = i % S2_TOUCH_IMPULSES;
     const S2Touch *touch = &step->touches_solved[island->touch[i / S2_TOUCH_IMPULSES]];
@@ -657,13 +657,13 @@ void s2_note_interval(const S2Step *step, const S2Island *island, int earlier, b
   note->interval.sets_out = sets_out;
   note->of->ground =
       s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
-  // What its nodes touch, ...
+  // Ground bodies that its nodes touch, ...
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     note_add_ground(step, touch->body_a, note);
     note_add_ground(step, touch->body_b, note);
   }
-  // ... and what they are joined to.
+  // ... and those that they are joined to.
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -704,7 +704,7 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
     note->arrive.meets = met != S2_NONE;
     note->arrive.others = !alone;
     note->arrive.point = point;
-    // The one touch that ends the interval.
+    // The touch that ends the interval.
     if (note->arrive.meets) {
       S2Island one = {.touches = 1, .touch = &met};
       note_keep_touches(step, &one, NULL, step->touches, note);
@@ -712,7 +712,8 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-// The touches that island->touch counts, of `touches`; `index`: what they are in S2Step.touches.
+// Records the touches that island->touch counts, from `touches`; `index`: their indices in
+// S2Step.touches.
 static void note_keep_these(const S2Step *step, const S2Island *island, const S2Touch *touches,
                             const int32_t *index, S2NoteIsland *of) {
   S2Notes *notes = step->world->notes;

@@ -1,5 +1,5 @@
-// What the program was asked in a step, and said: how its functions change with what they are asked
-// is in the notes.
+// The calls of the program in a step and its answers. The notes contain the slopes of its
+// functions.
 #include "dynamics/trace/notes.h"
 
 #include <math.h>
@@ -56,12 +56,12 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
 }
 
 const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
-  // Times that are the same by other sums; those that matter are parts of a step away.
+  // Equal times may be different sums; times that must differ are fractions of a step apart.
   static const double SAME = 1e-12;
   const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
-  // Newest first: what was asked last is mostly what is asked for.
+  // Newest first: the last call usually is the right one.
   while (at != NULL) {
-    // Poses are the same to the bit, times to rounding.
+    // Poses must be equal to the bit, times up to rounding.
     bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
     for (int i = 0; i < S2_JOINT_COLUMNS; i++) {
       same = same && at->q[i] == like->q[i];

@@ -1,4 +1,4 @@
-// What notes of many steps share while it is equal: settings, bodies, shapes and joints.
+// Data that notes of many steps share while they are equal: settings, bodies, shapes and joints.
 #include "dynamics/trace/notes.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ static bool fixed_equal(const void *a, const void *b, size_t bytes) {
   return bytes == 0 || memcmp(a, b, bytes) == 0;
 }
 
-// Member by member: what fills up between them may be anything.
+// Compared member by member, because padding may have any content.
 static bool fixed_same_def(const S2WorldDef *a, const S2WorldDef *b) {
   bool same = true;
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
@@ -36,8 +36,8 @@ static bool fixed_same_def(const S2WorldDef *a, const S2WorldDef *b) {
   return same;
 }
 
-// Without what steps change, which S2_ACT_SUBSTEP has, and what no derivative depends on (from the
-// links on).
+// Without the members that steps change, which are in S2_ACT_SUBSTEP, and those that no derivative
+// depends on (from the links on).
 static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
 #define LEFT_OUT(member)                                                                           \
   { offsetof(S2Joint, member), sizeof a->member }
@@ -49,7 +49,7 @@ static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
   const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
   size_t from = 0;
   bool same = true;
-  // The bytes between them; they are listed in the order in which they lie.
+  // Compare the bytes between them; they are listed in the order of their offsets.
   for (size_t i = 0; i < sizeof left_out / sizeof left_out[0] && same; i++) {
     assert(left_out[i].at >= from);
     same = fixed_equal(x + from, y + from, left_out[i].at - from);
@@ -89,9 +89,9 @@ static void *fixed_put(unsigned char **at, const void *from, size_t bytes) {
   return to;
 }
 
-// Arrays in the order of falling alignment, so that none needs filling up.
+// Arrays in descending order of alignment, so that none needs padding.
 static S2Fixed *fixed_make(const S2World *world) {
-  // One block of memory: the structure, and behind it the arrays.
+  // One block of memory: the structure, followed by the arrays.
   size_t head = (sizeof(S2Fixed) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
   size_t bytes = head + fixed_bytes(world);
   unsigned char *memory = s2_memory_take(bytes), *at = memory + head;

@@ -1,4 +1,4 @@
-// What force laws answered in a step, and what acts on their bodies before.
+// The answers of force laws in a step, and the acts on their bodies before.
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

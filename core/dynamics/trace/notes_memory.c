@@ -1,10 +1,10 @@
-// Where notes are: in blocks that grow, and go backwards when an attempt is forgotten.
+// Memory of notes: blocks that grow, and shrink again when an attempt is discarded.
 #include "dynamics/trace/notes.h"
 
 #include <stdint.h>
 
-// Notes are taken from blocks that grow; the first one is what the last step needed.
-// A step that takes more than the last one gets it in parts of that.
+// Notes are taken from growing blocks; the first one has the size of the last step's notes. A
+// larger step gets more in fractions of that size.
 enum { FIRST_BLOCK = 1024, ALIGNMENT = 8, MORE = 8 };
 
 struct S2NoteBlock {
@@ -43,7 +43,7 @@ static size_t notes_rounded(size_t bytes) {
 void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
   S2NoteBlock *block = *blocks;
   bytes = notes_rounded(bytes);
-  // What does not fit begins a new block, of its own size where that is larger.
+  // If it does not fit, begin a new block, which has its size if that is larger.
   if (block == NULL || block->size - block->at < bytes) {
     size = size < bytes ? bytes : size;
     S2NoteBlock *fresh = s2_memory_take(HEAD + size);
@@ -73,14 +73,14 @@ static bool notes_holds(const S2NoteBlock *block, const void *memory) {
   return at >= start && at < start + block->size;
 }
 
-// A note is the first that its act takes, so what was taken since begins with it.
+// A note is the first allocation of its act, so later allocations begin with it.
 void s2_notes_rewind(const S2Step *step, int mark) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL || mark >= notes->at.count) {
     return;
   }
   const S2Note *first = s2_note_at(notes, mark);
-  // Blocks that were begun since are given back, ...
+  // Free the blocks begun since, ...
   while (!notes_holds(notes->block, first)) {
     S2NoteBlock *older = notes->block->older;
     notes->used -= notes->block->at;
@@ -88,9 +88,9 @@ void s2_notes_rewind(const S2Step *step, int mark) {
     s2_memory_free(notes->block);
     notes->block = older;
   }
-  // ... and of the one with the first note what lies behind that.
+  // ... and in the block of the first note everything after it.
   size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
-  notes->latest.count = 0; // they may be among it
+  notes->latest.count = 0; // they may be part of it
   notes->used -= notes->block->at - at;
   notes->block->at = at;
   notes->at.count = mark;

@@ -1,4 +1,4 @@
-// What a step used that has no derivative, or not all of it.
+// Parts of a step that have no derivative, or no complete one.
 #include "dynamics/trace/notes.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const cha
     return;
   }
   notes->text = notes->text == NULL ? s2_memory_take(SIZE) : notes->text;
-  // "what (hinge #1, hinge #2, ...)", cut where it gets too long.
+  // "what (hinge #1, hinge #2, ...)", truncated if it becomes too long.
   size_t at = (size_t)snprintf(notes->text, SIZE, "%s", what);
   for (int i = 0; i < island->joints && i < NAMED && at < SIZE; i++) {
     char label[S2_NAME_SIZE + 32];

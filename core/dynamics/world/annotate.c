@@ -1,10 +1,10 @@
-// What a script writes and draws over the picture. The world only keeps it: no step, hash or image
-// knows of it.
+// Annotations: texts and marks that a script draws over the picture. The world only stores them; no
+// step, hash or image uses them.
 #include "dynamics/world/world.h"
 
 #include <string.h>
 
-// A loop that annotates and never steps would else fill the memory.
+// Otherwise a loop that annotates and never steps would fill the memory.
 enum { ANNOTATIONS_MOST = 100000 };
 
 const char *s2_annotation_type_name(S2AnnotationType type) {
@@ -12,7 +12,7 @@ const char *s2_annotation_type_name(S2AnnotationType type) {
   return names[type];
 }
 
-// Those that `name` (NULL: none of a name) or a frame has made old.
+// Removes annotations that `name` (NULL: no name) or a frame has made obsolete.
 static void annotate_forget(S2World *world, const char *name) {
   int kept = 0;
   for (int i = 0; i < world->annotations.count; i++) {

@@ -1,4 +1,4 @@
-// Bodies: making, destroying, shapes.
+// Bodies: creation, destruction, shapes.
 #include "dynamics/world/world.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE +
 
 int s2_world_body_place(const S2World *world, int32_t slot) {
   uint32_t serial = world->bodies.at[slot].serial;
-  // The order is by serials, which ascend: found by halving.
+  // The order is by serials, which ascend: bisection.
   int first = 0, last = world->order.count;
   while (first < last) {
     int middle = first + (last - first) / 2;
@@ -41,7 +41,7 @@ int s2_world_body_place(const S2World *world, int32_t slot) {
 
 // ---- Vertex blocks ----------------------------------------------------------------------------
 
-// Blocks of 2^k vertices; free ones form a list whose links are kept in the blocks themselves.
+// Blocks of 2^k vertices; free ones form a list whose links are stored in the blocks.
 static int vertex_class(int count) {
   int k = 0;
   while ((1 << k) < count) {
@@ -52,7 +52,7 @@ static int vertex_class(int count) {
 
 static int32_t vertices_take(S2World *world, int count) {
   int k = vertex_class(count);
-  // A block that was given back, else one at the end, which the array may have to grow for.
+  // A freed block, else one at the end, for which the array may have to grow.
   int32_t first = world->kept.free_vertices[k];
   if (first != S2_NONE) {
     world->kept.free_vertices[k] = (int32_t)world->vertices.at[first].x;
@@ -72,14 +72,14 @@ static void vertices_give(S2World *world, int32_t first, int count) {
   world->kept.free_vertices[k] = first;
 }
 
-// ---- Making -----------------------------------------------------------------------------------
+// ---- Creation ---------------------------------------------------------------------------------
 
-// Mass, or without any area its stand-in: density times length.
+// Mass or, without any area, its substitute: density times length.
 typedef struct MassSum {
   double weight;  // kg; of bare segments alone: kg/m
   double inertia; // of the weight, about the centre
   S2Vec2 centre;
-  bool solid; // some shape has an area
+  bool solid; // whether a shape has an area
 } MassSum;
 
 static S2Shape def_shape(const S2ShapeDef *def) {
@@ -94,9 +94,9 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// Shapes count by area. A bare segment has none: beside solid shapes it weighs nothing. A body of
-// bare segments alone is a wire, whose segments count by length: the limit of equally thin
-// capsules, however the outline is cut.
+// Shapes count by area. A bare segment has none, so beside solid shapes it weighs nothing. A body
+// of bare segments alone is a wire, whose segments count by length: the limit of equally thin
+// capsules, for any division of the outline.
 static double piece_extent(const S2MassProperties *part, bool solid) {
   return solid ? part->area : part->length;
 }
@@ -112,7 +112,7 @@ static MassSum sum_mass(const S2BodyDef *def) {
     S2Shape shape = def_shape(&def->shapes[i]);
     sum.solid = s2_shape_mass(&shape).area > 0;
   }
-  // First the weight and where its centre is.
+  // First the weight and its centre.
   for (int i = 0; i < def->shape_count; i++) {
     S2Shape shape = def_shape(&def->shapes[i]);
     S2MassProperties part = s2_shape_mass(&shape);
@@ -123,7 +123,7 @@ static MassSum sum_mass(const S2BodyDef *def) {
   if (sum.weight > 0) {
     sum.centre = s2_scale(1 / sum.weight, sum.centre);
   }
-  // Then the inertia about that centre: Steiner's theorem for each shape that weighs something.
+  // Then the inertia about that centre: Steiner's theorem for each shape with a weight.
   for (int i = 0; i < def->shape_count; i++) {
     S2Shape shape = def_shape(&def->shapes[i]);
     S2MassProperties part = s2_shape_mass(&shape);
@@ -152,7 +152,7 @@ static S2Status check_number(const char *name, double value, double lo, bool ope
 }
 
 static S2Status check_body_def(const S2BodyDef *def) {
-  // The state, then what is in the table of fields, then the shapes.
+  // The state, then the fields of the table, then the shapes.
   const double any = -INFINITY;
   S2_TRY(check_number("position", def->position.x, any, false, false));
   S2_TRY(check_number("position", def->position.y, any, false, false));
@@ -187,7 +187,7 @@ static int32_t body_slot_take(S2World *world) {
     world->kept.free_body = world->bodies.at[slot].first_shape; // the free list's link
     return slot;
   }
-  // Angle, x and y of position, velocity and force for a slot that is new.
+  // Append angle, x and y of position, velocity and force for a new slot.
   slot = s2_array_push(world->bodies);
   for (int k = 0; k < 3; k++) {
     *s2_array_append(world->q) = 0;
@@ -210,7 +210,7 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   } else {
     p = s2_array_push(world->pieces);
   }
-  // Zeroed first: the bytes of pieces go into images, padding too.
+  // Zeroed first: the bytes of pieces go into images, including padding.
   S2Piece *piece = &world->pieces.at[p];
   memset(piece, 0, sizeof *piece);
   piece->body = slot;
@@ -223,7 +223,7 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   piece->restitution = def->restitution;
   piece->has_previous = def->has_previous;
   piece->has_next = def->has_next;
-  // Shapes are given from the body's origin and kept from its centre of mass.
+  // Shapes are given relative to the body's origin and stored relative to its centre of mass.
   piece->previous = s2_sub(def->previous, centre);
   piece->next_vertex = s2_sub(def->next, centre);
   for (int k = 0; k < def->count; k++) {
@@ -233,7 +233,7 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
     memcpy(world->vertices.at + piece->first_vertex + def->count, sides,
            sizeof *sides * (size_t)def->count);
   }
-  // Behind the body's last piece: its order is that of the definition.
+  // After the body's last piece, so that the order is that of the definition.
   if (*link == S2_NONE) {
     world->bodies.at[slot].first_shape = p;
   } else {
@@ -242,7 +242,7 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   *link = p;
 }
 
-// Shapes in order. Returns how far from the centre the farthest of them reaches, m.
+// Adds shapes in order. Returns the largest distance of a point from the centre, m.
 static double body_add_pieces(S2World *world, int32_t slot, const S2BodyDef *def, S2Vec2 centre) {
   S2ArenaMark mark = s2_arena_mark(&world->arena);
   S2Shape *shapes = S2_TAKE(&world->arena, S2Shape, def->shape_count);
@@ -269,7 +269,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   S2_TRY(check_body_def(def));
   MassSum sum = sum_mass(def);
   double mass = !isnan(def->mass) ? def->mass : sum.solid ? sum.weight : 0;
-  // A given mass scales what the shapes say; a wire needs its mass.
+  // A given mass scales the values of the shapes; a wire needs a mass.
   double inertia = !isnan(def->inertia) ? def->inertia
                    : sum.weight > 0     ? sum.inertia * (mass / sum.weight)
                                         : 0;
@@ -280,7 +280,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
                     "lock, which has one",
                     isfinite(def->max_force) ? "max_force" : "max_torque");
   }
-  // What forces move must resist them.
+  // A body that forces move must have a mass and an inertia.
   if ((def->type == S2_DYNAMIC || yields) && (!(mass > 0) || !(inertia > 0))) {
     return s2_error(S2_INVALID, "a %s needs %s",
                     yields ? "kinematic body that yields" : "dynamic body",
@@ -289,7 +289,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   if (!isfinite(mass) || !isfinite(inertia)) {
     return s2_error(S2_INVALID, "mass: finite number expected, got %g (inertia %g)", mass, inertia);
   }
-  // The slot: its numbers, all that fields.def names by the same members.
+  // The slot: its numbers; all members in fields.def have the same names.
   int32_t slot = body_slot_take(world);
   S2Body *body = &world->bodies.at[slot];
   memset(body, 0, sizeof *body);
@@ -305,7 +305,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   body->mass = mass;
   body->inertia = inertia;
   snprintf(body->name, sizeof body->name, "%s", def->name == NULL ? "" : def->name);
-  // The position given is the origin's, the one kept that of the centre of mass.
+  // The given position is that of the origin; the stored one is that of the centre of mass.
   S2Vec2 position = s2_add(def->position, s2_rotate(s2_rot(def->angle), sum.centre));
   const double q[3] = {def->angle, position.x, position.y};
   const double v[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
@@ -313,7 +313,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   memcpy(world->v.at + 3 * slot, v, sizeof v);
   memset(world->f.at + 3 * slot, 0, 3 * sizeof(double));
   world->bodies.at[slot].reach = body_add_pieces(world, slot, def, sum.centre);
-  // Serials ascend, so the newest is the last of the order.
+  // Serials ascend, so the newest body is the last in order.
   s2_line_insert(world->order, world->order.count);
   world->order.at[world->order.count - 1] = slot;
   world->boxes_stale = true;
@@ -326,13 +326,13 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   return s2_ok();
 }
 
-// ---- Destroying -------------------------------------------------------------------------------
+// ---- Destruction ------------------------------------------------------------------------------
 
 S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
-  // Joints go with their bodies, then all that other arrays hold of this one.
+  // Remove its joints, then its entries in all other arrays.
   while (world->bodies.at[slot].first_link != S2_NONE) {
     s2_joint_destroy_slot(world, world->bodies.at[slot].first_link / S2_JOINT_LINKS);
   }
@@ -340,7 +340,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   if (world->bodies.at[slot].enabled) {
     s2_world_drop_boxes(world, slot);
   }
-  // Its pieces and vertices to their free lists.
+  // Move its pieces and vertices to their free lists.
   S2Body *body = &world->bodies.at[slot];
   for (int32_t p = body->first_shape; p != S2_NONE;) {
     S2Piece *piece = &world->pieces.at[p];
@@ -352,7 +352,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
     world->kept.free_piece = p;
     p = next;
   }
-  // Zeroed but for the link of the free list: what was there shall be in no image.
+  // Zeroed except for the link of the free list, so that images do not contain old data.
   s2_line_remove(world->order, s2_world_body_place(world, slot));
   memset(body, 0, sizeof *body);
   body->first_shape = world->kept.free_body;
@@ -413,7 +413,7 @@ S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbid
   if (slot_a == slot_b) {
     return s2_error(S2_INVALID, "no_contact: two different bodies expected");
   }
-  // The user's word is there once at most; what joints exclude stays.
+  // The user's request is stored at most once; exclusions by joints stay.
   s2_world_include(world, slot_a, slot_b, true);
   if (forbidden) {
     s2_world_exclude(world, slot_a, slot_b, true);

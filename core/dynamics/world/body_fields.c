@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Where a number with a line in fields.def is kept; a bound is its lock's.
+// The place of a number in fields.def; a bound is stored in the lock.
 static const struct {
   size_t offset;
   bool bound;
@@ -30,7 +30,7 @@ const S2Field *s2_body_field(S2BodyField field) {
   return field < S2_BODY_STATE_COUNT ? &state[field] : &s2_body_fields[field - S2_BODY_STATE_COUNT];
 }
 
-// The line of a field as one of what is stored, whose offset is there.
+// The line of a field, with the offset in the stored body.
 static S2Field body_stored(S2BodyField field) {
   S2Field of = *s2_body_field(field);
   of.offset = stored[field - S2_BODY_STATE_COUNT].offset;
@@ -41,7 +41,7 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
-  // The state by its place, materials by their offset, bounds from the lock that drives the body.
+  // The state by its index, materials by their offset, bounds from the body's lock.
   if (field < S2_BODY_OMEGA) {
     *value = world->q.at[3 * slot + (int)field - S2_BODY_ANGLE];
   } else if (field < S2_BODY_STATE_COUNT) {
@@ -58,7 +58,7 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
 }
 
 void s2_body_drop_warm_start(S2World *world, int32_t slot) {
-  // Impulses of a body that was put elsewhere would be a bad start, and another future.
+  // Impulses of a body that was moved would be a bad guess, and lead to another future.
   for (int i = 0; i < world->touches.count; i++) {
     S2Touch *touch = &world->touches.at[i];
     if (touch->body_a == slot || touch->body_b == slot) {
@@ -77,11 +77,11 @@ static void body_moved(S2World *world, int32_t slot) {
 
 static S2Status body_set_type(S2World *world, int32_t slot, S2BodyType type) {
   S2Body *body = &world->bodies.at[slot];
-  // Forces cannot move what has no mass.
+  // Forces cannot move a body without mass.
   if (type == S2_DYNAMIC && (!(body->mass > 0) || !(body->inertia > 0))) {
     return s2_error(S2_INVALID, "type: a body without area or mass cannot be dynamic");
   }
-  // Bounds belong to kinematic bodies alone.
+  // Only kinematic bodies have bounds.
   if (body->drive != S2_NONE && type != S2_KINEMATIC) {
     s2_joint_destroy_slot(world, body->drive);
   }
@@ -91,7 +91,7 @@ static S2Status body_set_type(S2World *world, int32_t slot, S2BodyType type) {
   return s2_ok();
 }
 
-// What a body that yields is given by hand its drive goes on from.
+// If the program moves a yielding body, its lock continues from there.
 static void drive_lead(S2World *world, int32_t slot, int component, bool place) {
   int32_t drive = world->bodies.at[slot].drive;
   if (drive != S2_NONE) {
@@ -117,7 +117,7 @@ static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, 
     return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield",
                     s2_body_field(field)->name);
   }
-  // The first bound makes the lock, the last one that is lifted destroys it.
+  // The first bound creates the lock; removing the last one destroys it.
   if (body->drive == S2_NONE) {
     s2_body_add_drive(world, slot, INFINITY, INFINITY);
   }
@@ -136,7 +136,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   S2_TRY(s2_body_slot(world, id, &slot));
   S2_TRY(s2_field_check(s2_body_field(field), value));
   S2Body *body = &world->bodies.at[slot];
-  // The state: a body that is put elsewhere starts afresh, one that has another velocity does not.
+  // The state: a moved body loses its warm start, one with a new velocity does not.
   if (field < S2_BODY_OMEGA) {
     world->q.at[3 * slot + (int)field - S2_BODY_ANGLE] = value;
     drive_lead(world, slot, (int)field - S2_BODY_ANGLE, true);
@@ -148,7 +148,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     drive_lead(world, slot, (int)field - S2_BODY_OMEGA, false);
     return s2_ok();
   }
-  // what the rest of the world has to know of; materials are read again by each step
+  // fields with side effects on the world; steps read materials every time
   bool revises = false;
   switch (field) {
   case S2_BODY_MAX_FORCE:
@@ -166,7 +166,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     }
     revises = true;
     break;
-  // A body that is off is in no box; what is on again gets one with the next refresh.
+  // A disabled body has no box; an enabled one gets one with the next refresh.
   case S2_BODY_ENABLED:
     if (body->enabled && value == 0) {
       s2_world_drop_boxes(world, slot);
@@ -181,7 +181,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   default:
     break;
   }
-  // What is left is a number of the body.
+  // The other fields are plain numbers of the body.
   S2Field of = body_stored(field);
   s2_field_set(&of, body, value);
   s2_world_changed(world);
@@ -209,7 +209,7 @@ S2Status s2_body_set_q(S2World *world, S2BodyId id, const double q[3]) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
-  // All three are checked before any is written.
+  // Check all three before any is written.
   for (int k = 0; k < 3; k++) {
     S2_TRY(s2_field_check(s2_body_field(S2_BODY_ANGLE + (S2BodyField)k), q[k]));
   }
@@ -310,7 +310,7 @@ S2Status s2_body_apply_impulse(S2World *world, S2BodyId id, S2Vec2 impulse, cons
     S2_TRY(check_vector("at", *at));
   }
   const S2Body *body = &world->bodies.at[slot];
-  // Impulses act at once, and only on what yields.
+  // Impulses act at once, and only on bodies that yield.
   if (s2_body_yields(body)) {
     double *v = world->v.at + 3 * slot;
     v[0] += torque_of(world, slot, impulse, at) / body->inertia;
@@ -337,7 +337,7 @@ S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
   }
   body->has_motion = has_motion;
   s2_world_changed(world);
-  // Its lock asks the program from now on, or no more.
+  // From now on its lock calls the program, or not.
   if (body->drive != S2_NONE) {
     world->joints.at[body->drive].driven = has_motion;
   }
@@ -367,7 +367,7 @@ S2Status s2_body_info(const S2World *world, S2BodyId id, S2BodyInfo *info) {
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
-  // What forces do not move shows as infinitely heavy.
+  // A body that forces do not move is reported with infinite mass.
   bool dynamic = s2_body_yields(body);
   *info = (S2BodyInfo){
       .type = body->type,

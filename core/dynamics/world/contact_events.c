@@ -1,19 +1,19 @@
-// The events that a step makes of bodies: two of them come near and part, meet and part. It is
-// bodies, whatever shapes of them it is: a disc that rolls over the segments of a chain, or a body
-// of several pieces on the floor, is one contact as long as any of it is near.
+// Events of pairs of bodies in a step: near and far, touching and separated. The events are those
+// of bodies, not of shapes: a disc that rolls over the segments of a chain, or a body of several
+// pieces on the floor, is one contact while any part is near.
 #include "dynamics/step/commit.h"
 
 #include <string.h>
 
-// A pair of shapes that is near, or between which an impulse acted in the step so far.
+// A pair of shapes that is near, or had an impulse in the step so far.
 typedef struct Found {
   int32_t lo, hi; // slots of the bodies, as in S2Couple
   bool sensor, near, touching;
-  int32_t touch;        // S2_NONE: the search has the pair no more
+  int32_t touch;        // S2_NONE: the search no longer has the pair
   int32_t acted, count; // of S2World.acted
 } Found;
 
-// Those of two bodies; NULL: there are none.
+// The pairs of two bodies; NULL: there are none.
 typedef struct Pairs {
   const Found *at;
   int count;
@@ -34,11 +34,11 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
   if (touch->count == 0 || !touch->allowed || !touch->enabled) {
     return;
   }
-  // Sensors notice what overlaps, contacts what is within the margin.
+  // Sensors report overlaps, contacts everything within the margin.
   double gap = touch->points[touch_nearest(touch)].at.gap;
   found->sensor = touch->sensor;
   found->near |= gap <= (touch->sensor ? 0 : world->kept.def.contact_margin);
-  // As good as touching: within a part of the smaller body's size.
+  // A gap within a fraction of the smaller body's size counts as touching.
   if (!touch->sensor && !found->touching) {
     double a = world->bodies.at[touch->body_a].reach, b = world->bodies.at[touch->body_b].reach;
     found->touching = gap <= S2_TOUCH_SLOP * fmin(a, b);
@@ -46,11 +46,11 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
 }
 
 static int list_found(const S2Step *step, Found *found) {
-  // Touches and what acted are sorted alike, by shapes: one walk over both.
+  // Touches and impulses have the same order, by shapes: walk both together.
   const S2ActedList *acted = &step->world->acted;
   int count = 0, a = 0;
   for (int i = 0; i <= step->touch_count; i++) {
-    // What acted on pairs that the search has no more comes before the next touch.
+    // Impulses of pairs that the search no longer has come before the next touch.
     const S2Touch *touch = i < step->touch_count ? &step->touches[i] : NULL;
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       found[count] = found_of(acted->at[a].body_a, acted->at[a].body_b);
@@ -61,7 +61,7 @@ static int list_found(const S2Step *step, Found *found) {
     if (touch == NULL) {
       break;
     }
-    // The touch with what acted on its pair, listed if it is near or something acted.
+    // The touch with the impulses of its pair, listed if it is near or has an impulse.
     Found *pair = &found[count];
     *pair = found_of(touch->body_a, touch->body_b);
     pair->touch = i;
@@ -92,9 +92,9 @@ static int compare_couple(const S2Couple *couple, const Found *found) {
                        found);
 }
 
-// Merge sort: most often they are in order.
+// Merge sort; the list usually is in order already.
 static Found *found_sorted(const S2Step *step, Found *list, int count) {
-  // Sorted already, as it is in most steps: nothing to do.
+  // Sorted already, as in most steps.
   bool in_order = true;
   for (int i = 1; i < count && in_order; i++) {
     in_order = found_compare(&list[i - 1], &list[i]) <= 0;
@@ -117,7 +117,7 @@ static Found *found_sorted(const S2Step *step, Found *list, int count) {
   return list;
 }
 
-// ---- Telling ----------------------------------------------------------------------------------
+// ---- Making events ----------------------------------------------------------------------------
 
 static S2Event *couple_event(S2World *world, S2EventType type, const S2Couple *couple) {
   S2Event *event = s2_world_event(world, type);
@@ -146,9 +146,10 @@ static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pai
   }
 }
 
-// Where they are nearest at the end of the step; false: the search has none of their pairs.
+// The place where they are nearest at the end of the step; false: the search has none of their
+// pairs.
 static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
-  // The point with the least gap over all their pairs.
+  // The point with the smallest gap over all their pairs.
   double least = INFINITY;
   for (int i = 0; i < pairs.count; i++) {
     const S2Touch *touch = pairs.at[i].touch == S2_NONE ? NULL : &step->touches[pairs.at[i].touch];
@@ -165,9 +166,9 @@ static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs,
   return isfinite(least);
 }
 
-// Where the largest impulse acted, and the speed of what met fastest; false: none acted.
+// The place of the largest impulse, and the largest meeting speed; false: there was no impulse.
 static bool add_largest(const S2World *world, const S2Couple *couple, Pairs pairs, S2Event *event) {
-  // The point where most acted; the speed is that of the fastest, which need not be the same.
+  // The speed is that of the fastest point, which need not be the one with the largest impulse.
   double largest = -INFINITY, fastest = 0;
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
@@ -197,7 +198,7 @@ static void event_near(const S2Step *step, const S2Couple *couple, Pairs pairs) 
 
 static void event_touch(const S2Step *step, const S2Couple *couple, Pairs pairs) {
   S2Event *event = couple_event(step->world, S2_TOUCH_BEGIN, couple);
-  if (!add_largest(step->world, couple, pairs, event)) { // no gap, and nothing presses
+  if (!add_largest(step->world, couple, pairs, event)) { // no gap, and no impulse
     (void)add_nearest(step, couple, pairs, event);
     event->speed = fmax(event->speed, 0);
   }
@@ -214,19 +215,19 @@ static void begin_couple(const S2Step *step, const Found *found, S2Couple *coupl
   couple->serial_lo = bodies[found->lo].serial;
   couple->serial_hi = bodies[found->hi].serial;
   couple->sensor = found->sensor;
-  // Which of the two is `a`: as the first pair says, of sensors the sensor.
+  // `a` is that of the first pair; for sensors it is the sensor.
   int32_t a = found->touch != S2_NONE ? step->touches[found->touch].body_a
                                       : step->world->acted.at[found->acted].body_a;
   couple->flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
 }
 
-// Of a whole step that is over: between its substeps touches neither begin nor end.
+// Called after a whole step: between its substeps touches neither begin nor end.
 static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pairs) {
   bool touching = false;
   for (int i = 0; i < pairs.count; i++) {
     touching |= pairs.at[i].touching;
   }
-  // The end carries all that acted since the touch began; the next one starts from zero.
+  // The end event contains all impulses since the touch began; the next touch starts from zero.
   if (!touching && couple->touching) {
     S2Event *event = couple_event(step->world, S2_TOUCH_END, couple);
     event->impulse = couple->impulse;
@@ -237,7 +238,7 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
     couple->impulse = s2_vec2(0, 0);
     couple->normal_impulse = 0;
   }
-  // Adds up what acts while they touch.
+  // Sum the impulses while they touch.
   if (touching) {
     S2Event all = {.impulse = couple->impulse, .normal_impulse = couple->normal_impulse};
     add_impulses(step->world, couple, pairs, &all);
@@ -247,7 +248,7 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
   couple->touching = touching;
 }
 
-// Is there still an event to come of them?
+// Returns whether events of the couple are still to come.
 static bool couple_follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over) {
   bool near = pairs.count > 0;
   // In the order of time: near, touch begins or ends, far.
@@ -283,7 +284,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
   if (olds == 0 && most == 0) {
     return;
   }
-  // Pairs sorted by bodies, and the couples of before, which are sorted alike.
+  // Pairs sorted by bodies, and the previous couples in the same order.
   Found *found = S2_TAKE(step->arena, Found, most + 1);
   int count = list_found(step, found);
   found = found_sorted(step, found, count);
@@ -293,14 +294,14 @@ void s2_step_contact_events(S2Step *step, bool last) {
   }
   s2_array_reserve(world->couples, olds + count);
   world->couples.count = 0;
-  // A merge: couples of before (which <= 0), pairs that are near now (which >= 0), or both.
+  // Merge previous couples (which <= 0) and present pairs (which >= 0).
   for (int o = 0, f = 0; o < olds || f < count;) {
     int which = o == olds ? 1 : f == count ? -1 : compare_couple(&old[o], &found[f]);
     S2Couple *couple = &world->couples.at[world->couples.count];
     if (which <= 0) {
       memcpy(couple, &old[o++], sizeof *couple);
     }
-    // A body is gone and its slot may hold another: ends this couple, the pairs are not its own.
+    // A body is gone and its slot may hold another one: end this couple; the pairs are not its own.
     if (which <= 0 && !couple_alive(world, couple)) { // there may be others in the same slots
       (void)couple_follow(step, couple, (Pairs){NULL, 0}, true);
       continue;
@@ -310,7 +311,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
       begin_couple(step, &found[f], couple);
     }
     f += pairs.count;
-    // Written over the old list; kept while events of it are to come.
+    // Written over the old list; kept while its events are to come.
     world->couples.count += couple_follow(step, couple, pairs, last);
   }
 }

@@ -12,7 +12,7 @@ S2Event *s2_world_event(S2World *world, S2EventType type) {
   return event;
 }
 
-// One text a step: the first warning is the cause, later ones most often its consequences.
+// One text for each step: the first warning is the cause, later ones usually are consequences.
 void s2_world_warn(S2World *world, const char *format, ...) {
   if (world->warning[0] != 0) {
     return;
@@ -24,11 +24,11 @@ void s2_world_warn(S2World *world, const char *format, ...) {
   s2_world_event(world, S2_SOLVER_WARNING)->message = world->warning;
 }
 
-// What acted becomes events when somebody asks: few do, and of most of it in every step.
+// Impulses become events on demand: few programs read them, and most impulses occur in every step.
 static void list_impulses(S2World *world) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
-    // Pairs that only slide or rest without a push made no impulse.
+    // Pairs that only slide, or rest without a force, had no impulse.
     if (acted->normal_impulse > 0) {
       S2Event *event = s2_world_event(world, S2_CONTACT_IMPULSE);
       event->a = (S2BodyId){(uint32_t)acted->body_a + 1, acted->serial_a};

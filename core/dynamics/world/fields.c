@@ -46,7 +46,7 @@ void *s2_field_in(const S2Field *field, void *definition) {
 }
 
 double s2_field_get(const S2Field *field, const void *definition) {
-  // The type of the member follows from the domain.
+  // The domain determines the type of the member.
   const void *at = (const unsigned char *)definition + field->offset;
   switch (field->domain) {
   case S2_FIELD_AT_LEAST_ONE:
@@ -57,7 +57,7 @@ double s2_field_get(const S2Field *field, const void *definition) {
   case S2_FIELD_BITS:
   case S2_FIELD_COLOR:
     return *(const uint32_t *)at;
-  default: // a double; of a vector the first
+  default: // a double; of a vector the first one
     return *(const double *)at;
   }
 }
@@ -100,7 +100,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (!isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
   }
-  // Each domain with its range, whose message says what is expected.
+  // Each domain with its range; the message contains the expectation.
   if (domain == S2_FIELD_POSITIVE && value <= 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
@@ -122,7 +122,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (domain == S2_FIELD_FLAG && value != 0 && value != 1) {
     return s2_error(S2_INVALID, "%s: 0 or 1 expected, got %g", name, value);
   }
-  // The number of a name.
+  // The index of a name.
   if (domain == S2_FIELD_CHOICE &&
       (value < 0 || value >= field_choices(field) || value != floor(value))) {
     return s2_error(S2_INVALID, "%s: unknown, %g", name, value);
@@ -141,7 +141,7 @@ S2Status s2_fields_check(const S2Field *fields, const void *definition) {
       }
       continue;
     }
-    // NAN stands for a number that was left out, where that is allowed.
+    // NAN means a number that was left out, where that is permitted.
     double value = s2_field_get(field, definition);
     if (!isnan(value) || !isnan(field->absent)) {
       S2_TRY(s2_field_check(field, value));

@@ -15,7 +15,7 @@ typedef struct ImageHeader {
 } ImageHeader;
 
 static ImageHeader image_header(const S2World *world) {
-  // Zeroed, since its padding goes into the image.
+  // Zeroed, because its padding goes into the image.
   ImageHeader header;
   memset(&header, 0, sizeof header);
   header.magic = IMAGE_MAGIC;
@@ -36,7 +36,7 @@ static ImageHeader image_header(const S2World *world) {
   header.observations = world->observations.count;
   header.noise_seed = world->noise_seed;
   header.broadphase = s2_broadphase_image_size(world->broadphase);
-  // All arrays one after the other, in the order in which they are written.
+  // All arrays, in the order in which they are written.
   header.size =
       sizeof(ImageHeader) + sizeof(S2Kept) +
       (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
@@ -104,7 +104,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   S2_TRY(s2_world_idle(world));
   ImageHeader header;
   if (size < sizeof header) {
-    // Not ours, or written by another layout: refused before anything is changed.
+    // Another kind of data, or another layout: rejected before anything changes
     return s2_error(S2_INVALID, "not a snapshot of a world (%zu bytes)", size);
   }
   memcpy(&header, image, sizeof header);
@@ -133,15 +133,15 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   from = GET(from, world->observations, header.observations);
   world->noise_seed = header.noise_seed;
   s2_broadphase_image_read(world->broadphase, from, header.broadphase);
-  // Serials never come again, not even those given after the snapshot.
+  // Serials are never reused, not even those given after the snapshot.
   if (header.next_serial > world->next_serial) {
     world->next_serial = header.next_serial;
   }
-  // What is derived from the arrays is made again.
+  // Data derived from the arrays must be computed again.
   world->boxes_stale = true;
   world->contacts_stale = true;
   world->rest.islands.count = 0;
-  world->impulses_listed = true; // of another step
+  world->impulses_listed = true; // those of another step
   s2_world_revised(world);
   return s2_ok();
 }
@@ -164,7 +164,7 @@ S2Status s2_world_clone(const S2World *world, S2World **clone) {
   s2_world_image_write(world, image);
   S2Status status = s2_world_image_read(*clone, image, size);
   s2_memory_free(image);
-  // A clone gives no serial that the original has used.
+  // A clone must not use a serial of the original.
   (*clone)->next_serial = world->next_serial;
   return status;
 }
@@ -192,7 +192,7 @@ void s2_world_state(const S2World *world, double *state) {
 }
 
 S2Status s2_world_set_state(S2World *world, const double *state, int count) {
-  // The whole vector is checked before any of it is written.
+  // Check the whole vector before any of it is written.
   S2_TRY(s2_world_idle(world));
   int size = s2_world_state_size(world);
   if (count != size) {
@@ -213,7 +213,7 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
       state += 6;
     }
   }
-  // What was remembered belongs to another state: the same state must give the same future.
+  // Warm starts belong to another state: equal states must have equal futures.
   for (int i = 0; i < world->touches.count; i++) {
     for (int k = 0; k < 2; k++) {
       S2TouchPoint *point = &world->touches.at[i].points[k];
@@ -231,8 +231,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   return s2_ok();
 }
 
-// FNV-1a by words: eight times as fast as by bytes. The shift lets the upper bits of a word act on
-// all that follows; without it two changes of sign would cancel.
+// FNV-1a by words: eight times as fast as by bytes. The shift makes the upper bits of a word affect
+// all later ones; without it two changes of sign would cancel.
 static uint64_t hash_doubles(uint64_t hash, const double *at, int count) {
   for (int i = 0; i < count; i++) {
     uint64_t word;

@@ -1,4 +1,4 @@
-// The step problem as a value: to look at, to write to a file, to give to another solver.
+// The step problem as a value, to inspect, to write to a file, or for another solver.
 #include "dynamics/joints/rows.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/forces.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 static S2Problem *copy_problem(const S2Problem *from) {
-  // One block, which the caller gives back by one free(): aligned numbers behind the head.
+  // One block, which the caller frees with one free(): aligned numbers after the header.
   size_t nodes = (size_t)from->nodes, rows = (size_t)from->rows;
   size_t head = (sizeof(S2Problem) + 15) & ~(size_t)15;
   unsigned char *memory = malloc(head + 6 * nodes * sizeof(double) + rows * sizeof(S2Row));
@@ -39,14 +39,14 @@ static S2Island all_islands(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    // Nodes in creation order; bodies that move as given, or not at all, are ground.
+    // Nodes in creation order; kinematic and static bodies are ground.
     step->node_of[slot] = s2_body_moves(body) ? all.nodes : S2_GROUND;
     if (s2_body_moves(body)) {
       all.node[all.nodes++] = slot;
       all.length = fmax(all.length, body->reach);
     }
   }
-  // Contacts that push, and of which at least one body is a node.
+  // Solid contacts with at least one node.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (s2_touch_solid(touch) &&
@@ -75,20 +75,20 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   bool going =
       s2_step_forces(&step) && s2_step_free_motion(&step, step.dt) && s2_step_touches(&step);
   world->stepping = false;
-  // A callback stopped it, or a function gave what is not finite.
+  // A callback stopped it, or a function returned a number that is not finite.
   if (!going) {
     S2Status refused = s2_constraints_end(world);
     s2_motions_end(world);
     return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
   }
-  // Whether a joint is stiff is a matter of its island; the problem itself is of all at once.
+  // Stiffness of a joint depends on its island; the problem has all islands together.
   s2_step_islands(&step);
   s2_step_find_stiff(&step);
   for (int i = 0; i < world->bodies.count; i++) {
     step.node_of[i] = S2_GROUND;
   }
   S2Island all = all_islands(&step);
-  // The rows are those that this world's way of stepping would begin with.
+  // The rows of the first solve in this world's scheme.
   bool ahead = s2_world_way(&world->kept.def) == S2_SPECULATIVE ||
                (world->kept.def.stepping == S2_AUTO && s2_island_looks_ahead(&step, &all));
   bool event = s2_world_way(&world->kept.def) == S2_EVENT;
@@ -102,12 +102,12 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
                                  : (S2Choice){.use = near || s2_touch_soft(&step.touches[i])};
     }
   }
-  // Constraints are asked during assembly.
+  // Assembly calls constraints.
   s2_constraints_begin(world);
   S2Assembly assembly = s2_assemble(&step, step.q0, step.touches, &all, choices, S2_SOLVE_MOTION);
   s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
-  // What the caller sees: a copy, and which body each node is; helpers of wide gears are no body.
+  // The result: a copy, and the body of each node; auxiliary nodes of wide gears have no body.
   bool convex = world->kept.def.contact == S2_CONVEX;
   S2Problem law = convex ? s2_mcp_convex(&assembly.problem, step.arena) : assembly.problem;
   *problem = copy_problem(&law);
@@ -117,7 +117,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   for (int i = all.nodes; i < assembly.problem.nodes && i < capacity; i++) {
     nodes[i] = (S2BodyId){0, 0};
   }
-  // The boxes now look ahead from here; the next step or query sets its own.
+  // The boxes are now predictive; the next step or query sets its own.
   world->boxes_stale = true;
   return *problem == NULL ? s2_error(S2_MEMORY, "out of memory") : s2_ok();
 }
@@ -129,7 +129,7 @@ S2Status s2_world_dump_problems(S2World *world, const char *directory) {
   if (directory == NULL) {
     return s2_ok();
   }
-  // Refused now rather than in the first step that would write.
+  // Reject it now rather than in the first step that would write.
   struct stat info;
   if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode)) {
     return s2_error(S2_IO, "cannot write problems to '%s': not a directory", directory);

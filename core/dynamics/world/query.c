@@ -1,11 +1,10 @@
-// Questions about the present geometry: rays, boxes, points, distances. Disabled bodies are left
-// out.
+// Queries of the present geometry: rays, boxes, points, distances. Disabled bodies are not found.
 #include "dynamics/world/world.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Rounding of the point where a ray begins, as a part of the coordinates it is made from.
+// Rounding of a ray's start, as a fraction of the coordinates it is computed from.
 static const double RAY_ROUNDING = 1e-14;
 
 static bool query_wants(const S2World *world, const S2QueryFilter *filter, int32_t piece) {
@@ -42,7 +41,7 @@ static bool visit_ray(void *user, int32_t proxy) {
   if (!query_wants(world, query->filter, proxy)) {
     return true;
   }
-  // The nearest hit so far; of equal ones the one found first, in the order of pieces.
+  // The nearest hit so far; of equal ones the first, in the order of pieces.
   const S2Piece *piece = &world->pieces.at[proxy];
   S2Shape shape = s2_piece_shape(world, piece);
   S2RayHit hit =
@@ -55,11 +54,12 @@ static bool visit_ray(void *user, int32_t proxy) {
   return true;
 }
 
-// Only what the ray's box overlaps is looked at.
+// Tests only shapes whose box overlaps the ray's box.
 static void query_cast(S2World *world, RayQuery *query) {
   S2Vec2 from = query->from, to = query->to;
   S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
-  // It may begin a little below a surface that it counts as being on. No shape is larger than all.
+  // The start may be slightly below a surface and still count as on it. No shape is larger than
+  // all.
   S2Box all = s2_broadphase_bounds(world->broadphase);
   double far = fabs(from.x) + fabs(from.y) + fabs(all.lo.x) + fabs(all.lo.y);
   double grow = S2_RAY_SURFACE * (all.hi.x - all.lo.x + all.hi.y - all.lo.y) + RAY_ROUNDING * far;
@@ -78,7 +78,7 @@ S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2Que
   return best.hit;
 }
 
-// The first one is that of s2_world_raycast, whose order of equal ones is that of the pieces.
+// The first one is that of s2_world_raycast, where equal hits have the order of pieces.
 static int ray_compare(const void *left, const void *right) {
   const RayFound *a = left, *b = right;
   if (a->hit.fraction != b->hit.fraction) {
@@ -94,7 +94,7 @@ int s2_world_raycast_all(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFi
   S2ArenaMark mark = s2_arena_mark(&world->arena);
   query.best = S2_TAKE_ZEROED(&world->arena, RayFound, world->bodies.count);
   query_cast(world, &query);
-  // Those that were hit, together, then in order.
+  // Collect the bodies that were hit, then sort.
   int count = 0;
   for (int slot = 0; slot < world->bodies.count; slot++) {
     if (query.best[slot].hit.body.index != 0) {
@@ -123,7 +123,7 @@ typedef struct BodyQuery {
 static bool visit_body(void *user, int32_t proxy) {
   BodyQuery *query = user;
   const S2World *world = query->world;
-  // The box of a piece may overlap where the piece itself does not have the point.
+  // The box of a piece may contain a point that the piece does not.
   if (query_wants(world, query->filter, proxy)) {
     const S2Piece *piece = &world->pieces.at[proxy];
     S2Shape shape = s2_piece_shape(world, piece);
@@ -141,7 +141,7 @@ static int query_bodies(S2World *world, BodyQuery *query, S2BodyId *bodies, int 
   query->world = world;
   query->found = S2_TAKE_ZEROED(&world->arena, bool, world->bodies.count);
   s2_broadphase_query(world->broadphase, query->box, &world->arena, visit_body, query);
-  // In creation order; all are counted, those there is room for are given.
+  // In creation order; counts all, writes at most `capacity`.
   int count = 0;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -175,7 +175,7 @@ S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodie
   if (slot_a == slot_b) {
     return s2_error(S2_INVALID, "closest: two different bodies expected");
   }
-  // A distance is between shapes.
+  // A distance needs shapes on both sides.
   if (world->bodies.at[slot_a].first_shape == S2_NONE ||
       world->bodies.at[slot_b].first_shape == S2_NONE) {
     return s2_error(S2_INVALID, "closest: a body without shapes has no distance");

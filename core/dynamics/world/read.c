@@ -8,9 +8,9 @@ static bool touch_alive(const S2World *world, const S2Touch *touch) {
          world->bodies.at[touch->body_b].serial == touch->serial_b;
 }
 
-// Of compliant contacts as the last step left them, J.
+// Energy of compliant contacts after the last step, J.
 static double compressed_energy(const S2World *world) {
-  // 1/2 depth^2/C of each point that is compressed.
+  // 1/2 depth^2/C of each compressed point.
   double energy = 0;
   for (int i = 0; i < world->touches.count; i++) {
     const S2Touch *touch = &world->touches.at[i];
@@ -26,7 +26,7 @@ static double compressed_energy(const S2World *world) {
 S2Energy s2_world_energy(const S2World *world) {
   S2Energy energy = {0};
   S2Vec2 gravity = world->kept.def.gravity;
-  // 1/2 v' M v, and -m g.x for what gravity acts on.
+  // 1/2 v' M v, and -m g.x for bodies with gravity.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
@@ -34,11 +34,12 @@ S2Energy s2_world_energy(const S2World *world) {
     if (s2_body_moves(body)) {
       energy.kinetic +=
           0.5 * (body->inertia * v[0] * v[0] + body->mass * (v[1] * v[1] + v[2] * v[2]));
-      double scale = body->type == S2_DYNAMIC ? body->gravity_scale : 0; // drives carry theirs
+      // locks carry their own weight
+      double scale = body->type == S2_DYNAMIC ? body->gravity_scale : 0;
       energy.potential -= body->mass * scale * (gravity.x * q[1] + gravity.y * q[2]);
     }
   }
-  // What elastic joints store.
+  // The energy stored in elastic joints.
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (s2_joint_active(world, joint)) {
@@ -46,7 +47,7 @@ S2Energy s2_world_energy(const S2World *world) {
       S2JointAt at = {world, joint, world->q.at, 0, NULL};
       int count = s2_joint_rows(&at, rows);
       if (joint->type == S2_CONSTRAINT && joint->unilateral && joint->last[0].value < 0) {
-        rows[count++] = joint->last[0]; // a soft stop
+        rows[count++] = joint->last[0]; // a compliant limit
       }
       energy.potential += s2_joint_energy(joint, rows, count);
     }
@@ -72,7 +73,7 @@ void s2_world_momentum(const S2World *world, double momentum[3]) {
 }
 
 static void list_acted(S2World *world, const S2Acted *acted) {
-  // Bodies of the last step may be gone, their slots taken by others.
+  // Bodies of the last step may be gone, and their slots used by others.
   if (world->bodies.at[acted->body_a].serial == acted->serial_a &&
       world->bodies.at[acted->body_b].serial == acted->serial_b) {
     *s2_array_append(world->contacts) = (S2Contact){
@@ -93,13 +94,13 @@ static void list_acted(S2World *world, const S2Acted *acted) {
   }
 }
 
-// The points of a touch, with what acted there: some of `count` of its pair.
+// Lists the points of a touch with their impulses, which are some of the `count` of its pair.
 static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acted, int count) {
   bool shown = touch_alive(world, touch) && !touch->sensor && touch->enabled;
   const double *qa = world->q.at + 3 * touch->body_a;
   for (int k = 0; k < touch->count; k++) {
     const S2ManifoldPoint *at = &touch->points[k].at;
-    // By feature: what acted at this point, else (near, but idle) the point alone.
+    // By feature: the impulse at this point, else (near, but idle) the point alone.
     int i = 0;
     while (i < count && acted[i].feature != at->id) {
       i += 1;
@@ -121,18 +122,18 @@ static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acte
   }
 }
 
-// Both lists are sorted by shapes. What acted at features that are gone follows those of its pair.
+// Both lists are sorted by shapes. Impulses at vanished features follow those of their pair.
 static void list_contacts(S2World *world) {
   const S2ActedList *acted = &world->acted;
   int a = 0;
   world->contacts.count = 0;
   for (int i = 0; i <= world->touches.count; i++) {
     const S2Touch *touch = i < world->touches.count ? &world->touches.at[i] : NULL;
-    // What acted on pairs that are touches no more.
+    // Impulses of pairs that are no longer touches.
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       list_acted(world, &acted->at[a]);
     }
-    // The touch, with what acted on its pair.
+    // The touch, with the impulses of its pair.
     int first = a;
     while (touch != NULL && a < acted->count && s2_acted_compare(&acted->at[a], touch) == 0) {
       a += 1;
@@ -140,7 +141,7 @@ static void list_contacts(S2World *world) {
     if (touch != NULL) {
       list_touch(world, touch, acted->at + first, a - first);
     }
-    // What acted at points that the pair has no more.
+    // Impulses at points that the pair no longer has.
     for (int k = first; k < a; k++) {
       if (acted->at[k].gone) {
         list_acted(world, &acted->at[k]);
@@ -157,7 +158,7 @@ S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double imp
     const S2Acted *acted = &world->acted.at[i];
     bool is_a = acted->body_a == slot && acted->serial_a == body.serial;
     bool is_b = acted->body_b == slot && acted->serial_b == body.serial;
-    // b gets the opposite of the impulse on a, but a torque of its own.
+    // b gets the opposite of the impulse on a, but another torque.
     if (is_a || is_b) {
       S2Vec2 on_a = s2_acted_impulse(acted);
       impulse[0] += is_a ? acted->angular_a : acted->angular_b;
@@ -172,7 +173,7 @@ S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[
   int32_t slot;
   S2_TRY(s2_body_slot(world, body, &slot));
   for (int c = 0; c < 3; c++) {
-    bool known = 3 * slot + c < world->corrected.count; // made since the step
+    bool known = 3 * slot + c < world->corrected.count; // created since the step
     impulse[c] = known ? world->corrected.at[3 * slot + c] : 0;
   }
   return s2_ok();

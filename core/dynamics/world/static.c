@@ -1,7 +1,7 @@
-// Pseudo-static equilibrium by kinetic damping (dynamic relaxation: Otter 1965, Cundall 1976):
-// bodies start from rest and move as in time until their kinetic energy falls, where they are
-// stopped. A single mode passes its equilibrium just then. Each stop tells the accelerations from
-// rest, which are what is to vanish.
+// Pseudo-static equilibrium by kinetic damping (dynamic relaxation: Otter 1965, Cundall 1976).
+// Bodies start from rest and move as in time until their kinetic energy falls; then they are
+// stopped. A single mode passes its equilibrium at that time. Each stop gives the accelerations
+// from rest, which must vanish.
 #include "dynamics/world/world.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ S2StaticOptions s2_static_options(void) {
   return (S2StaticOptions){.tolerance = 1e-6, .max_steps = 100000};
 }
 
-// The largest speed, turning counted at the farthest point of the body, m/s.
+// The largest speed, m/s; rotation is measured at the farthest point of the body.
 static double static_fastest(const S2World *world) {
   double speed = 0;
   for (int i = 0; i < world->order.count; i++) {
@@ -25,7 +25,7 @@ static double static_fastest(const S2World *world) {
   return speed;
 }
 
-// What stays as it is while the bodies look for their places.
+// Data that stay constant during the search for equilibrium.
 typedef struct Held {
   double *v, *f; // 3 a slot
   double time;
@@ -33,7 +33,7 @@ typedef struct Held {
 } Held;
 
 static void static_hold(S2World *world, const Held *held, bool stop) {
-  // Forces applied for one step go on acting, and time stands still.
+  // Forces applied for one step continue to act, and time does not advance.
   size_t bytes = sizeof(double) * (size_t)world->f.count;
   if (bytes > 0) {
     memcpy(world->f.at, held->f, bytes);
@@ -45,36 +45,36 @@ static void static_hold(S2World *world, const Held *held, bool stop) {
   world->kept.steps = held->steps;
 }
 
-// Forces that turn (tension across a chain) are explicit in time, and a mode of theirs with (h w)^2
-// of more than 1 is further from rest at each stop than at the last. Then the bodies look for their
-// places by shorter steps, as time is nothing here. What stops tell goes up and down on the way;
-// it is told from a search that goes nowhere by so many of them without one that is half the best.
+// Turning forces (tension across a chain) are explicit in time, and a mode of theirs with (h w)^2
+// above 1 is farther from rest at each stop. Then the search continues with shorter steps, because
+// time has no meaning here. The residual of the stops fluctuates in any search. A search without
+// progress is one with STALLED stops in a row whose residual is above half of the best.
 enum { STALLED = 64, HALVINGS = 10 };
 
 typedef struct Search {
   double dt;   // s, the world's
-  double best; // m/s^2, at any stop with these steps
-  int stops;   // since it was half of that before it
-  int halved;  // times
+  double best; // m/s^2, smallest residual at a stop with these steps
+  int stops;   // since it last fell to half
+  int halved;  // number of halvings
 } Search;
 
-// What a first step from rest tells. At the end it is one of the world's length, so that impulses
-// are those of such a step. Are steps of another length from here on?
+// Evaluates the first step from rest. The last step has the world's length, so that impulses are
+// those of such a step. Returns whether the length of steps changes.
 static bool static_judge(S2World *world, Search *search, const S2StaticOptions *options,
                          S2StaticResult *result) {
   double *dt = &world->kept.def.dt;
-  // From rest the speeds after a step are the accelerations times its length.
+  // From rest, the speeds after a step are the accelerations times its length.
   result->residual = static_fastest(world) / *dt;
   bool rests = result->residual <= options->tolerance;
   result->solved = rests && *dt == search->dt;
-  // Progress is half of the best residual; without any for STALLED stops the steps are too long.
+  // Progress halves the best residual; without it for STALLED stops the steps are too long.
   search->stops += 1;
   if (result->residual < search->best / 2) {
     search->best = result->residual;
     search->stops = 0;
   }
   bool stalled = !rests && search->stops >= STALLED && search->halved < HALVINGS;
-  // Goes on, unless steps get shorter, or all rests but for a step of the world's length.
+  // Continue, unless steps become shorter, or only a step of the world's length is missing.
   if (!stalled && !(rests && *dt != search->dt)) {
     return false;
   }
@@ -92,12 +92,12 @@ static S2Status static_relax(S2World *world, const Held *held, const S2StaticOpt
   bool stop = true;
   S2Status status = s2_ok();
   while (result->steps < options->max_steps && !result->solved && status.code == S2_OK) {
-    // Forces as at first, velocities as they are or zero; then the step.
+    // Restore the initial forces; keep the velocities or set them to zero; then step.
     static_hold(world, held, stop);
     status = s2_world_step(world);
     result->steps += 1;
     bool anew = stop && status.code == S2_OK && static_judge(world, &search, options, result);
-    // Kinetic energy falls: past an equilibrium of some mode, so everything is stopped there.
+    // If the kinetic energy falls, some mode has passed its equilibrium: stop everything.
     double now = s2_world_energy(world).kinetic;
     stop = now < before || anew;
     before = stop ? 0 : now;
@@ -110,7 +110,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
                                S2StaticResult *result) {
   *result = (S2StaticResult){.residual = INFINITY};
   S2_TRY(s2_world_idle(world));
-  // What cannot come to rest is refused.
+  // Check that the options permit convergence.
   if (!(options->tolerance > 0) || !isfinite(options->tolerance)) {
     return s2_error(S2_INVALID, "tolerance: an acceleration above 0 m/s^2 expected, got %g",
                     options->tolerance);
@@ -125,7 +125,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
       return s2_error(S2_INVALID, "a lock moves its body as given: nothing is at rest there");
     }
   }
-  // What is held and the world as it was, which is read back on failure.
+  // The constant data and the world's image, which is restored on failure.
   size_t size = s2_world_image_size(world), bytes = sizeof(double) * (size_t)world->v.count;
   unsigned char *memory = s2_memory_take(size + 2 * bytes); // doubles first: they are aligned
   Held held = {
@@ -140,7 +140,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     memcpy(held.f, world->f.at, bytes);
   }
   s2_world_image_write(world, image);
-  // Motions given by functions of time stand still.
+  // Bodies that move as functions of time stand still.
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.motion = NULL;
   S2Status status = static_relax(world, &held, options, result);
@@ -149,7 +149,8 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     (void)s2_world_image_read(world, image, size);
     *result = (S2StaticResult){.residual = INFINITY, .steps = result->steps};
   } else {
-    // At rest where they are, at the same time; what moves as given has its velocity again.
+    // Bodies are at rest in their new positions, at the same time; kinematic bodies get their
+    // velocity back.
     static_hold(world, &held, true);
     for (int i = 0; i < world->order.count; i++) {
       int32_t at = 3 * world->order.at[i];

@@ -1,9 +1,9 @@
-// Worlds: making, settings, marks.
+// Worlds: creation, settings, marks.
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Worlds side by side, of one processor: what AVX-512 has of doubles.
+// Largest number of worlds side by side on one processor: doubles in an AVX-512 register.
 enum { LANES_MOST = 8 };
 
 S2WorldDef s2_world_def(void) {
@@ -16,7 +16,7 @@ S2WorldDef s2_world_def(void) {
   };
 }
 
-// What the flow by two stages is not made for. NULL: nothing stands against it.
+// An option that excludes the flow by two stages, or NULL.
 static const char *not_with_rattle(const S2WorldDef *def) {
   return def->stepping == S2_BISECT                     ? "stepping bisect"
          : def->stabilization != S2_PROJECTION          ? "a stabilization other than projection"
@@ -30,9 +30,9 @@ static const char *not_with_rattle(const S2WorldDef *def) {
                                                         : NULL;
 }
 
-// What other options of the step do without implicit blending.
+// Options that do not permit implicit blending.
 static S2Status world_check_together(const S2WorldDef *def) {
-  // Options of the step that know no blend.
+  // Options that do not support a blend.
   bool blends = def->alpha < 1 || def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   const char *option = def->restitution_model == S2_REFLECTIONS ? "restitution_model reflections"
                        : def->stabilization == S2_BAUMGARTE     ? "stabilization baumgarte"
@@ -45,7 +45,7 @@ static S2Status world_check_together(const S2WorldDef *def) {
   if (other != NULL) {
     return s2_error(S2_INVALID, "flow rattle: not with %s: leave one of the two out", other);
   }
-  // What slides rises: for other ways it leaves the surface.
+  // Sliding contacts rise under the convex law: other schemes would see them separate.
   if (def->contact == S2_CONVEX &&
       (s2_world_way(def) != S2_SPECULATIVE || def->restitution_model == S2_REFLECTIONS)) {
     return s2_error(S2_INVALID, "contact convex: only with stepping speculative (or auto) and "
@@ -54,7 +54,7 @@ static S2Status world_check_together(const S2WorldDef *def) {
   return s2_ok();
 }
 
-// Its flow, its rows and its projections are its own. NULL: all is as event stepping takes it.
+// An option that excludes event stepping, which has its own flow, rows and projections; or NULL.
 static const char *not_with_event(const S2WorldDef *def) {
   return def->contact == S2_CONVEX                      ? "contact convex"
          : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
@@ -122,7 +122,7 @@ void s2_world_destroy(S2World *world) {
   if (world == NULL) {
     return;
   }
-  // Arrays, then what has a destructor of its own.
+  // Arrays, then objects with a destructor.
   s2_array_free(world->q);
   s2_array_free(world->v);
   s2_array_free(world->f);
@@ -206,19 +206,19 @@ S2Status s2_world_idle(const S2World *world) {
 }
 
 S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
-  // Callbacks are put back, since the guarded run may have replaced them.
+  // Restore the callbacks, because the guarded run may have replaced them.
   S2Callbacks callbacks = world->callbacks;
   S2Status status = s2_memory_guarded(run, user);
-  // The step jumped out: what it had under way is dropped, the arrays are as they were before it.
+  // The run was left by a jump: discard its current data. The arrays are unchanged.
   if (status.code == S2_MEMORY) {
     world->callbacks = callbacks;
     world->stepping = world->evaluating = false;
     world->refused = s2_ok();
     world->drives.count = 0;
     world->events.count = 0;
-    world->rest.islands.count = 0; // may be of the step that was left out
+    world->rest.islands.count = 0; // may be those of the discarded step
     world->boxes_stale = true;
-    s2_arena_free(&world->arena); // a small step can be done still
+    s2_arena_free(&world->arena); // a small step may still succeed
   }
   return status;
 }
@@ -275,11 +275,11 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];
   }
-  // Residuals: the worst of all.
+  // Residuals: the largest.
   total->worst_scaled = fmax(total->worst_scaled, stats->worst_scaled);
   total->worst_penetration = fmax(total->worst_penetration, stats->worst_penetration);
   total->worst_joint_error = fmax(total->worst_joint_error, stats->worst_joint_error);
-  // Times and sizes add up, but the largest island and the most memory.
+  // Times and sizes add up, except the largest island and the largest memory.
   total->seconds_broad += stats->seconds_broad;
   total->seconds_narrow += stats->seconds_narrow;
   total->seconds_solve += stats->seconds_solve;

@@ -1,7 +1,7 @@
-// Private to core/dynamics: how a world is stored.
+// Private to core/dynamics: the storage of a world.
 //
-// State is a structure of arrays: q, v and f hold three numbers a body slot (angle, x, y), so the
-// vectors of the formulas ARE the storage. Everything that decides the future of a world lives in
+// State is a structure of arrays: q, v and f hold three numbers for each body slot (angle, x, y),
+// so the vectors of the formulas are the storage. All data that decide the future of a world are in
 // arrays of plain values without pointers: a snapshot is a copy of the arrays.
 #ifndef S2_WORLD_H
 #define S2_WORLD_H
@@ -15,157 +15,158 @@
 
 #include <math.h>
 
-// ---- Numbers that matter ----------------------------------------------------------------------
+// ---- Tolerances and limits --------------------------------------------------------------------
 
-// Contacts closer than this part of a body's size count as touching: far above the rounding of a
-// gap (1e-16 relative), far below anything seen.
+// Contacts closer than this fraction of a body's size count as touching: far above the rounding of
+// a gap (1e-16 relative), far below any visible gap.
 #define S2_TOUCH_SLOP 1e-9
-// In the same unit: an open gap that a motion of bodies at rest does not ask back, and how far a
-// body at rest moves in a step. A solve to 1e-9 leaves a tenth of this in the gaps.
+// In the same unit: an open gap that a motion of bodies at rest does not close, and the
+// displacement of a body at rest in a step. A solve to 1e-9 leaves a tenth of this in the gaps.
 #define S2_REST_GAP 1e-10
-// Overlaps and joint errors beyond this part of a body's size are corrected ...
+// Overlaps and joint errors beyond this fraction of a body's size are corrected ...
 #define S2_PROJECTION_TRIGGER 1e-9
-// ... until less than this part is left (Newton steps: the next one would be rounding).
+// ... until less than this fraction is left (Newton steps: the next one would be rounding).
 #define S2_PROJECTION_TOLERANCE 1e-11
-// ... or far from the origin, where places are rounded by more, of their size: anchors are sums of
-// two rounded numbers and errors are differences of two anchors.
+// ... or, far from the origin, this fraction of the coordinates, whose rounding is larger: anchors
+// are sums of two rounded numbers and errors are differences of two anchors.
 #define S2_PROJECTION_ROUNDING 1e-15
-// Newton steps of a projection. A joint needs 2 or 3; piles that jam may need more, and whatever is
-// left is corrected in the next step.
+// Newton steps of a projection. A joint needs 2 or 3; jammed piles may need more. The next step
+// corrects the remainder.
 #define S2_PROJECTION_PASSES 20
 // rad: largest turn of one projection pass, so that linearised rotations stay meaningful.
 #define S2_PROJECTION_TURN 0.3
-// A pass that does not halve what it should remove makes turning this much dearer against moving: a
-// light body wedged at an angle would else turn to and fro between two faces.
+// A pass that does not halve the error multiplies the cost of turning relative to moving by this.
+// Otherwise a light body wedged at an angle would turn back and forth between two faces.
 #define S2_PROJECTION_STIFFER 8.0
 // Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
-// about the turn of the step (in rad) of what there was.
+// about the turn of the step (in rad) times the former error.
 #define S2_SHAKE_PASSES 3
-// The same where passes share a factorisation and cost next to nothing.
+// The same if passes share a factorisation and are cheap.
 #define S2_SHAKE_DIRECT_PASSES 12
-// Joint errors beyond this part of a body's size that projection cannot remove are reported: joints
-// that contradict each other.
+// Joint errors beyond this fraction of a body's size that projection cannot remove are reported:
+// joints that contradict each other.
 #define S2_MISFIT 1e-3
-// A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
-// that jams) does not turn its projection into velocity. Projection leaves 1e-11.
+// A step that began with a joint error beyond this fraction of a body's size (moved by the program,
+// or a jammed pile) does not turn its projection into velocity. Projection leaves 1e-11.
 #define S2_FEEDBACK_START 1e-6
-// rad: turns of a step up to which the velocities take that without a look at the energy.
+// rad: turns of a step up to which this feedback needs no check of the energy.
 #define S2_FEEDBACK_TURN 0.1
-// Part of the energy of an island that rounding of the angular momentum may add in a step.
+// Fraction of the energy of an island that rounding of the angular momentum may add in a step.
 #define S2_SPIN_ROUNDING 1e-13
-// An approach slower than this many solver tolerances (times the velocity scale) is what the last
-// solve left over, not an approach.
+// An approach slower than this many solver tolerances (times the velocity scale) is an error of the
+// last solve, not an approach.
 #define S2_REST_TOLERANCES 10
-// Part of the speed at which an island goes along with what holds it that its own speed counts at
-// least: relative velocities are rounded by 1e-16 of it.
+// Smallest speed scale of an island, as a fraction of the speed of its ground: relative velocities
+// are rounded by 1e-16 of it.
 #define S2_FRAME_ROUNDING 1e-4
-// Searches for contacts of one step: one, plus one for each time an impact makes a body move
-// further than foreseen; more than 4 have not been seen.
+// Searches for contacts in one step: one, plus one for each time an impact makes a body move
+// farther than predicted; more than 4 have not been observed.
 #define S2_REACH_PASSES 8
-// Solves of an island whose fast contacts turn out to pass each other by.
+// Solves of an island whose fast contacts miss each other.
 #define S2_RELINEARISE_PASSES 6
-// Islands of more touches than this are solved for by attempts where there is another way: without
-// an answer after so many factorisations of the flow rows stay as they were, or half of the step is
-// made. Smaller islands are solved in microseconds. For rows as they were, which cost nothing, less
-// is tried than for halves, which cost as much as what they replace.
+// Islands of more touches than this are solved by attempts if there is an alternative: without a
+// solution after this many factorisations of the flow the old rows stay, or half of the step is
+// made. Smaller islands are solved in microseconds. Old rows cost nothing, so attempts are shorter
+// for them than for half steps, which cost as much as the solves they replace.
 #define S2_ATTEMPT_TOUCHES 20
 #define S2_ATTEMPT_ROWS    600
 #define S2_ATTEMPT_WHOLE   1000
-// Attempts to step a large island as a whole, or what is left of its step, that may be given up for
-// half of it. With 2 or 3 no more steps were solved, and they took longer.
+// Attempts to step a large island as a whole, or the remainder of its step, before half of it is
+// tried. With 2 or 3 no more steps were solved, and they took longer.
 #define S2_EVENT_HALVINGS 1
-// Impacts that follow each other within one step before the rest is taken as inelastic (a ball
-// between two walls, a stack that is hit: the sequence may be endless).
+// Impacts in sequence within one step before the rest is taken as inelastic (a ball between two
+// walls, a stack that is hit: the sequence may be endless).
 #define S2_IMPACT_PASSES 10
-// Part of the energy that contacts took by which an impact may give back more: rounding.
+// Relative excess, by rounding, of the energy that an impact may return over the energy that
+// contacts took.
 #define S2_KEEP_ROUNDING 1e-12
-// Reflections of one impact before what is left of it ends inelastically. n discs in a row need up
-// to n passes; contacts with different restitution may go on for ever.
+// Reflections of one impact before the remainder ends inelastically. n discs in a row need up to n
+// passes; contacts with different restitution may continue for ever.
 #define S2_REFLECTION_PASSES 50
-// A fast contact counts as met when the true gap after the step is below this part of the body.
+// A fast contact counts as met if the true gap after the step is below this fraction of the body.
 #define S2_MISS_TOLERANCE 1e-6
-// m: closer than this two anchors have no direction between them.
+// m: two anchors closer than this have no direction between them.
 #define S2_NO_LENGTH 1e-12
-// A lock that yields and follows a velocity stays behind its goal by this part of what its bound
-// makes up in one step, at most. Of all of it the way back would take just the bound, where slopes
-// change.
+// A lock that yields and follows a velocity stays behind its goal by at most this fraction of the
+// distance that its bound recovers in one step. With all of it the return would need exactly the
+// bound, at which slopes change.
 #define S2_LOCK_LAG 0.5
-// Limits are met in a step when they are closer than this many times what the bodies could go at
-// the island's speed: a light body may leave a heavy one faster than that.
+// Limits have rows in a step if they are closer than this many times the distance at the island's
+// speed: a light body may leave a heavy one faster than that.
 #define S2_LIMIT_REACH 4
-// Contacts that moved by less than this part of a body keep their features after a step.
+// Contacts that moved by less than this fraction of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
-// And by less than this, between what rests, have no others in event stepping.
+// Contacts at rest that moved by less than this have no other features in event stepping.
 #define S2_AT_REST 1e-10
-// (h w)^2 of a swing across a joint's force (w^2 = tension/(length mass) of a rod) from which on an
-// island is too stiff for forces posed along the start of a step. A lone swing is stable to 4;
-// neighbours add to it.
+// (h w)^2 of an oscillation across a joint's force (w^2 = tension/(length mass) of a rod) from
+// which an island is too stiff for forces along the directions at the start of a step. A single
+// oscillation is stable up to 4; neighbours add to it.
 #define S2_TURNS_TOO_FAST 2.0
-// Solves more of an island whose rows of ground friction prove to lie askew (1 to 3 do, but for
-// bodies that jam), and the part of the bound that may be carried across them: derivatives are off
-// by about as much, the force is beyond its bound by half the square of it.
+// Additional solves of an island whose rows of ground friction prove to be misaligned (1 to 3
+// suffice, except for jammed bodies); and the fraction of the bound that may act across them:
+// derivatives have about this relative error, and the force exceeds its bound by half its square.
 #define S2_GROUND_PASSES 16
 #define S2_GROUND_ASKEW  1e-6
-// bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
-// end, and the smallest part of dt tried.
+// bisect: accepted overlap (fraction of a body's size), a tolerance without which halving might
+// never end; and the smallest fraction of dt.
 #define S2_BISECT_TOLERANCE 1e-6
 #define S2_BISECT_SMALLEST  (1.0 / 1024)
-// bisect: part of the kinetic energy that may pay for what a rebound lifts; what asks for more is
+// bisect: fraction of the kinetic energy that may pay for the lift of a rebound; a larger lift is
 // tried with half the length.
 #define S2_BISECT_PAYS 0.1
-// bisect: a rest of the step below this part of it is what rounding left: 1e-16, never 1e-4.
+// bisect: a remainder of the step below this fraction is rounding: 1e-16, never 1e-4.
 #define S2_BISECT_ROUNDING 1e-12
 
-// auto: bodies of an island, above which it is stepped speculatively. Splitting a step at each
-// meeting costs a solve of the whole island, of which there are the more the larger it is.
+// auto: islands of more bodies are stepped speculatively. Splitting a step at each meeting costs a
+// solve of the whole island, and the number of meetings grows with its size.
 #define S2_AUTO_BODIES 8
-// auto: pairs of an island up to which it is split with more bodies, too, in the flow by two
-// stages. Pours of 9 to 30 bodies take up to 1.5 times as long as by projection with this bound.
-// Pours of 30 boxes take 16 times as long with 60 pairs. A heap of five jointed dolls takes 4 times
-// as long without any bound.
+// auto: islands of up to this many pairs are split even if they have more bodies, in the flow by
+// two stages. With this bound pours of 9 to 30 bodies take up to 1.5 times as long as by
+// projection. With 60 pairs pours of 30 boxes take 16 times as long. Without a bound a heap of five
+// jointed dolls takes 4 times as long.
 #define S2_AUTO_PAIRS 20
-// Times at which an island's step may be split under event stepping; the rest is speculative.
+// Splits of an island's step in event stepping; the remainder is speculative.
 #define S2_EVENT_SPLITS 4
-// The same of islands with joints: projecting those moves what has met, and it meets again, up to
-// twice.
+// The same for islands with joints: their projection moves bodies that have met, and these meet
+// again, up to twice.
 #define S2_EVENT_JOINTED_SPLITS 12
-// Solves of a flow that ends where others meet, until it ends there: the way depends on its length
-// by friction, damping and joints.
+// Solves of a flow that ends at a meeting, until it ends there: the motion depends on its length
+// through friction, damping and joints.
 #define S2_EVENT_REFINEMENTS 8
 // Solves of the search between two times, if the refinements do not converge.
 #define S2_EVENT_NARROWINGS 40
-// Part of what counts as touching that a gap at its time may be off.
+// Allowed gap at its meeting time, as a fraction of the touching distance.
 #define S2_EVENT_MET 1e-5
-// The same, beyond which derivatives are flagged because its time is not exact.
+// The same, beyond which derivatives are flagged because the time is not exact.
 #define S2_EVENT_CLOSED 1e-2
-// Part of what is left of a step that what leaves is given before it may meet the same again.
+// Fraction of the remainder of a step before a separating pair may meet again.
 #define S2_EVENT_LEAVING 1e-6
-// Fraction of the energy that a projection could have lifted below which (either way) derivatives
-// are said to be one-sided.
+// Fraction of the energy that a projection could have lifted, within which (either sign)
+// derivatives are flagged as one-sided.
 #define S2_EVENT_LEVEL 1e-6
-// Overlap, in parts of what counts as touching, at the end of a flow that has missed a meeting.
+// Overlap, in multiples of the touching distance, at the end of a flow that has missed a meeting.
 #define S2_EVENT_MISSED 10
-// A projection that removes an overlap leaves the pair open by less than this part of it, as
-// surfaces bend and turn, unless something else parts them further.
+// A projection that removes an overlap leaves the pair open by less than this fraction of it,
+// because surfaces bend and turn, unless another contact separates them further.
 #define S2_EVENT_PARTED 1e-2
-// Solves of a flow with more points that rest, as they would be back at once.
+// Repeated flows with additional resting points, which would otherwise return at once.
 #define S2_EVENT_RETURNS 4
-// Flows of a piece that are made again without rows that carried nothing any more at their end.
+// Repeated flows of a piece without rows that carry no impulse at the end.
 #define S2_EVENT_RELEASES 2
-// Flows that are made shorter, each for the first pair that meets on the one before.
+// Shortened flows, each for the first pair that meets on the one before.
 #define S2_EVENT_SHORTENED 8
-// Pieces of an island's step that end where nothing meets, as no more of the way was known to be
-// free, or something would have got deep into another. They are not counted as splits. A bar that
+// Pieces of an island's step that end without a meeting, because no more of the motion was known to
+// be free, or a body would have overlapped another deeply. They do not count as splits. A bar that
 // turns by a radian in a step is followed in pieces of a tenth of that.
 #define S2_EVENT_CUTS 64
-// Part of what is left of a step below which no piece of it is cut.
+// Fraction of the remainder of a step below which no piece of it is cut.
 #define S2_EVENT_SHORTEST 1e-3
-// Part of what counts as touching by which bodies may overlap without having met: what rests does
-// so.
+// Fraction of the touching distance by which bodies may overlap without having met, as resting ones
+// do.
 #define S2_EVENT_PRESSED 0.1
-// Part of the length of a flow that separates a meeting on the way from one at its end.
+// Fraction of a flow's length that separates an earlier meeting from one at its end.
 #define S2_EVENT_EARLY 1e-6
-// Part of a flow that separates its end from a meeting.
+// Fraction of a flow that separates its end from a meeting.
 #define S2_EVENT_ROUNDING 1e-13
 
 // ---- Storage ----------------------------------------------------------------------------------
@@ -175,15 +176,15 @@ enum { S2_NONE = -1 };
 typedef struct S2Body {
   uint32_t serial; // 0: free slot
   bool has_law, has_motion;
-// fields.def; mass and inertia are what it weighs when dynamic, 0: unknown (bare segments)
+// fields.def; mass and inertia as if dynamic, 0: unknown (bare segments)
 #define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) double member;
 #define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  type member;
 #include "dynamics/fields.def"
   double reach;        // m, farthest point of its shapes from the centre of mass
   int32_t first_shape; // list through S2Piece.next, creation order
-  int32_t drive;       // kinematic with a bound on its force: the slot of the lock that moves it;
-                       // S2_NONE: none, nothing pushes it
-  int32_t first_link;  // list of its joints through S2Joint.link, youngest first
+  // kinematic with a bound on its force: the slot of its lock; S2_NONE: none, nothing pushes it
+  int32_t drive;
+  int32_t first_link; // list of its joints through S2Joint.link, youngest first
   char name[S2_NAME_SIZE];
 } S2Body;
 
@@ -194,11 +195,11 @@ typedef struct S2Piece { // one convex shape of a body
   double radius;
   double friction, restitution; // NAN: the body's
   bool has_previous, has_next;
-  bool joined; // it lies beside another: behind its vertices are its sides (s2_sides)
+  bool joined; // it adjoins another piece: its sides follow its vertices (s2_sides)
   S2Vec2 previous, next_vertex;
 } S2Piece;
 
-// How many vertices a side of a joined piece takes the room of.
+// Size of a joined piece's side, in vertices.
 enum { S2_SIDE_VERTICES = sizeof(S2Side) / sizeof(S2Vec2) };
 
 // Rows a joint may have in a problem: its equations, both limits, motor, friction, servo.
@@ -212,20 +213,19 @@ enum {
   S2_JOINT_ROWS
 };
 
-// A function of the poses: its value (m or rad), how fast the value changes by itself (moving
-// goals), and its exact gradient with respect to (angle, x, y) of its bodies.
+// A function of the poses: its value (m or rad), its rate at fixed poses (moving goals), and its
+// exact gradient by (angle, x, y) of its bodies.
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
   double more[2][3];     // with respect to those of S2Joint.more
-  double force, tangent; // of a spring with a law at this value, N and N/m (where it was asked)
-  double speed; // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
-  double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
+  double force, tangent; // of a spring with a law at this value, N and N/m (after s2_spring_ask)
+  double speed; // J v0 + rate, of the value at the start of the step (after s2_joint_speeds)
+  double bend;  // v0' Hess v0: its change by the motion alone (after s2_joint_bends)
 } S2JointRow;
 
-// A joint is in the lists of its two bodies; a gear in those of its two joints, too, and a
-// constraint in those of its further bodies. A list links places:
-// S2_JOINT_LINKS * slot + which.
+// A joint is in the lists of its two bodies; a gear also in those of its two joints, and a
+// constraint in those of its further bodies. A list links places: S2_JOINT_LINKS * slot + which.
 enum { S2_LINK_A, S2_LINK_B, S2_LINK_MORE, S2_JOINT_LINKS = S2_LINK_MORE + 2 };
 
 typedef struct S2JointLink {
@@ -236,25 +236,28 @@ typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
   bool enabled, broken, collide, has_motor;
-  bool driven;              // lock: rate is what the program says, of the last step
+  bool driven;              // lock: the program gives its rate, which is that of the last step
   bool locked[3];           // lock: angle, x, y
   int32_t a, b;             // slots; S2_NONE: the world
   int32_t joint_a, joint_b; // gear: slots
   int32_t more[2];          // gear of hinges, constraint: its third and fourth body, S2_NONE
   bool has_law;             // spring
   bool has_spring;          // stiffness and damping act on the equation S2JointKind.sprung
-  bool has_servo;           // a goal is held along what the motor acts on
+  bool has_servo;           // a goal is held along the motor's coordinate
   int rows;                 // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate, bounded;
-  int32_t coupled; // constraint: slot of what it is the friction of, S2_NONE; its serial, as it may
+  // constraint: slot of its normal constraint, or S2_NONE; and the serial of that, which may be
+  // gone
+  int32_t coupled;
   uint32_t coupled_serial; // be gone
-  double stabilization;    // S2JointDef, NAN: as the world
+  double stabilization;    // S2JointDef, NAN: the world's setting
 #define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;
 #define S2_JOINT_WEIGHTS(ID, member)                    S2JointWeights member;
 #include "dynamics/fields.def"
   double break_force;
-  S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: as evaluated last
-  double pushed[2];                    // N, by all but the ground and applied forces, last step
+  S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: its last evaluation
+  // N, of all forces except ground friction and applied ones, last step
+  double pushed[2];
   S2JointLink link[S2_JOINT_LINKS];
   int32_t first_link; // list of the gears on it, youngest first
   char name[S2_NAME_SIZE];
@@ -265,24 +268,24 @@ typedef struct S2TouchPoint {
   S2Vec2 arm_b;                           // the same point relative to the centre of b
   double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
   bool sliding;
-  bool closed;  // event stepping: without an impulse it ended its flow in an overlap
-  bool pressed; // of what notes kept: its normal impulse was above 0
+  bool closed;  // event stepping: overlapped at the end of its flow without an impulse
+  bool pressed; // of notes: its normal impulse was above 0
 } S2TouchPoint;
 
-typedef struct S2ConstraintMemo { // what a constraint said last in this step
+typedef struct S2ConstraintMemo { // the last answer of a constraint in this step
   S2World *world;
   bool valid;
   double t, q[S2_JOINT_COLUMNS];
   S2JointRow rows[S2_JOINT_EQUATIONS];
 } S2ConstraintMemo;
 
-typedef struct S2Drive { // a lock that moves as the program says, in the (sub-)step under way
+typedef struct S2Drive { // a lock that the program moves, in the current (sub-)step
   bool valid;
-  double start;            // s since the state the world is in
-  double goal[3], rate[3]; // at its start, and until its end
-  double begin[3], end[3]; // the rates there
-  bool strikes;            // what happens as it starts is being solved: its rate is that there
-  bool place[3];           // the goal is a place, not what a velocity leads to
+  double start;            // s since the world's present state
+  double goal[3], rate[3]; // at its start; mean until its end
+  double begin[3], end[3]; // the rates at these times
+  bool strikes;            // an impact at its start is being solved: its rate is the initial one
+  bool place[3];           // the goal is a prescribed place, not the result of a velocity
 } S2Drive;
 
 // A pair of shapes whose boxes met in the last step, with its contact points.
@@ -294,11 +297,12 @@ typedef struct S2Touch {
   bool sensor;  // one of the two is
   bool asked;   // pre-solve was asked in this step
   bool enabled; // pre-solve's answer
-  bool hidden;  // event stepping: no points as yet, as those of a chain's end belong to its other
-                // segment, but the bodies may turn so that some appear
-  bool solved;  // its motion was solved for in this step: the guess was not the solution;
-  bool fresh;   // in the step before
-  bool on_way;  // its points are those of a time on the way of the step at hand
+  // event stepping: it has no points yet, because those at a chain's end belong to the other
+  // segment, but some may appear as the bodies turn
+  bool hidden;
+  bool solved; // its motion was solved in this step: the guess was not the solution;
+  bool fresh;  // the same in the previous step
+  bool on_way; // its points are those of a time within the present step
   double friction, restitution, surface_speed;
   double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
   double viscosity;           // N s/m, of each point, along the surface
@@ -307,22 +311,22 @@ typedef struct S2Touch {
 } S2Touch;
 
 // The impulse at one feature of a pair of shapes in the last step: the sum over impacts and
-// substeps, each with the point as its solve had it. Touches are those of the end of the step,
-// where that feature may be gone, so reports use this list.
+// substeps, each with the point of its solve. Touches are those of the end of the step, where that
+// feature may be gone, so reports use this list.
 typedef struct S2Acted {
   int32_t shape_a, shape_b, body_a, body_b; // as in S2Touch
   uint32_t serial_a, serial_b;
   uint32_t feature; // S2ManifoldPoint.id
-  int32_t next;     // of the same touch, while a step gathers; S2_NONE
-  bool sliding;     // when it acted last
-  bool gone;        // is no point of the touch at the end of the step
-  S2Vec2 point;     // world; where the feature is at the end of the step, and how far apart, m
+  int32_t next;     // of the same touch, while a step collects; S2_NONE
+  bool sliding;     // at its last impulse
+  bool gone;        // not a point of the touch at the end of the step
+  S2Vec2 point;     // world: place of the feature at the end of the step; and its gap, m
   double gap;
-  S2Vec2 normal;                          // from b to a, along which it acted
+  S2Vec2 normal;                          // from b to a, direction of the impulse
   double normal_impulse, tangent_impulse; // N s on a, along it and the left-turned normal
   double press;                // N s, the length of the sum of normal impulses as vectors
   double angular_a, angular_b; // N m s on a and on b about their centres, of both impulses
-  double speed;                // m/s, with which it met
+  double speed;                // m/s, meeting speed
 } S2Acted;
 
 typedef S2_ARRAY(S2Acted) S2ActedList;
@@ -332,7 +336,7 @@ static inline S2Vec2 s2_acted_impulse(const S2Acted *acted) { // N s on a
                        s2_left(acted->normal));
 }
 
-// In the order of touches: below, at or above this one?
+// Compares with the order of touches: negative below, 0 equal, positive above.
 static inline int s2_acted_compare(const S2Acted *acted, const S2Touch *touch) {
   if (acted->shape_a != touch->shape_a) {
     return acted->shape_a < touch->shape_a ? -1 : 1;
@@ -340,14 +344,14 @@ static inline int s2_acted_compare(const S2Acted *acted, const S2Touch *touch) {
   return acted->shape_b < touch->shape_b ? -1 : acted->shape_b > touch->shape_b;
 }
 
-// Two bodies that are near or touch: what their events are about.
+// Two bodies that are near or touch, for their events.
 typedef struct S2Couple {
   int32_t lo, hi; // slots, lo < hi; the array is sorted by (lo, hi, sensor)
   uint32_t serial_lo, serial_hi;
   bool sensor;           // one of the two is
   bool flipped;          // events name hi first
-  bool near, touching;   // a begin event was sent, the end event is still owed
-  S2Vec2 impulse;        // N s, on the one that events name first, of this touch so far
+  bool near, touching;   // a begin event was sent, the end event is still to come
+  S2Vec2 impulse;        // N s, on the first body of its events, in this touch so far
   double normal_impulse; // the same, along the normals
 } S2Couple;
 
@@ -355,7 +359,7 @@ typedef struct S2Actuator { // dynamics/control
   char name[S2_NAME_SIZE];
   S2ActuatorKind kind;
   bool on_joint, turns, implicit;
-  bool warned; // that its damping is too much for an explicit one
+  bool warned; // whether a warning was given that its damping is too large for explicit effort
   S2JointId joint;
   S2BodyId body;
   bool fixed;       // direction and `at` are of the body's frame
@@ -377,7 +381,7 @@ typedef struct S2Observation {
   double noise;
 } S2Observation;
 
-typedef struct S2SlotPair { // each pair is there twice, so that those of a body lie together
+typedef struct S2SlotPair { // each pair occurs twice, so that those of a body are consecutive
   int32_t body, other;
   bool by_user; // no_contact; else because of a joint
 } S2SlotPair;
@@ -396,37 +400,37 @@ typedef struct S2Kept {
   uint64_t steps;
   int32_t free_body, free_joint, free_piece; // heads of the free lists
   int32_t free_vertices[S2_VERTEX_CLASSES];
-  bool fresh; // bodies were made or moved since the last step: look for overlaps
+  bool fresh; // bodies were created or moved since the last step: look for overlaps
 } S2Kept;
 
 // State of a world's program (program/program.h).
 typedef enum S2ProgramIs {
   S2_PROGRAM_STALE, // the world has changed since its last step
   S2_PROGRAM_WAITS, // it has been stepped once
-  S2_PROGRAM_MADE,  // or found not to be for programs
+  S2_PROGRAM_MADE,  // or does not qualify
 } S2ProgramIs;
 
 // An island that a step has left unchanged (rest/rest.h).
 typedef struct S2RestIsland {
   int32_t first; // its first slot
   int nodes, touches;
-  uint32_t solves;     // of the step, which found that it rests
-  bool solved;         // one of them was more than that: it is none of these
-  S2Residual residual; // the worst of the solves
+  uint32_t solves;     // of the step that found it at rest
+  bool solved;         // whether a solve did more than confirm this: then it is not at rest
+  S2Residual residual; // largest of the solves
 } S2RestIsland;
 
 enum {
   S2_REST_GIVEN = 9,  // numbers a slot: force, mass of W, pose
-  S2_TOUCH_KEPT = 1,  // stays as the last step has left it
-  S2_TOUCH_JOINS = 2, // its bodies were in one island by it
+  S2_TOUCH_KEPT = 1,  // stays as in the last step
+  S2_TOUCH_JOINS = 2, // joined its bodies to one island
 };
 
 typedef struct S2Rest {
-  uint64_t changes;               // S2World.changes then
+  uint64_t changes;               // S2World.changes at that time
   double h;                       // s
-  S2_ARRAY(S2RestIsland) islands; // sorted by `first`; none: nothing below counts
-  S2_ARRAY(bool) body;            // a slot: is in one of them
-  S2_ARRAY(double) given;         // S2_REST_GIVEN a slot, of those
+  S2_ARRAY(S2RestIsland) islands; // sorted by `first`; empty: nothing below is valid
+  S2_ARRAY(bool) body;            // a slot: whether it is in one of them
+  S2_ARRAY(double) given;         // S2_REST_GIVEN a slot, of these bodies
   S2_ARRAY(unsigned char) touch;  // S2_TOUCH_..., as S2World.touches
 } S2Rest;
 
@@ -437,15 +441,15 @@ struct S2World {
   S2Kept kept;
   S2_ARRAY(double) q; // 3 a slot
   S2_ARRAY(double) v;
-  S2_ARRAY(double) f; // applied by hand, for the next step
+  S2_ARRAY(double) f; // applied by the program, for the next step
   S2_ARRAY(S2Body) bodies;
-  S2_LINE(int32_t) order; // living slots in creation order: of growing serials
+  S2_LINE(int32_t) order; // living slots in creation order, with ascending serials
   S2_ARRAY(S2Piece) pieces;
   S2_ARRAY(S2Vec2) vertices;
   S2_ARRAY(S2Joint) joints;
   S2_LINE(int32_t) joint_order;
   S2_ARRAY(S2Touch) touches;
-  S2ActedList acted;          // sorted by (shape_a, shape_b), then as they came
+  S2ActedList acted;          // sorted by (shape_a, shape_b), then in order of occurrence
   S2_ARRAY(double) corrected; // 3 a slot, of the last step: S2Step.corrected
   S2_ARRAY(S2Couple) couples;
   S2_LINE(S2SlotPair) excluded; // sorted by (body, other)
@@ -458,38 +462,39 @@ struct S2World {
   // Not in a snapshot.
   // Values that each step of a program reads are close together.
   S2_ARRAY(S2Event) events;
-  bool impulses_listed; // are those of `acted` among the events?
+  bool impulses_listed; // whether the impulses of `acted` are among the events
   bool contacts_stale;
   S2ProgramIs program_is;
   struct S2Program *program; // NULL: none
-  int lanes;                 // that it may be stepped in, 0: no program
-  uint64_t changes;          // of anything that steps read, but the state, forces and impulses
-  struct S2Notes *notes;     // of the step under way, for its derivative; NULL: none (notes.h)
+  int lanes;                 // lanes in which it may be stepped, 0: no program
+  // number of changes of everything that steps read, except state, forces and impulses
+  uint64_t changes;
+  struct S2Notes *notes; // of the current step, for its derivative; NULL: none (notes.h)
   S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
   int dumped;                       // problems dumped in this step
-  bool evaluating;                  // constraints are asked; else what they said last counts
-  S2Status refused;                 // what a constraint or motion did wrong
+  bool evaluating;                  // constraints are called; otherwise their last answer counts
+  S2Status refused;                 // error of a constraint or motion
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
   S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
-  uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
+  uint32_t next_serial;             // ascending, so an old handle never names a newer object
   bool stepping;
-  S2_ARRAY(S2ForceTerm) slopes; // of the force law that is asked (s2_force_slope)
-  S2_ARRAY(double) pushed;      // f before actuators pushed, in a step
-  bool listed;                  // among the worlds that are stepped side by side
+  S2_ARRAY(S2ForceTerm) slopes; // of the force law being called (s2_force_slope)
+  S2_ARRAY(double) pushed;      // f before actuators acted, in a step
+  bool listed;                  // it is among the worlds being stepped side by side
   bool actuated;                // steps apply actuators
-  bool missed;                  // a solve of the step under way missed its tolerance
-  bool cut;                     // its budget ended one
-  bool boxes_stale;             // positions changed since the broad phase saw them
+  bool missed;                  // a solve of the current step missed its tolerance
+  bool cut;                     // the budget ended a solve
+  bool boxes_stale;             // positions changed since the last update of the broad phase
   S2Callbacks callbacks;
   S2Arena arena; // of one step
   S2WorldStats stats;
   S2WorldResiduals residuals;
-  S2ActedList acting; // `acted` of the step under way
-  S2ActedList log;    // the same of its attempt or part under way, by touch (S2Step.logged)
-  S2ActedList merged; // scratch
-  S2_ARRAY(S2Contact) contacts;  // view made on demand
-  uint64_t revision;             // changes counted by s2_world_revised
+  S2ActedList acting;           // `acted` of the current step
+  S2ActedList log;              // the same of its current attempt or part, by touch (S2Step.logged)
+  S2ActedList merged;           // scratch
+  S2_ARRAY(S2Contact) contacts; // view made on demand
+  uint64_t revision;            // changes counted by s2_world_revised
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
@@ -497,7 +502,7 @@ struct S2World {
   size_t before_size, before_capacity;
   void (*parted)(void *user); // NULL, or called between the substeps of a step
   void *parted_user;
-  struct S2Fixed *fixed; // what the last notes shared
+  struct S2Fixed *fixed; // shared data of the last notes
   S2Threads *threads;    // over islands (schemes/threads.h); NULL: none yet
   void (*free_threads)(S2Threads *threads);
   S2Rest rest;      // islands that the last step left unchanged
@@ -511,12 +516,12 @@ S2Status s2_world_idle(const S2World *world); // S2_BUSY inside a step
 void s2_annotations_begin_step(S2World *world);
 void s2_annotations_end_step(S2World *world);
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
-// To be called wherever something changes that steps read, but the state, forces and impulses.
+// Call this whenever something changes that steps read, except state, forces and impulses.
 static inline void s2_world_changed(S2World *world) {
   world->program_is = S2_PROGRAM_STALE;
   world->changes += 1;
 }
-// To be called wherever what s2_world_revision stands for changes.
+// Call this whenever the contents change that s2_world_revision covers.
 static inline void s2_world_revised(S2World *world) {
   world->revision++;
   s2_world_changed(world);
@@ -525,13 +530,14 @@ static inline S2BodyId s2_body_id(const S2World *world, int32_t slot) {
   return slot < 0 ? (S2BodyId){0, 0}
                   : (S2BodyId){(uint32_t)slot + 1, world->bodies.at[slot].serial};
 }
-static inline bool s2_body_yields(const S2Body *body) { // has a mass and is pushed, if enabled
+// has a mass, and forces act on it if it is enabled
+static inline bool s2_body_yields(const S2Body *body) {
   return body->type == S2_DYNAMIC || body->drive != S2_NONE;
 }
-static inline bool s2_body_moves(const S2Body *body) { // takes part in the solve
+static inline bool s2_body_moves(const S2Body *body) { // is an unknown of the solve
   return s2_body_yields(body) && body->enabled;
 }
-// "'name'" or "#3": how messages call a body.
+// "'name'" or "#3": the name of a body in messages.
 void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 8]);
 static inline S2Pose s2_slot_pose(const double *q, int32_t slot) {
   return s2_pose(q[3 * slot], q[3 * slot + 1], q[3 * slot + 2]);
@@ -544,18 +550,18 @@ void s2_body_drop_warm_start(S2World *world, int32_t slot);
 bool s2_world_excluded(const S2World *world, int32_t body_a, int32_t body_b);
 void s2_world_exclude(S2World *world, int32_t body_a, int32_t body_b, bool by_user);
 void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_user);
-void s2_world_include_all(S2World *world, int32_t body); // the body goes
+void s2_world_include_all(S2World *world, int32_t body); // removes a body that is destroyed
 
 void s2_joint_destroy_slot(S2World *world, int32_t slot);
-// joint.c: the lock that moves a kinematic body, as it goes now, and yields.
+// joint.c: creates the lock of a kinematic body that yields, with its present motion.
 void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque);
 
-// Where a living slot is in the order of creation.
+// The index of a living slot in the order of creation.
 int s2_world_body_place(const S2World *world, int32_t slot);
 int s2_world_joint_place(const S2World *world, int32_t slot);
 
-// world.c: runs a part of what may be called between steps so that running out of memory within it
-// is S2_MEMORY, and the world as it was or as after a whole part of the work.
+// world.c: runs a function that may be called between steps. If memory runs out within it, returns
+// S2_MEMORY, with the world unchanged or in the state after a complete part of the work.
 S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user);
 
 // events.c

@@ -6,19 +6,20 @@
 // (condensed.h), so the system is as small as the contacts are few.
 //
 // 1. The first modes are those that the guess shows, by the signs of impulse less velocity.
-// 2. Each try solves the system of the modes and gives every unit the mode that the answer asks
-//    for. A contact that sticks slides before it opens. From try AT_ONCE on only the unit changes
-//    that misses its law by most: that ends most cycles. More wrong units than tries left end it.
-// 3. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
-//    away by the same factors, until that is rounding.
-// 4. Units may be at an edge then: they slide without slip, or are open without a gap. These stick
-//    or press instead, and a few more tries follow. Impulses found there for the same motion are
-//    the answer: they depend less on the guess.
+// 2. Each try solves the system of the modes, then gives every unit the mode that the solution
+//    indicates. A contact that sticks slides before it opens. From try AT_ONCE on only the unit
+//    with the largest violation changes, which ends most cycles. The search fails if more units are
+//    wrong than tries are left.
+// 3. Modes that hold are finished: corrections with the same factors remove the speeds that the
+//    rows still miss, until only rounding is left.
+// 4. Units may then be at an edge: they slide without slip, or are open without a gap. They are set
+//    to stick or to press, and a few more tries follow. If these find impulses for the same motion,
+//    they are the answer, because they depend less on the guess.
 //
-// Rows that hold may repeat each other, as the friction of two corners of one box does. Many
-// impulses then give the same motion. The answer, also that of each try, is the one of least norm
-// among those of its modes: the sum of w lambda^2 over the rows that hold, joints included, is
-// least, where w is the row's Delassus diagonal. It depends on the modes, not on the order of rows.
+// Active rows may repeat each other, as the friction of two corners of one box does. Many impulses
+// then give the same motion. Each try, and the answer, takes the impulses of least norm in its
+// modes: the sum of w lambda^2 over the active rows, joints included, is smallest, where w is the
+// row's Delassus diagonal. The answer depends on the modes, not on the order of rows.
 #include "mcp/active/active.h"
 #include "linalg/numbers.h"
 #include "mcp/solvers.h"
@@ -31,25 +32,25 @@ enum {
   TRIES = 20,
   AT_ONCE = 6,
   EDGE_TRIES = 4,
-  SOLVES = 2,   // of a try with one factorisation
+  SOLVES = 2,   // solves with one factorisation in a try
   FINISHES = 4, // corrections through the velocities
 };
 
-// Of the largest entry: pivots up to this belong to rows that repeat others (schur.c).
+// Fraction of the largest entry: smaller pivots belong to rows that repeat others (schur.c).
 static const double REPEATS = 1e-11;
 
-// Impulse for a speed that rows which repeat each other miss, both scaled; at least in parts of
-// what takes the first unit to a bound.
+// STRAIN: impulse per speed that rows which repeat each other miss, both scaled. BEYOND: the
+// impulse is at least this multiple of the one that takes the first unit to a bound.
 static const double STRAIN = 1e9, BEYOND = 2;
 
-// Velocities and impulses (times w) on the wrong side of 0 by up to this part of V are rounding.
+// Velocities and impulses (times w) beyond 0 by up to this fraction of V are rounding.
 static const double SLACK = 1e-12;
 
-// Of V: velocities as near to each other as this are the same motion.
+// Fraction of V: velocities within it are the same motion.
 static const double ALIKE = 1e-10;
 
-// Corrections through the velocities end where rows miss no more than this part of V, or where one
-// has not taken this part of what they missed: the rest is rounding.
+// Corrections through the velocities end when rows miss at most ROUNDING of V, or when a correction
+// has not removed the fraction GAIN of the error: the remainder is rounding.
 static const double ROUNDING = 1e-14, GAIN = 0.5;
 
 static void find_units(Active *active) {
@@ -57,7 +58,7 @@ static void find_units(Active *active) {
   for (int k = 0; k < active->of.rows; k++) {
     const S2Row *row = active_row_of(active, k);
     active->size[k] = active_root_of(active, k) * s2_row_weight(active->of.problem, row);
-    if (row->coupled_to >= 0) { // of the contact before; without friction its impulse is 0
+    if (row->coupled_to >= 0) { // of the preceding contact; without friction its impulse is 0
       Unit *contact = &active->unit[active->units - 1];
       contact->kind = row->mu > 0 ? CONTACT : NORMAL;
       contact->mu = row->mu * active_root_of(active, k) / active_root_of(active, k - 1);
@@ -69,8 +70,8 @@ static void find_units(Active *active) {
   }
 }
 
-// u = q + G x. Column by column, as G is symmetric: the sums of all rows grow side by side, each in
-// the order of its terms.
+// u = q + G x, column by column, which is possible because G is symmetric. The sums of all rows
+// grow side by side, each in the order of its terms.
 static void speeds_of(const Active *active) {
   int n = active->of.rows;
   double *restrict u = active->u;
@@ -94,7 +95,7 @@ static void active_hold(Active *active, int row, double slope) {
       (Held){.row = row, .friction = slope != 0 ? row + 1 : -1, .slope = slope};
 }
 
-// Lists the rows that hold, with x at its bounds elsewhere and 0 there.
+// Lists the active rows. Sets x of the others to their bounds or to 0.
 static void active_collect(Active *active) {
   active->held_count = 0;
   memset(active->x, 0, sizeof(double) * (size_t)active->of.rows);
@@ -113,12 +114,12 @@ static void active_collect(Active *active) {
   }
 }
 
-// The rows that hold and their unknowns. Complete pivoting finds rows that repeat others.
+// Factors the system of the active rows. Complete pivoting finds rows that repeat others.
 static void active_decompose(Active *active) {
   int n = active->held_count;
   double *a = S2_TAKE(active->arena, double, (size_t)n *(size_t)n);
   for (int i = 0; i < n; i++) {
-    // What a row that holds sees of the unknowns of all of them.
+    // The speeds of an active row per unit of the unknowns.
     const double *g = active->of.g + (size_t)active->held[i].row * (size_t)active->of.rows;
     double *to = a + (size_t)i * (size_t)n;
     for (int j = 0; j < n; j++) {
@@ -129,7 +130,7 @@ static void active_decompose(Active *active) {
   active->lu = s2_dense_lu_factor(n, a, REPEATS, active->arena);
 }
 
-// change := the change of the unknowns that takes the speeds of the rows that hold away.
+// change := the change of the unknowns that removes the speeds of the active rows.
 static void active_correction(const Active *active, double *change) {
   for (int i = 0; i < active->held_count; i++) {
     change[i] = -active->u[active->held[i].row];
@@ -137,7 +138,7 @@ static void active_correction(const Active *active, double *change) {
   s2_dense_lu_solve(&active->lu, change);
 }
 
-// The largest speed in u of a row that has to hold, m/s.
+// The largest speed in u of an active row, m/s.
 static double held_speed(const Active *active) {
   double worst = 0;
   for (int i = 0; i < active->held_count; i++) {
@@ -166,8 +167,8 @@ static void solve_modes(Active *active) {
 
 // ---- The whole problem --------------------------------------------------------------------------
 
-// Of the speeds of all rows, y: those of the equations, through L^-1. u: those of the other rows
-// with the equations met. Returns the largest that a row which has to hold misses, m/s.
+// From the speeds of all rows: y = L^-1 times those of the equations, and u = those of the other
+// rows after the equations are satisfied. Returns the largest error of an active row, m/s.
 static double active_reduce(Active *active, double *y) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
@@ -189,13 +190,13 @@ static double active_reduce(Active *active, double *y) {
   return s2_larger(worst, held_speed(active));
 }
 
-// The same of the speeds at lambda.
+// The same for the speeds at lambda.
 static double active_measure(Active *active, double *y) {
   s2_condensed_speeds(active->of.problem, active->lambda, active->v, active->speed);
   return active_reduce(active, y);
 }
 
-// y += L^-1 of what the equations see of a change of x_k.
+// y += L^-1 times the change of the equations' speeds by a change of x_k.
 static void push_equations(const Active *active, int k, double change, double *y) {
   const S2Condensed *of = &active->of;
   const double *z = of->z + (size_t)k * (size_t)of->equations;
@@ -205,7 +206,7 @@ static void push_equations(const Active *active, int k, double change, double *y
   }
 }
 
-// Impulses of the equations: less S^-1 of what is in y.
+// Subtracts S^-1 times the argument of y from the impulses of the equations.
 static void meet_equations(Active *active, double *y) {
   const S2Condensed *of = &active->of;
   s2_condensed_back(of, y);
@@ -219,7 +220,7 @@ static void write_row(Active *active, int k, double x) {
   active->lambda[active->of.row[k]] = x / active_root_of(active, k);
 }
 
-// Impulses that follow from others, exactly: at bounds, and of what slides.
+// Sets impulses that follow exactly from others: at bounds, and friction of sliding contacts.
 static void write_bounds(Active *active) {
   for (int i = 0; i < active->units; i++) {
     const Unit *unit = &active->unit[i];
@@ -240,7 +241,7 @@ static void active_read_impulses(Active *active) {
   }
 }
 
-// The guess, with the equations met: x, q of the others.
+// Starts from the guess with the equations satisfied: x and q of the other rows.
 static void active_begin(Active *active, const S2Solution *guess) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
@@ -248,7 +249,7 @@ static void active_begin(Active *active, const S2Solution *guess) {
   for (int i = 0; i < problem->rows; i++) {
     active->lambda[i] = isfinite(guess->lambda[i]) ? guess->lambda[i] : 0;
   }
-  for (int i = 0; i < active->units; i++) { // without friction
+  for (int i = 0; i < active->units; i++) { // of contacts without friction
     const Unit *unit = &active->unit[i];
     int row = of->row[unit->first];
     if (unit->kind == NORMAL && row + 1 < problem->rows &&
@@ -270,7 +271,7 @@ static void active_begin(Active *active, const S2Solution *guess) {
   }
 }
 
-// lambda of x, whatever it was before.
+// Computes lambda from x.
 static void write_impulses(Active *active) {
   double *y = S2_TAKE_ZEROED(active->arena, double, active->of.equations);
   for (int k = 0; k < active->of.rows; k++) {
@@ -284,13 +285,13 @@ static void write_impulses(Active *active) {
 
 // ---- Least norm ---------------------------------------------------------------------------------
 
-// Impulses of all rows (times root) that no row which holds sees, of column c of `unknowns`.
+// From column c of `unknowns`: impulses of all rows (times root) that change no active row's speed.
 static void null_impulses(Active *active, const double *unknowns, int c, double *to) {
   const S2Condensed *of = &active->of;
   const S2DenseLu *lu = &active->lu;
   int rank = lu->rank, count = lu->n - rank;
   double *y = S2_TAKE_ZEROED(active->arena, double, of->equations);
-  // The rows that are held, then what they ask of the equations.
+  // The active rows, then the impulses of the equations that follow from them.
   memset(to, 0, sizeof(double) * (size_t)of->problem->rows);
   for (int i = 0; i <= rank; i++) {
     const Held *held = &active->held[lu->column[i < rank ? i : rank + c]];
@@ -307,7 +308,7 @@ static void null_impulses(Active *active, const double *unknowns, int c, double 
   }
 }
 
-// An orthonormal basis of the impulses that no row which holds sees.
+// An orthonormal basis of the impulses that change no active row's speed.
 static void find_basis(Active *active) {
   int rows = active->of.problem->rows, count = active->lu.n - active->lu.rank;
   active->basis = S2_TAKE(active->arena, double, (size_t)count *(size_t)rows);
@@ -332,7 +333,7 @@ static void find_basis(Active *active) {
   }
 }
 
-// Takes away the part of lambda that no row which holds sees.
+// Removes the part of lambda that changes no active row's speed.
 static void take_least_norm(Active *active) {
   const double *root = active->of.root;
   int rows = active->of.problem->rows;
@@ -349,7 +350,8 @@ static void take_least_norm(Active *active) {
   write_bounds(active);
 }
 
-// How far x may go along `way` (a number for each row of the problem) until a unit reaches a bound.
+// The largest step of x along `way` (a number for each row of the problem) before a unit reaches a
+// bound.
 static double active_reach_of(const Active *active, const double *way) {
   double reach = INFINITY;
   for (int i = 0; i < active->units; i++) {
@@ -381,9 +383,9 @@ static double active_reach_of(const Active *active, const double *way) {
   return reach;
 }
 
-// Rows that repeat each other may ask for different speeds. Their impulses grow against each other
-// then, and at least one goes beyond its bound: in x alone, as they move nothing, so that units let
-// go.
+// Rows that repeat each other may require different speeds. Then no impulse satisfies them all.
+// This moves x along their null impulses until at least one is beyond its bound, so that its unit
+// changes its mode. The motion does not change, only x.
 static void active_strain(Active *active) {
   const S2Condensed *of = &active->of;
   int rows = of->problem->rows;
@@ -414,7 +416,7 @@ static void active_strain(Active *active) {
 
 // ---- Solving ------------------------------------------------------------------------------------
 
-// Takes away what rows miss by y and u.
+// Corrects the impulses for the errors in y and u.
 static void correct_held(Active *active, double *change, double *y) {
   active_correction(active, change);
   for (int i = 0; i < active->held_count; i++) {
@@ -429,7 +431,7 @@ static void correct_held(Active *active, double *change, double *y) {
   write_bounds(active);
 }
 
-// Takes away what rows miss at the velocities of the impulses, until that is rounding.
+// Corrects the impulses for the errors at their velocities, until only rounding is left.
 static void active_refine(Active *active) {
   const S2Condensed *of = &active->of;
   double *y = S2_TAKE(active->arena, double, of->equations);
@@ -443,7 +445,8 @@ static void active_refine(Active *active) {
   }
 }
 
-// The last digits of impulses in modes that hold; x, u and lambda are those of the answer.
+// Computes the last digits of impulses in modes that hold. x, u and lambda then are those of the
+// answer.
 static void active_finish(Active *active) {
   write_impulses(active);
   active_refine(active);
@@ -454,7 +457,7 @@ static void active_finish(Active *active) {
   active_read_impulses(active);
 }
 
-// The impulses within their bounds: modes hold up to the slack.
+// Clips the impulses to their bounds, which modes may exceed by the slack.
 static void clip_impulses(const Active *active, double *lambda) {
   const S2Problem *problem = active->of.problem;
   for (int i = 0; i < problem->rows; i++) {
@@ -469,7 +472,7 @@ static void take_answer(const Active *active, S2Solution *solution) {
   clip_impulses(active, solution->lambda);
 }
 
-// Lets units at an edge of modes that hold stick, or press. False: there are none.
+// Sets units at an edge of their mode to stick or to press. False: there are none.
 static bool hold_edges(Active *active) {
   bool changed = false;
   for (int i = 0; i < active->units; i++) {
@@ -484,7 +487,7 @@ static bool hold_edges(Active *active) {
   return changed;
 }
 
-// Do the impulses found make the motion v?
+// Whether the impulses found give the motion v.
 static bool moves_alike(const Active *active, const double *v) {
   const S2Problem *problem = active->of.problem;
   double apart = 0;
@@ -494,8 +497,8 @@ static bool moves_alike(const Active *active, const double *v) {
   return apart <= ALIKE * problem->velocity_scale;
 }
 
-// Notes the modes of a try. True: a try before with the same rule had them, so that the search goes
-// in a circle.
+// Records the modes of a try. True: an earlier try with the same rule had these modes, so the
+// search cycles.
 static bool active_circles(const Active *active, unsigned char *seen, int from, int try) {
   size_t units = (size_t)active->units;
   unsigned char *now = seen + (size_t)try * units;
@@ -509,7 +512,7 @@ static bool active_circles(const Active *active, unsigned char *seen, int from, 
   return i < try;
 }
 
-// Tries up to number `last`. True: modes that hold are found, and finished.
+// Makes tries up to number `last`. True: it found modes that hold, and finished them.
 static bool active_search(Active *active, int last, S2History *history, int *tries) {
   bool found = false;
   int first = *tries;
@@ -537,22 +540,22 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
         history,
         history != NULL ? s2_active_violation(active) / active->of.problem->velocity_scale : 0, 1,
         0);
-    // Modes that hold for the answer hold for the one of least norm, too, or are changed by it.
+    // If the modes hold for these impulses, check them for the impulses of least norm, too.
     int wrong = s2_active_change_modes(active, all);
     if (wrong == 0) {
       active_finish(active);
       found = s2_active_change_modes(active, all) == 0;
     }
-    last = all || wrong <= last - *tries ? last : *tries; // a try sets one of them right
-    if (!found) {                                         // else the factor may still be asked for
+    last = all || wrong <= last - *tries ? last : *tries; // each further try corrects one of them
+    if (!found) { // after success the factor may still be needed
       s2_arena_rewind(active->arena, mark);
     }
   }
   return found;
 }
 
-// From the guess, then once more with units at an edge of their modes held. `modes`: NULL, or a
-// unit each: those of the answer. False: there is none.
+// Searches from the guess, then once more with units at an edge of their modes held. `modes`: NULL,
+// or receives the mode of each unit in the answer. False: there is none.
 static bool active_run(Active *active, const S2SolverOptions *options, S2Solution *solution,
                        Mode *modes) {
   bool found = active_search(active, TRIES, options->history, &solution->iterations), edges = found;
@@ -570,7 +573,7 @@ static bool active_run(Active *active, const S2SolverOptions *options, S2Solutio
   return found;
 }
 
-// False: it is no problem of this solver.
+// False: this solver does not support the problem.
 static bool active_set_up(Active *active, const S2Problem *problem, const S2SolverOptions *options,
                           S2Arena *arena, S2Solution *solution) {
   *active = (Active){.arena = arena};
@@ -608,9 +611,9 @@ S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *o
 struct S2ActiveModes {
   Active active;
   Mode *modes;          // of the answer
-  double *y;            // of equations: what they miss, through L^-1
+  double *y;            // L^-1 times the errors of the equations
   S2Solution *solution; // whose impulses are corrected
-  bool factored;        // by the first correction, as most answers need none
+  bool factored;        // the first correction factors, because most answers need none
 };
 
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,
@@ -627,7 +630,7 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
   return active_run(active, options, solution, kept->modes) ? kept : NULL;
 }
 
-// The system of the modes of the answer: the last search may have left others.
+// Factors the system in the modes of the answer; the last search may have left another one.
 static void factor_kept(S2ActiveModes *kept) {
   Active *active = &kept->active;
   if (!active->factored) {

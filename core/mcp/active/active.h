@@ -11,14 +11,15 @@ typedef enum Mode { OPEN, STICK, PLUS, MINUS } Mode; // a box: STICK between its
 typedef struct Unit {
   Kind kind;
   Mode mode;
-  int first;      // its row among those that are left; a contact's friction is the next one
-  double mu;      // of scaled impulses
-  double size[2]; // of its rows: turns scaled impulses and speeds into velocities
+  // its first row in the condensed problem; the friction of a contact is the next one
+  int first;
+  double mu;      // for scaled impulses
+  double size[2]; // of its rows: converts scaled impulses and speeds to velocities
 } Unit;
 
-typedef struct Held { // a row that holds, and its unknown
-  int row, friction;  // friction: of a contact that slides, else -1
-  double slope;       // of that: scaled impulse over the normal one
+typedef struct Held { // an active row (its condition holds with equality), and its unknown
+  int row, friction;  // friction: of a sliding contact, else -1
+  double slope;       // scaled friction impulse divided by the normal one
 } Held;
 
 typedef struct Active {
@@ -27,13 +28,15 @@ typedef struct Active {
   int units, held_count;
   Unit *unit;
   Held *held;
-  double *x, *q, *u;          // rows that are left, scaled: impulses, speeds without them, speeds
-  double *size;               // of them: turns both into velocities
+  // of the condensed rows, scaled: impulses, speeds at zero impulses, speeds
+  double *x, *q, *u;
+  double *size;               // of these rows: converts both to velocities
   double *lambda, *v, *speed; // of the whole problem
   double slack;               // m/s
-  S2DenseLu lu;               // of the rows that hold
-  bool factored;              // it is that of the answer
-  double *basis;              // of impulses that no row which holds sees: one after the other
+  S2DenseLu lu;               // of the active rows
+  bool factored;              // whether lu belongs to the answer
+  // of the impulses that change no speed of an active row: one vector after the other
+  double *basis;
   int basis_count;
 } Active;
 
@@ -45,16 +48,16 @@ static inline double active_root_of(const Active *active, int k) {
   return active->of.root[active->of.row[k]];
 }
 
-// Of a boxed row: the scaled impulse at its upper (PLUS) or lower (MINUS) bound.
+// The scaled impulse of a boxed row at its upper (PLUS) or lower (MINUS) bound.
 double s2_active_bound(const Active *active, const Unit *unit, Mode mode);
-// Of the guess in x and u.
+// The mode that the guess in x and u indicates.
 Mode s2_active_first_mode(const Active *active, const Unit *unit);
-// Of a contact or limit that closes.
+// The mode of a contact or limit that closes.
 Mode s2_active_closing_mode(const Active *active, const Unit *unit);
-// m/s: what the law misses at x and u of the unit that is worst.
+// m/s: the largest violation of a unit's law at x and u.
 double s2_active_violation(const Active *active);
-// Gives units the modes that x and u ask for: `all` that are wrong, or the one that misses its law
-// by most. Returns how many are wrong.
+// Changes the modes of the units with a wrong mode at x and u: of all (`all`), or of the one with
+// the largest violation. Returns the number of wrong units.
 int s2_active_change_modes(Active *active, bool all);
 
 #endif

@@ -1,4 +1,4 @@
-// The active set's units: which mode the impulses and speeds of a try ask for (active.h).
+// The units of the active set: the modes that the impulses and speeds of a try indicate (active.h).
 #include "mcp/active/active.h"
 
 #include "linalg/numbers.h"
@@ -11,8 +11,8 @@ double s2_active_bound(const Active *active, const Unit *unit, Mode mode) {
   return (mode == PLUS ? row->hi : row->lo) * active_root_of(active, unit->first);
 }
 
-// Of the guess in x and u: impulse less speed tells on which side of its law a unit is. Rounding
-// presses no contact and moves none.
+// In the guess, the sign of impulse less speed decides between the two branches of a unit's law.
+// Amounts within rounding neither press a contact nor move it.
 Mode s2_active_first_mode(const Active *active, const Unit *unit) {
   int k = unit->first;
   double normal = active->x[k] - active->u[k];
@@ -32,13 +32,13 @@ Mode s2_active_first_mode(const Active *active, const Unit *unit) {
   return unit->kind == NORMAL || over <= active->slack ? STICK : across > 0 ? PLUS : MINUS;
 }
 
-// Of a contact or limit that closes: it slides as it moves.
+// A contact or limit that closes slides in the direction of its motion.
 Mode s2_active_closing_mode(const Active *active, const Unit *unit) {
   double slip = unit->kind == CONTACT ? active->u[unit->first + 1] * unit->size[1] : 0;
   return slip < -active->slack ? PLUS : slip > active->slack ? MINUS : STICK;
 }
 
-// How far the friction of a contact is beyond its bound, m/s.
+// The excess of a contact's friction over its bound, m/s.
 static double beyond_bound(const Active *active, const Unit *unit) {
   int k = unit->first;
   return (fabs(active->x[k + 1]) - unit->mu * active->x[k]) * unit->size[1];
@@ -76,7 +76,7 @@ static Mode next_mode(const Active *active, const Unit *unit) {
   return mode == PLUS && slip > slack ? STICK : mode == MINUS && slip < -slack ? STICK : mode;
 }
 
-// What the law of a unit misses at x and u, m/s.
+// The violation of a unit's law at x and u, m/s.
 static double unit_violation(const Active *active, const Unit *unit) {
   int k = unit->first;
   double x = active->x[k], least = unit->kind == EQUATION ? -INFINITY : 0, most = INFINITY;
@@ -100,15 +100,16 @@ double s2_active_violation(const Active *active) {
   return worst;
 }
 
-// Is the unit a contact that sticks, and has to slide?
+// Whether the unit is a sticking contact that must slide next.
 static bool unit_slips(const Unit *unit, Mode next) {
   return unit->kind == CONTACT && unit->mode == STICK && (next == PLUS || next == MINUS);
 }
 
-// Two points of one pair of bodies that stick nearly repeat each other, and their friction may grow
-// beyond all bounds against each other. If one of them slides, the other one often sticks. So of
-// those that would slide against each other, all but the one that is furthest beyond its bound
-// stick for another try. Does unit i? `next`: the modes that all ask for.
+// Two sticking points of one pair of bodies nearly repeat each other, so their friction impulses
+// may grow against each other without bound. If one of them slides, the other one often sticks. So
+// of contacts that would slide in opposite directions, only the one furthest beyond its bound
+// slides; the others stick for another try. True: unit i sticks. `next`: the modes that the try
+// indicates for all units.
 static bool unit_yields(const Active *active, const Mode *next, int i) {
   const Unit *unit = &active->unit[i];
   if (!unit_slips(unit, next[i])) {
@@ -129,7 +130,7 @@ static bool unit_yields(const Active *active, const Mode *next, int i) {
   return yields;
 }
 
-// Gives all units the modes that x and u ask for. Returns how many are wrong.
+// Gives all units the modes that x and u indicate. Returns the number of wrong units.
 static int change_all_modes(Active *active) {
   Mode *next = S2_TAKE(active->arena, Mode, active->units);
   bool *yields = S2_TAKE(active->arena, bool, active->units);
@@ -147,7 +148,7 @@ static int change_all_modes(Active *active) {
   return wrong;
 }
 
-// The same, of the unit that misses its law by most.
+// The same for the unit with the largest violation only.
 static int change_worst_mode(Active *active) {
   Unit *worst = NULL;
   double most = -1;

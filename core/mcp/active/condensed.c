@@ -4,15 +4,15 @@
 
 #include <math.h>
 
-// Equations that dense elimination takes. Rows of joints that were made along a chain have few
-// entries in L, which are all that is looked at.
+// The largest number of equations for dense elimination. Joints created along a chain have few
+// entries in L, and only those are used.
 enum { EQUATIONS_MOST = 96 };
 
-// An equation of whose diagonal elimination leaves no more than this part repeats others: with
-// pivots above it the entries of G keep ten digits, and corrections give the others.
+// If elimination leaves at most this fraction of an equation's diagonal, the equation repeats
+// others. With larger pivots the entries of G keep ten digits, and corrections supply the rest.
 static const double REPEATS = 1e-6;
 
-typedef struct Side { // of a row: the node, J and W^-1 J'
+typedef struct Side { // one side of a row: the node, J and W^-1 J'
   int node;
   double j[3], push[3];
 } Side;
@@ -26,14 +26,14 @@ static Side condensed_side_of(const S2Problem *problem, int node, const double *
   return side;
 }
 
-// What side x sees of a unit impulse at side y.
+// The velocity at side x per unit impulse at side y.
 static double side_sees(const Side *x, const Side *y) {
   return x->node >= 0 && x->node == y->node
              ? x->j[0] * y->push[0] + x->j[1] * y->push[1] + x->j[2] * y->push[2]
              : 0;
 }
 
-// An entry of J W^-1 J'; `x` and `y` point to both sides of a row.
+// An entry of J W^-1 J'; `x` and `y` point to the two sides of a row.
 static double condensed_sees(const Side *x, const Side *y) {
   return side_sees(x, y) + side_sees(x, y + 1) + side_sees(x + 1, y) + side_sees(x + 1, y + 1);
 }
@@ -42,8 +42,8 @@ static bool condensed_is_equation(const S2Row *row) {
   return row->coupled_to < 0 && row->lo == -INFINITY && row->hi == INFINITY;
 }
 
-// The next row of L D L', for equation `next` of the problem. False, and nothing is added: it
-// repeats the equations before.
+// Adds the row of L D L' for equation `next` of the problem. False, with nothing added: it repeats
+// the equations before it.
 static bool condensed_add_equation(S2Condensed *to, const Side *sides, int next) {
   const S2Problem *problem = to->problem;
   int i = to->equations;
@@ -77,7 +77,7 @@ static bool condensed_add_equation(S2Condensed *to, const Side *sides, int next)
   return true;
 }
 
-// z = L^-1 of what row k sees of the equations.
+// z = L^-1 times the column of B for row k.
 static void reduce_row(S2Condensed *to, const Side *sides, int k) {
   double *z = to->z + (size_t)k * (size_t)to->equations;
   const Side *of = sides + 2 * to->row[k];
@@ -114,8 +114,8 @@ static void fill_matrix(S2Condensed *to, const Side *sides) {
   }
 }
 
-// Both sides of each row, and the roots of the Delassus diagonal; NULL where one of these, or of
-// the masses, is no use.
+// The sides of all rows, and the roots of the Delassus diagonal. NULL if one of these or of the
+// masses is not finite and positive.
 static Side *take_sides(const S2Problem *problem, double *root, S2Arena *arena) {
   bool good = true;
   for (int i = 0; i < 3 * problem->nodes; i++) {

@@ -9,23 +9,23 @@
 static const double DEFAULT_TOLERANCE = 1e-10; // of S2SmoothSolution.residual
 enum { DEFAULT_ITERATIONS = 100 };
 
-// Larger than for solutions and refined more often: the inverse of a node's block loses its digits
-// with the square of what the joint adds to it.
+// Larger than for solutions, and with more refinements: the inverse of a node's block loses digits
+// with the square of the joint's contribution to it.
 static const double PROXIMAL_JOINT = 1e-7;
 enum { JOINT_REFINEMENTS = 5 };
 
-// z and s to begin with, one after the other until one leads to the path.
+// Initial values of z and s, tried in turn until one leads to the path.
 static const double STARTS[][2] = {{1, 1}, {10, 10}, {0.1, 10}};
 
-// What S2SmoothSolution.residual says; u = J v is up to date.
+// S2SmoothSolution.residual; u = J v must be up to date.
 static double residual_of(const S2Interior *ip, double kappa) {
   const S2System *system = ip->system;
   double worst = 0;
   S2ArenaMark mark = s2_arena_mark(ip->arena);
   S2Quad *imbalance = S2_TAKE(ip->arena, S2Quad, system->nodes + 1);
   s2_system_imbalance(system, ip->v, ip->lambda, imbalance);
-  // Nodes and equations as of a solution; pairs by how far z s is from kappa, s as z and v define
-  // it.
+  // Residuals of nodes and equations as for a solution. For pairs, the distance of z s from kappa,
+  // with s defined by z and v.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = imbalance[i];
     worst = s2_larger(worst, fabs(error[0]) * system->problem->length);
@@ -49,7 +49,7 @@ static double residual_of(const S2Interior *ip, double kappa) {
   return worst;
 }
 
-// Units of SI; the pairs as the vjp wants them.
+// Converts to SI units; the pairs have the order that the vjp expects.
 static void smooth_write(const S2Interior *ip, S2SmoothSolution *solution) {
   const S2System *system = ip->system;
   double scale = system->problem->velocity_scale;
@@ -85,7 +85,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   double tolerance = options != NULL ? options->tolerance : DEFAULT_TOLERANCE;
   int most = options != NULL ? options->max_iterations : DEFAULT_ITERATIONS;
   S2ArenaMark mark = s2_arena_mark(arena);
-  // Joints are softer than for a solution, and refined more often.
+  // Joints are softer than for a solution, and have more refinements.
   S2System system;
   s2_system_init(&system, problem, arena);
   s2_system_prepare(&system, arena);
@@ -93,7 +93,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   ip.joint_proximal = PROXIMAL_JOINT;
   ip.joint_refinements = JOINT_REFINEMENTS;
   const int starts = (int)(sizeof STARTS / sizeof *STARTS);
-  // From each start until one leads to the path; the best point of all is kept.
+  // Try each start until one leads to the path. Keep the best point of all.
   for (int i = 0; i < starts && !(solution->residual <= tolerance); i++) {
     smooth_start(&ip, STARTS[i]);
     for (int iteration = 0;; iteration++) {

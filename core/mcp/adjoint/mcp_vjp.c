@@ -8,20 +8,21 @@
 //                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
 //     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
 //
-// so it is solved like one: by K = W + J' D' J with a proximal term for the rows that hold, and
-// what that term leaves over by a few more steps. Then, since the data enter F by products,
+// So it is solved like one: with K = W + J' D' J, where active rows have a proximal term, and a few
+// more steps remove the effect of that term. The data enter F in products, so
 //
 //     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
 //     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
 //
-// In the local form, v = A J' lambda + c, the adjoint of the nodes' equation is dl/dv + J' eta, and
-// p stands for A' times it, so that the rows' equations stay as they are:
+// In the local form, v = A J' lambda + c, the adjoint of the nodes' equation is dl/dv + J' eta. p
+// then denotes A' times that adjoint, so the equations of the rows stay unchanged:
 //
 //     p - A' J' eta = A' dl/dv,    dl/dc = dl/dv + J' eta,    dl/dA = dl/dc (J' lambda)'
 //
 // This is the local form of a problem with the mobility A', and that is what `system` holds.
 //
-// In this file eta is scaled as impulses are, but for V: above it is g o eta. p and dl/dv are not.
+// In this file eta is scaled as impulses are, except for V: the eta above is g o eta. p and dl/dv
+// are not scaled.
 #include "mcp/adjoint/mcp_vjp.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 
@@ -33,35 +34,38 @@
 #include <math.h>
 #include <string.h>
 
-// The matrix that is factored, M, has rows that hold yield by 1 / WEIGHT of their impulse. That
-// makes it regular whatever the rows are, and as near to K' as the inverse of a node's 3 x 3 block
-// bears, which loses WEIGHT^2 unit round-offs. M^-1 then preconditions generalised conjugate
-// residuals (Eisenstat, Elman, Schultz 1983) on K': one direction for each group of rows that are
-// stiff together, and one more for each that is softer than 1 / WEIGHT (scaled: 1 is a lone row).
+// In the factored matrix M, active rows yield by 1 / WEIGHT of their impulse. So M is regular for
+// all rows. WEIGHT is as large as the inverse of a node's 3 x 3 block permits, which loses WEIGHT^2
+// unit round-offs. M^-1 preconditions generalised conjugate residuals (Eisenstat, Elman, Schultz
+// 1983) on K'. They need one direction for each group of rows that are stiff together, and one more
+// for each row softer than 1 / WEIGHT (scaled: 1 is a lone row).
 static const double WEIGHT = 1e6;
 enum { DIRECTIONS = S2_VJP_DIRECTIONS, ROUNDS = 4 };
-enum { REFINEMENTS = 2 };          // 1e-4 (WEIGHT^2 unit round-offs) of what the last has left each
-static const double REDUCE = 1e-9; // of a round; beyond that what is missed is measured afresh
-static const double GAIN = 0.5;    // a round that leaves more than this of the last is the last one
-static const double NOTHING = 1e-9; // a direction that changes less, in parts of what is missed
+enum { REFINEMENTS = 2 };          // each leaves 1e-4 (WEIGHT^2 unit round-offs) of the error
+static const double REDUCE = 1e-9; // of a round; then the residual is computed again
+// a round that leaves more than this fraction of the residual is the last one
+static const double GAIN = 0.5;
+// fraction of the residual: a direction that changes less is ignored
+static const double NOTHING = 1e-9;
 
-// What may be missed, in parts of dl/d(v, lambda), and what is not worth another round.
+// Fractions of dl/d(v, lambda): ACCEPT is the largest residual of a solution, ENOUGH is not
+// improved.
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
 static const double FAR = 10; // times dl/dv: p without friction is never larger than 1
-// Of eta: products of more have no digits, what looks solved is a coincidence.
+// Limit of eta: larger values leave no digits in products, so a small residual is a coincidence.
 static const double GROWN = 1e10;
 
-// Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
-// those of rows stiffer than 3e-6 (scaled) are below REMAINS.
+// Parts of a residual that proximal passes do not shrink cannot be solved. After SIEVE passes the
+// parts of rows stiffer than 3e-6 (scaled) are below REMAINS.
 enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass takes out the rounding of the first
 static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
 
-// Impulses that together do nothing: PURE more passes take out of them what is merely soft (they
-// are next to none where nothing is tied); and how much of them another derivative has, in parts of
-// dl/d(v, lambda). Little, so that what they leave by rounding is none:
-// what is compared to 1e-9 with that much says of all of them 1e-6.
+// PURE more passes remove from the null impulses all parts of rows that are only soft. (Almost
+// nothing is left if no rows are tied.) OTHER is the amount of the null impulses in another
+// derivative, as a fraction of dl/d(v, lambda). It is small, so that its rounding errors stay
+// negligible: a comparison to 1e-9 with this amount checks the whole null impulses to 1e-6.
 enum { PURE = 15 };
 static const double OTHER = 1e-3;
 
@@ -86,7 +90,7 @@ static void vjp_add(const S2McpLinear *l, double factor, const S2VjpPair *x, S2V
   }
 }
 
-// Of what equations miss: an energy, W^-1 (1 / diag A) and g making nodes and rows one unit.
+// Inner product of residuals, an energy: W^-1 (1 / diag A) and g give nodes and rows the same unit.
 static double vjp_dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
@@ -126,7 +130,7 @@ static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, 
     if (s2_vjp_is_smooth(l, k)) {
       n += soft->nn * eta[0] + soft->nt * eta[1];
       t += soft->tt * eta[1];
-    } else if (d->nn > 0) { // what slides has its tangent act on the normal
+    } else if (d->nn > 0) { // the tangent of a sliding contact acts on the normal
       n += unit->c[0] * eta[0] + d->nt / d->nn * t;
       t += unit->c[1] * eta[1];
     }
@@ -135,8 +139,8 @@ static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, 
   }
 }
 
-// x = (1 + A' J' D' J)^-1 x. In the local form what a block's inverse loses goes to directions in
-// which rows repeat each other, where nothing holds it; refined, all but 1e-10 stays.
+// x = (1 + A' J' D' J)^-1 x. In the local form a block's inverse loses digits along directions in
+// which rows repeat each other, where no row acts. Refinement leaves an error of 1e-10.
 static void solve_nodes(S2McpLinear *l, S2Quad *x) {
   const S2System *system = &l->system;
   size_t size = sizeof(S2Quad) * (size_t)(system->nodes + 1);
@@ -144,7 +148,7 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
     memcpy(l->right, x, size);
   }
   s2_system_solve(system, x, x);
-  // Local form only: what (1 + A' J' D' J) x misses, solved again.
+  // Local form only: solve again for the residual of (1 + A' J' D' J) x.
   for (int pass = 0; pass < REFINEMENTS && l->mobility != NULL; pass++) {
     s2_system_row_velocity(system, x, l->u);
     for (int k = 0; k < system->units; k++) {
@@ -168,7 +172,7 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
 static void vjp_approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
   const S2System *system = &l->system;
   memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  // Multipliers while p stands still, p with those, and what p adds to them.
+  // Multipliers at p = 0, then p with these, then the contribution of p to them.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &l->response[k];
     x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
@@ -199,7 +203,7 @@ static void vjp_descend(S2McpLinear *l, double enough) {
     if (!(size > enough)) {
       return;
     }
-    // A direction: M^-1 r, whose effect on r is made orthogonal to all before.
+    // A direction M^-1 r; its effect on r is made orthogonal to all earlier ones.
     vjp_approximate(l, &l->r, step);
     vjp_miss(l, NULL, step, change);
     for (int j = 0; j < i; j++) {
@@ -207,14 +211,14 @@ static void vjp_descend(S2McpLinear *l, double enough) {
       vjp_add(l, along, &l->step[j], step);
       vjp_add(l, along, &l->change[j], change);
     }
-    // Made of length 1; one that does next to nothing is the end.
+    // Normalise it. A direction with almost no effect is the last one.
     double norm = sqrt(vjp_dot(l, change, change));
     if (!(norm > NOTHING * size)) {
       return;
     }
     vjp_add(l, 1 / norm - 1, step, step);
     vjp_add(l, 1 / norm - 1, change, change);
-    // The step along it that takes most off r.
+    // The step along it that reduces r most.
     double way = -vjp_dot(l, &l->r, change);
     vjp_add(l, way, step, &l->x);
     vjp_add(l, way, change, &l->r);
@@ -226,11 +230,11 @@ static void vjp_copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from)
   memcpy(to->unit, from->unit, sizeof(double) * 2 * (size_t)l->system.units);
 }
 
-// p and eta from nothing; returns the size of what they miss.
+// Solves for p and eta from zero; returns the size of the residual.
 static double vjp_solve(S2McpLinear *l, double size) {
   vjp_clear(l, &l->x);
   double missed = size, last = INFINITY;
-  // A round of directions, then what is really missed; until that is rounding.
+  // A round of directions, then the true residual, until that is rounding.
   for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
     last = missed;
     vjp_copy(l, &l->kept, &l->x);
@@ -239,7 +243,7 @@ static double vjp_solve(S2McpLinear *l, double size) {
     vjp_miss(l, &l->data, &l->x, &l->r);
     missed = sqrt(vjp_dot(l, &l->r, &l->r));
   }
-  if (missed > last) { // rounding, or directions along which nothing holds
+  if (missed > last) { // only rounding, or directions along which no row acts
     vjp_copy(l, &l->x, &l->kept);
     missed = last;
   }
@@ -247,8 +251,8 @@ static double vjp_solve(S2McpLinear *l, double size) {
   return missed;
 }
 
-// What rows still miss after one more step of x += M^-1 r if only they do: the change of eta over
-// the weight. Only parts that no x can make up for pass unchanged.
+// The residual of rows after one step x += M^-1 r with residuals in rows only: the change of eta
+// divided by the weight. Only parts that no x can remove pass unchanged.
 static void vjp_sieve(S2McpLinear *l) {
   vjp_approximate(l, &l->r, &l->step[0]);
   vjp_clear(l, &l->r);
@@ -264,8 +268,8 @@ static double size_of_eta(const S2McpLinear *l) {
   return sqrt(sum);
 }
 
-// Takes out of the data what no change of a problem brings about, which is part of what x leaves
-// over.
+// Removes the undetermined part from the data: the part of x's residual that no change of a problem
+// can cause.
 static void leave_out_undetermined(S2McpLinear *l) {
   for (int i = 0; i < SIEVE; i++) {
     vjp_sieve(l);
@@ -273,13 +277,13 @@ static void leave_out_undetermined(S2McpLinear *l) {
   vjp_add(l, -1, &l->r, &l->data);
 }
 
-// Whether rows that hold repeat each other: then a part of any residual passes the sieve. A random
-// one may happen to have little of it, so that it takes another to settle what is in doubt.
+// Whether active rows repeat each other. Then a part of any residual passes the sieve. A random
+// residual may happen to contain little of it, so doubtful cases need another one.
 static bool vjp_redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
   for (int probe = 0; probe < PROBES; probe++) {
     vjp_clear(l, &l->r);
-    // A random residual in rows that hold, of size 1 each.
+    // A random residual in active rows, of size 1 each.
     for (int k = 0; k < 2 * l->system.units; k++) {
       const S2Response *d = &l->response[k / 2];
       bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
@@ -289,7 +293,7 @@ static bool vjp_redundant(S2McpLinear *l) {
     for (int i = 0; i < SIEVE; i++) {
       vjp_sieve(l);
     }
-    // Next to nothing passes five sieves unless rows repeat each other.
+    // Almost nothing passes five sieves unless rows repeat each other.
     double left = vjp_dot(l, &l->r, &l->r);
     if (!(left > DOUBT * DOUBT * size)) {
       return false;
@@ -327,7 +331,7 @@ static S2Quad *energy_of(const S2Mobility *a, int nodes, S2Arena *arena) {
   return energy;
 }
 
-// All at once: most are never written to.
+// Allocates all directions at once. Most are never written.
 static void take_directions(S2McpLinear *l, S2Arena *arena) {
   int nodes = l->system.nodes + 1, units = 2 * l->system.units;
   S2Quad *node = S2_TAKE(arena, S2Quad, 2 * DIRECTIONS * nodes);
@@ -348,7 +352,7 @@ static S2McpLinear *vjp_make(const S2Problem *problem, const double *v, const do
                      .arena = arena,
                      .yields = S2_VJP_NO_UNIT};
   S2System *system = &l->system;
-  // The adjoint's system is that of A'.
+  // The adjoint system uses A'.
   if (l->mobility != NULL) {
     l->problem.mobility = s2_mobility_transpose(l->mobility, problem->nodes, arena);
   }
@@ -394,14 +398,14 @@ static void vjp_transpose(S2McpLinear *l) {
   }
 }
 
-// A contact on the path: its normal responds to the tangent (vjp_transposed), never the other way
-// round.
+// A contact on the path: its normal responds to the tangent (vjp_transposed), but the tangent does
+// not respond to the normal.
 static void vjp_soften(S2McpLinear *l, int k) {
   const S2Unit *unit = &l->system.unit[k];
   S2Response forward = s2_pairs_respond(unit, l->w + 4 * k, 0), d = vjp_transposed(unit, &forward);
   S2Response *soft = &l->soft[k];
   *soft = (S2Response){.nn = 1 / d.nn};
-  // (D'^-1 + 1 / WEIGHT)^-1, which is triangular as D' is.
+  // (D'^-1 + 1 / WEIGHT)^-1, which is triangular like D'.
   double normal = soft->nn + 1 / WEIGHT;
   l->response[k] = (S2Response){.nn = 1 / normal};
   if (unit->kind == S2_UNIT_CONTACT) {
@@ -418,7 +422,7 @@ static void vjp_factor(S2McpLinear *l) {
   for (int k = 0; k < l->system.units; k++) {
     l->slides |= l->response[k].nt != 0;
   }
-  // Redundant rows: is what repeats itself something that contacts hold, or yield?
+  // For redundant rows, examine whether contacts are involved, or friction that yields.
   if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, l->slides)) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && vjp_redundant(l)) {
@@ -437,7 +441,7 @@ static void vjp_factor(S2McpLinear *l) {
   }
 }
 
-// `beyond`: what is on an edge counts as on its other side.
+// `beyond`: contacts on an edge count as on its other side.
 static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                                   bool beyond, S2Arena *arena) {
   S2McpLinear *l = vjp_make(problem, v, lambda, arena);
@@ -447,7 +451,7 @@ static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, con
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
-  // The modes of the solution, whose responses (vjp_transposed) make M.
+  // The modes of the solution; their responses (vjp_transposed) give M.
   S2Mode *mode = S2_TAKE(arena, S2Mode, system->units);
   s2_system_read(system, v, lambda, l->x.node, l->x.unit);
   s2_system_row_velocity(system, l->x.node, l->u);
@@ -463,7 +467,7 @@ static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, con
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena) {
   S2McpLinear *l = vjp_linearise(problem, v, lambda, false, arena);
-  // On an edge: the other side's derivative, too, as both may be the same.
+  // On an edge, also linearise on the other side: both derivatives may agree.
   if ((l->flags & S2_VJP_WEAK) != 0) {
     l->beyond = vjp_linearise(problem, v, lambda, true, arena);
     if ((l->beyond->flags & S2_VJP_TIED) != 0) { // with contacts that only touch
@@ -502,7 +506,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
-  // Joints as ever; contacts respond by their pairs.
+  // Joints as in the exact case; contacts respond by their pairs.
   s2_refine_respond(system, mode, WEIGHT, l->response);
   vjp_transpose(l);
   for (int k = 0; k < system->units; k++) {
@@ -516,7 +520,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
 
 // ---- Gradients --------------------------------------------------------------------------------
 
-// Brings dl/d(v, lambda) in; returns its size.
+// Reads dl/d(v, lambda); returns its size.
 static double vjp_read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
   const S2System *system = &l->system;
   double sum = 0;
@@ -529,7 +533,7 @@ static double vjp_read(S2McpLinear *l, const double *dl_dv, const double *dl_dla
   if (l->mobility != NULL) {
     mobility_times(l->problem.mobility, system->nodes, l->rhs, l->data.node);
   }
-  // Its size, as an energy.
+  // The size, as an energy.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad energy = l->data.node[i] * l->data.node[i] * l->energy[i];
     sum += energy[0] + energy[1] + energy[2];
@@ -545,13 +549,13 @@ static double vjp_read(S2McpLinear *l, const double *dl_dv, const double *dl_dla
   return sqrt(sum);
 }
 
-// The adjoint as the problem numbers nodes and rows.
+// Converts the adjoint to the problem's order of nodes and rows.
 static void vjp_unpack(S2McpLinear *l) {
   const S2System *system = &l->system;
   for (int i = 0; i < 3 * system->nodes; i++) {
     l->p_node[i] = l->x.node[i / 3][i % 3];
   }
-  // J p of all rows, eta by rows and in the caller's units.
+  // J p of all rows; eta by rows, in the caller's units.
   s2_mcp_row_velocity(system->problem, l->p_node, l->u_row);
   memset(l->eta_row, 0, sizeof(double) * (size_t)system->problem->rows);
   for (int k = 0; k < system->units; k++) {
@@ -579,7 +583,7 @@ static bool vjp_solved(const S2McpLinear *l, double missed, double size) {
   return missed <= ACCEPT * size && size_of_eta(l) <= GROWN * size;
 }
 
-// The size of p, as that of dl/dv.
+// The size of p, in the measure of dl/dv.
 static double vjp_reach(const S2McpLinear *l) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
@@ -591,7 +595,7 @@ static double vjp_reach(const S2McpLinear *l) {
   return sqrt(sum);
 }
 
-// Without what is not determined, p and eta from nothing; returns what they miss.
+// Solves from zero without the undetermined part; returns the residual.
 static double solve_determined(S2McpLinear *l, double missed, double size) {
   vjp_clear(l, &l->x);
   vjp_miss(l, &l->data, &l->x, &l->r);
@@ -602,10 +606,11 @@ static double solve_determined(S2McpLinear *l, double missed, double size) {
   return missed;
 }
 
-// Where contacts that slide press as redundant ones happen to share a load, there is nothing to
-// tell by how much, and next to it derivatives grow without bound, step by step. Friction counts as
-// a given force there, and rows yield by 1 / WEIGHT: that system is symmetric and has a solution
-// whatever dl/d(v, lambda) is, with p no larger than dl/dv and eta than sqrt(WEIGHT) times that.
+// Contacts may slide and press while they share a load redundantly. The shares are then not
+// determined, and close to such cases derivatives grow without bound, step by step. Here friction
+// counts as a given force, and rows yield by 1 / WEIGHT. This system is symmetric and has a
+// solution for all dl/d(v, lambda). p is no larger than dl/dv, and eta no larger than sqrt(WEIGHT)
+// times that.
 static void solve_yielding(S2McpLinear *l) {
   S2System *system = &l->system;
   memcpy(l->coupled, l->response, sizeof *l->response * (size_t)system->units);
@@ -613,7 +618,7 @@ static void solve_yielding(S2McpLinear *l) {
     l->response[k].nt = 0;
   }
   vjp_clear(l, &l->x);
-  // Friction as a given force: the symmetric system, once.
+  // Friction as a given force: factor the symmetric system once.
   if (s2_system_factor(system, l->response, false)) {
     vjp_miss(l, &l->data, &l->x, &l->r);
     leave_out_undetermined(l);
@@ -628,7 +633,7 @@ static void solve_yielding(S2McpLinear *l) {
   }
 }
 
-// p and eta, and what they are worth; false: something is not finite.
+// Solves for p and eta and sets the flags. False: a number is not finite.
 static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
                           unsigned *flags) {
   double size = vjp_read(l, dl_dv, dl_dlambda), missed = vjp_solve(l, size);
@@ -636,7 +641,7 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   if (!isfinite(missed) || vjp_solved(l, missed, size)) {
     return isfinite(missed);
   }
-  // Not solved: what is asked for may depend on how rows share a load.
+  // Not solved: the loss may depend on how rows share a load.
   S2ArenaMark mark = s2_arena_mark(l->arena);
   bool shared = s2_vjp_share(l, dl_dv, dl_dlambda, size, l->arena, flags);
   s2_arena_rewind(l->arena, mark);
@@ -645,7 +650,7 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   }
   missed = solve_determined(l, missed, size);
   bool good = vjp_solved(l, missed, size);
-  // Far larger than dl/dv: the bounded approximation.
+  // p is far larger than dl/dv: use the bounded approximation.
   if (l->kappa == 0 && l->slides && !(good && vjp_reach(l) <= FAR * size)) {
     vjp_read(l, dl_dv, dl_dlambda);
     solve_yielding(l);
@@ -655,7 +660,7 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   return isfinite(vjp_dot(l, &l->x, &l->x)) && isfinite(vjp_dot(l, &l->r, &l->r));
 }
 
-// Is the derivative of both sides of all edges the same? Then they are none.
+// Whether the derivatives on both sides of all edges agree. Then the edges do not matter.
 static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
   S2McpLinear *beyond = l->beyond;
   unsigned flags = beyond->flags;
@@ -668,19 +673,19 @@ static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dl
   return vjp_reach(beyond) <= SAME * size;
 }
 
-// Another derivative where rows are tied: with impulses that together do nothing.
+// Adds null impulses to get another derivative where rows are tied.
 static void add_tie(S2McpLinear *l, double size) {
   S2VjpPair tie = {l->r.node, l->tie};
-  vjp_clear(l, &l->r); // a tie has no nodes
+  vjp_clear(l, &l->r); // a tie has no node part
   double own = sqrt(vjp_dot(l, &tie, &tie));
   vjp_add(l, OTHER * size / own, &tie, &l->x);
 }
 
-// Friction that yields to joints takes no part: with what of the tie leaves it nothing.
+// Removes friction that yields to joints: adds the multiple of the tie that makes its impulse 0.
 static void let_yield(S2McpLinear *l) {
   S2VjpPair tie = {l->r.node, l->tie};
   double pull = s2_vjp_pull(&l->system, l->x.unit, l->yields);
-  vjp_clear(l, &l->r); // a tie has no nodes
+  vjp_clear(l, &l->r); // a tie has no node part
   vjp_add(l, -pull / s2_vjp_pull(&l->system, l->tie, l->yields), &tie, &l->x);
 }
 
@@ -692,16 +697,16 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
     return flags;
   }
-  // p and eta, with flags; nothing that is not finite is handed out.
+  // Solve for p and eta, with flags. The result must be finite.
   if (!solve_flagged(l, dl_dv, dl_dlambda, &flags)) {
     s2_vjp_fill(problem, gradient, NAN);
     return flags | S2_VJP_SINGULAR;
   }
-  // Both sides of all edges agree: no edge.
+  // If both sides of all edges agree, clear the flag.
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
   }
-  // Multipliers of redundant rows: friction that yields, or another share of a tie.
+  // Multipliers of redundant rows: remove friction that yields, or take another share of a tie.
   if (l->yields != S2_VJP_NO_UNIT) {
     let_yield(l);
   }
@@ -723,7 +728,7 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
-  // The ways for joints alone and for few rows first: they cost a tenth.
+  // Try the methods for joints alone and for few rows first: they cost a tenth.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);

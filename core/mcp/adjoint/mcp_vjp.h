@@ -1,19 +1,20 @@
 // Derivatives of step problems (mcp.h) and points of their central path.
 //
 // A vector-Jacobian product turns dl/d(v, lambda) of a loss l into dl/d(all data) by one linear
-// system, the transpose of what the solution satisfies to first order: K' [p; y] = dl/d(v, lambda),
-// dl/d(data) = -[p; y]' dF/d(data).
+// A vector-Jacobian product turns dl/d(v, lambda) of a loss l into dl/d(all data). It solves one
+// linear system, the transpose of the solution's first-order conditions: K' [p; y] = dl/d(v,
+// lambda), dl/d(data) = -[p; y]' dF/d(data).
 //
-// Exact (s2_mcp_vjp): every contact goes on separating, sticking, sliding ahead or back as it does
-// at the solution. Smooth (s2_mcp_smooth_vjp): the pairs of a contact have z o s = kappa, so that
-// the solution varies smoothly with the data and knows of contacts that do not touch yet.
+// Exact (s2_mcp_vjp): every contact keeps its mode at the solution (separating, sticking, sliding
+// either way). Smooth (s2_mcp_smooth_vjp): the pairs of a contact have z o s = kappa, so the
+// solution varies smoothly with the data and depends also on contacts that do not touch yet.
 #ifndef S2_MCP_VJP_H
 #define S2_MCP_VJP_H
 
 #include "mcp/mcp.h"
 
-// Both sides of a pair below this (scaled; impulses and velocities compare with 1) cannot be told
-// from 0 in a solution with the usual tolerance of 1e-9.
+// A pair with both sides below this (scaled; impulses and velocities compare with 1) cannot be
+// distinguished from 0 in a solution with the usual tolerance of 1e-9.
 static const double S2_VJP_EDGE = 1e-7;
 
 // ---- Points of the central path ---------------------------------------------------------------
@@ -25,8 +26,9 @@ static const double S2_VJP_EDGE = 1e-7;
 //     z3, a bound of the sliding speed s2 = z3 - u_t        only, and lambda_t = 0
 //                                      s3 = mu z0 - z1 - z2
 //
-// In SI z_i s_i is the energy kappa V^2 / w. At kappa the impulses and velocities of a contact are
-// off by about sqrt(kappa) where it hardly touches and by kappa over the larger one where it does.
+// In SI z_i s_i is the energy kappa V^2 / w. At kappa the impulses and velocities of a contact have
+// an error of about sqrt(kappa) where it hardly touches, otherwise of kappa divided by the larger
+// side of the pair.
 
 typedef struct S2SmoothSolution {
   double *v;      // 3 per node, out
@@ -40,69 +42,69 @@ typedef struct S2SmoothSolution {
   int iterations;
 } S2SmoothSolution;
 
-// From scratch, by Mehrotra's predictor-corrector aimed at kappa. `options` may be NULL: tolerance
-// 1e-10, 100 iterations; `solver` is not looked at. S2_SOLVED if and only if residual <= tolerance;
-// else S2_MAX_ITERATIONS and the best point met, or S2_UNSUPPORTED: kappa is not positive and
-// finite. Contacts that can squeeze a body without bound may have no central path.
+// Solves without a guess, by Mehrotra's predictor-corrector aimed at kappa. `options` may be NULL:
+// tolerance 1e-10, 100 iterations; `solver` is ignored. S2_SOLVED if and only if residual <=
+// tolerance. Otherwise S2_MAX_ITERATIONS with the best point met, or S2_UNSUPPORTED if kappa is not
+// positive and finite. Contacts that can squeeze a body without bound may have no central path.
 S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
                                   const S2SolverOptions *options, S2Arena *arena,
                                   S2SmoothSolution *solution);
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-// What a derivative is worth; 0: it is the derivative.
+// The validity of a derivative; 0: it is the derivative.
 typedef enum S2VjpFlag {
-  // A contact is on the boundary of two modes (both sides of a pair below 1e-7, scaled). It was
-  // taken as separating rather than touching and as sticking rather than sliding; the derivative is
+  // A contact is on the boundary of two modes (both sides of a pair below 1e-7, scaled). It counts
+  // as separating rather than touching, and as sticking rather than sliding. The derivative is
   // one-sided.
   S2_VJP_WEAK = 1,
-  // Rows that hold repeat each other, or nearly so: impulses are not unique. dl/d(bias, ja, jb,
-  // compliance, mu) are those of least norm, and right for changes of the rows that keep them
-  // compatible; those of mass and rhs are what they always are. In the local form the mobility and
-  // rhs, which stand for the rows as well, share what is said of bias.
+  // Active rows repeat each other, or nearly so, so impulses are not unique. dl/d(bias, ja, jb,
+  // compliance, mu) have least norm; they are right for changes of the rows that keep them
+  // compatible. Those of mass and rhs are right without this condition. In the local form the same
+  // holds for the mobility and rhs as for bias, because they stand for the rows as well.
   S2_VJP_REDUNDANT = 2,
-  // dl/dlambda (or, where friction depends on how redundant contacts share their load, dl/dv) asks
-  // for something that is not determined. If the impulses are those of least norm, as those of
-  // S2_SOLVER_ACTIVE are, the derivative is that of these, and is flagged only where dl/dlambda
-  // asks.
-  // Else that part of the question was left out. Where what remains is no solution, or one far
-  // larger than dl/dv, friction of contacts that slide counts as a given force and rows that hold
-  // yield a little: an approximation that stays bounded.
+  // dl/dlambda (or dl/dv, if friction depends on how redundant contacts share their load) asks for
+  // a quantity that is not determined. If the impulses have least norm, as those of
+  // S2_SOLVER_ACTIVE do, the result is the derivative of these; the flag then only concerns
+  // dl/dlambda. Otherwise that part of the question is left out. If the remaining system has no
+  // solution, or one far larger than dl/dv, friction of sliding contacts counts as a given force
+  // and active rows yield a little. This approximation stays bounded.
   S2_VJP_UNDETERMINED = 4,
-  // The linear system was not solved, or something is not finite: do not use the result.
+  // The linear system was not solved, or a number is not finite. Do not use the result.
   S2_VJP_SINGULAR = 8,
-  // Rows of contacts, with those that only touch, repeat each other otherwise than those of two
-  // points that stick on one tangent. A change of the rows may make them contradict each other, and
-  // by that there is no derivative (one side of it differs from the other).
+  // Rows of contacts, including those that only touch, repeat each other in another way than two
+  // points that stick on one tangent. A change of the rows may make them contradict each other.
+  // Then there is no two-sided derivative.
   S2_VJP_TIED = 1 << 16
 } S2VjpFlag;
 
-// dl/d(data); each may be NULL. Written, not added to. V and L count as constants.
+// dl/d(data). Each pointer may be NULL. Results are written, not added. V and L count as constants.
 typedef struct S2McpGradient {
   double *mass, *rhs; // 3 per node; mass is not written in the local form
   double *ja, *jb;    // 3 per row; 0 on the ground
   double *bias;       // 1 per row, like the rest
   double *compliance;
-  double *mu;       // on friction rows, else 0; at mu = 0 the derivative to the right
+  double *mu;       // on friction rows, else 0; at mu = 0 the right-sided derivative
   double *lo, *hi;  // of boxed rows: where the impulse is at the bound; else 0; exact only
-  double *mobility; // 9 per block of problem->mobility, where there is one
-  double *w; // 1 per row: the share of w = diag(J W^-1 J' + C) as what kappa, or the norm of shared
-             // impulses, is measured in, which is part of the above; else 0
+  double *mobility; // 9 per block of problem->mobility, if there is one
+  double *w; // 1 per row: the share of the above that acts through w = diag(J W^-1 J' + C), which
+             // scales kappa and the norm of shared impulses; else 0
 } S2McpGradient;
 
-// dl_dv (3 per node) and dl_dlambda (1 per row) may be NULL: 0. (v, lambda): a solution, which is
-// not checked; tighter than 1e-9 if the derivative is to have digits. Returns flags. Costs one
-// factorisation of 3 x 3 node blocks and about ten solutions with it, in the local form thirty.
+// dl_dv (3 per node) and dl_dlambda (1 per row) may be NULL, which is 0. (v, lambda) must be a
+// solution; this is not checked. Its residual should be below 1e-9 for an accurate derivative.
+// Returns flags. The cost is one factorisation of 3 x 3 node blocks and about ten solves with it,
+// in the local form thirty.
 unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena);
 
-// Another derivative, where there is one.
+// Another derivative that the data permit.
 typedef enum S2VjpOther {
-  // What is on an edge counts as on its other side: it touches, or slides.
+  // Contacts on an edge count as on its other side: they touch, or slide.
   S2_VJP_OTHER_SIDE = 1,
-  // With S2_VJP_TIED dl/d(bias, ja, jb, compliance) are not those of least norm but others,
-  // the same for changes of the rows that keep them compatible.
+  // With S2_VJP_TIED, dl/d(bias, ja, jb, compliance) are not those of least norm but others, which
+  // agree for changes of the rows that keep them compatible.
   S2_VJP_OTHER_SHARE = 2
 } S2VjpOther;
 
@@ -110,14 +112,14 @@ unsigned s2_mcp_vjp_other(const S2Problem *problem, unsigned other, const double
                           const double *lambda, const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena);
 
-// The same as s2_mcp_vjp at a point of the central path. Takes into account that w depends on the
-// data.
+// The same as s2_mcp_vjp, at a point of the central path. It accounts for the dependence of w on
+// the data.
 unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
                            const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient, S2Arena *arena);
 
-// For many products at one point: the factorisation is made once. What is given must live and stay
-// as long as the S2McpLinear, which lives in the arena.
+// For many products at one point: s2_mcp_linearise makes the factorisation once. Its arguments must
+// stay valid and unchanged as long as the S2McpLinear, which lives in the arena.
 typedef struct S2McpLinear S2McpLinear;
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena);

@@ -1,10 +1,10 @@
-// The adjoint of a problem of bilateral rows alone, an island that joints hold: with the factor
-// that its solution has,
+// The adjoint of a problem of bilateral rows alone, an island of joints, with the factor of its
+// solution:
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
-// (mcp_vjp.c has the meaning of p and eta). Rows that masses make alike go to mcp_vjp_exact.c, and
-// rows that repeat each other, or nearly, to the general way.
+// (mcp_vjp.c defines p and eta.) Rows that are dependent only because of the masses go to
+// mcp_vjp_exact.c. Rows that repeat each other, or nearly, go to the general method.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/bilateral.h"
@@ -13,10 +13,10 @@
 #include <math.h>
 #include <string.h>
 
-// Fewer rows are eliminated sooner than a graph is ordered.
+// Fewer rows are eliminated faster than a graph is ordered.
 enum { LEAST = 12 };
-// Corrections with one factorisation, for as long as each leaves less than half of the last; what
-// has then no more than ROUNDING of the right side left is not improved, ACCEPT is good.
+// Corrections with one factorisation continue while each leaves less than GAIN of the last
+// residual. A residual of at most ROUNDING of the right side is not improved; ACCEPT is sufficient.
 enum { CORRECTIONS = 4 };
 static const double GAIN = 0.5, ROUNDING = 1e-14, ACCEPT = 1e-9;
 
@@ -52,8 +52,9 @@ static void find_p(const Adjoint *a) {
   }
 }
 
-// What the rows miss with this p, into `change`; the largest of it, and of what it is made of, as
-// velocities that are alike for all rows: times 1/sqrt of their diagonal.
+// Writes the residual of the rows at this p into `change`. Returns its largest entry, and in
+// `whole` the largest sum of the terms' magnitudes. Both are velocities, made comparable by 1/sqrt
+// of the rows' diagonals.
 static double vjp_bilateral_miss(const Adjoint *a, const double *diagonal, double *whole) {
   double worst = 0;
   *whole = 0;
@@ -64,7 +65,7 @@ static double vjp_bilateral_miss(const Adjoint *a, const double *diagonal, doubl
       terms[1 + c] = row->a >= 0 ? row->ja[c] * a->p[3 * row->a + c] : 0;
       terms[4 + c] = row->b >= 0 ? row->jb[c] * a->p[3 * row->b + c] : 0;
     }
-    // Each term and its size, which says what rounding leaves of the sum.
+    // Each term and its magnitude, which bounds the rounding error of the sum.
     sum = row->compliance * a->eta[r];
     size = fabs(sum);
     for (int k = 0; k < 7; k++) {
@@ -97,7 +98,7 @@ static bool vjp_bilateral_solve(const Adjoint *a, const S2Bilateral *matrix) {
   return missed <= ACCEPT * whole;
 }
 
-// Where elimination leaves little of a diagonal: the same of rows that only masses make alike.
+// For small pivots: the same for rows that only the masses make nearly dependent.
 static bool vjp_bilateral_solve_exact(const Adjoint *a, S2Arena *arena) {
   const S2Problem *problem = a->problem;
   const S2Row **row = S2_TAKE(arena, const S2Row *, problem->rows);
@@ -129,7 +130,7 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
       !s2_all_finite(lambda, (size_t)problem->rows)) {
     return false;
   }
-  // Only where elimination leaves a clear part of each row's diagonal.
+  // Only if elimination leaves a clear fraction of each row's diagonal.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Bilateral matrix;
   bool good = s2_bilateral_init(&matrix, problem, arena);

@@ -1,14 +1,14 @@
-// The adjoint of rows that are independent and look as if they were not.
+// The adjoint of rows that are independent but appear dependent in double precision.
 //
-// A light node between heavy ones makes rows alike: what they share is 1/m of the light one, what
-// sets them apart 1/m of the heavy ones. A pivot is then no larger than the ratio of the masses,
-// and from 1e-16 on nothing is left of it in doubles. Their solution has these digits (exact.c), so
-// its derivative must have them. Whether rows repeat each other is a question of geometry: it is
-// asked of the rows with all masses alike. Where they do not, the equations
+// A light node between heavy ones makes rows nearly parallel: their common part is 1/m of the light
+// one, their difference 1/m of the heavy ones. A pivot is then no larger than the ratio of the
+// masses, and below 1e-16 none of its digits are left in doubles. The solution has these digits
+// (exact.c), so its derivative must have them. Redundancy is a question of geometry, so it is
+// decided for the rows with equal masses. If they are independent, the equations
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
-// (mcp_vjp_bilateral.c) are made and eliminated with twice the digits.
+// (mcp_vjp_bilateral.c) are assembled and eliminated with twice the digits.
 #include "linalg/double2.h"
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
@@ -16,14 +16,14 @@
 
 #include <math.h>
 
-// Rows: elimination takes a third of the third power of them, 20 ms from here on.
+// Rows: elimination takes time with the third power of their number, 20 ms at this limit.
 enum { MOST = 96 };
-// Parts of a diagonal that a pivot has at least, as in the general way (mcp_vjp.c, SIEVE).
+// Smallest fraction of a diagonal for a pivot, as in the general method (mcp_vjp.c, SIEVE).
 static const double CLEAR = 3e-6;
-// Parts of a diagonal that a compliance has at least, where rounding of the Jacobians (1e-16)
-// leaves six digits of it.
+// Smallest fraction of a diagonal for a compliance. Rounding of the Jacobians (1e-16) then leaves
+// it six digits.
 static const double SOFT = 1e-10;
-// Of a pivot, of rows scaled to about 1, what rounding of twice the digits may be: no derivative.
+// Pivots, of rows scaled to about 1, that may be rounding of twice the digits: no derivative.
 static const double NOTHING = 1e-24;
 
 static S2Double2 vjp_exact_scaled(S2Double2 x, double factor) {
@@ -45,7 +45,7 @@ static S2Double2 vjp_exact_meet(const S2Problem *problem, const S2Row *x, const 
   return sum;
 }
 
-// The same with all masses 1 and inertias L^2.
+// The same with all masses 1 and all inertias L^2.
 static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   double sum = 0, angle = 1 / (problem->length * problem->length);
   for (int i = 0; i < 4; i++) {
@@ -59,8 +59,8 @@ static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, con
   return sum;
 }
 
-// Are all pivots of the rigid rows, with masses alike, a clear part of their diagonals? Rows that
-// give way are independent by that, also along rigid ones.
+// Whether all pivots of the rigid rows, with equal masses, are a clear fraction of their diagonals.
+// Compliant rows are independent by their compliance, also along rigid ones.
 static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   const S2Row **row = S2_TAKE(arena, const S2Row *, held->count);
   int n = 0;
@@ -77,7 +77,7 @@ static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
     }
     diagonal[i] = a[i * n + i];
   }
-  // Without exchanges, as the matrix is symmetric and positive.
+  // Without exchanges, because the matrix is symmetric and positive.
   for (int k = 0; k < n; k++) {
     if (!(a[k * n + k] > CLEAR * diagonal[k])) {
       return false;
@@ -92,7 +92,7 @@ static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   return true;
 }
 
-// In place, b too; false: a pivot is rounding.
+// In place, together with b. False: a pivot is rounding.
 static bool vjp_exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
   for (int k = 0; k < n; k++) {
     int pivot = k;
@@ -102,7 +102,7 @@ static bool vjp_exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
     if (!(fabs(a[pivot * n + k].hi) > NOTHING)) {
       return false;
     }
-    // Exchange, and below it.
+    // Exchange rows, then eliminate below.
     for (int j = 0; j < n && pivot != k; j++) {
       S2Double2 kept = a[k * n + j];
       a[k * n + j] = a[pivot * n + j];

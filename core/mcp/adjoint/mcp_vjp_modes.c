@@ -1,18 +1,18 @@
-// What contacts and boxed rows do at a solution: which of the two sides of each pair is 0.
+// The modes of contacts and boxed rows at a solution: which of the two sides of each pair is 0.
 #include "mcp/adjoint/mcp_vjp_stages.h"
 
 #include <math.h>
 
-// Solutions of active sets are exact to rounding, and there one side of a pair that is 1e-9 says
-// clearly which of the two it is; others are as good as their tolerance. How good this one is, its
-// own pairs say: the smaller side of each should be 0. An edge is where the larger side does not
-// stand out from the worst of these, or from rounding.
+// Solutions of active sets are exact to rounding: there a side of 1e-9 decides its pair. Other
+// solutions are as accurate as their tolerance. The pairs show the accuracy of a solution, because
+// the smaller side of each should be 0. A pair is an edge if its larger side does not stand out
+// from the largest of these, or from rounding.
 static const double STANDS_OUT = 1e3, ROUNDING = 1e-12;
 
 typedef struct Sides { // of the pairs of a unit, scaled
-  double normal, gap;  // impulse (of boxed rows: less the nearer bound), and velocity
-  double slack, slip;  // of friction below its bound, and velocity; 0 where there is none
-  double x, y;         // normal less gap, friction less slip: the modes are told by their signs
+  double normal, gap;  // impulse (of boxed rows: distance from the nearer bound), and velocity
+  double slack, slip;  // distance of friction from its bound, and velocity; 0 without friction
+  double x, y;         // normal less gap, friction less slip: their signs decide the modes
 } Sides;
 
 static Sides vjp_modes_sides_of(const S2VjpPoint *at, int k) {
@@ -37,7 +37,7 @@ static double vjp_modes_smaller(double a, double b) {
   return fmin(fabs(a), fabs(b));
 }
 
-// The side of a pair below which it is an edge.
+// A pair with no side above this is an edge.
 static double vjp_modes_edge_of(const S2VjpPoint *at) {
   double worst = 0;
   for (int k = 0; k < at->system->units; k++) {
@@ -50,8 +50,8 @@ static double vjp_modes_edge_of(const S2VjpPoint *at) {
   return fmin(S2_VJP_EDGE, fmax(ROUNDING, STANDS_OUT * worst));
 }
 
-// Of a contact that is pressed; without friction's cone (mu = 0) its unit knows nothing of the way
-// friction would act.
+// For a contact that presses. Without a friction cone (mu = 0) its unit has no friction row; this
+// finds the direction in which friction would act.
 static unsigned friction_without_cone(const S2VjpPoint *at, int k, const S2VjpModes *to) {
   const S2Problem *problem = at->system->problem;
   int friction = at->system->unit[k].row + 1;
@@ -77,7 +77,7 @@ static unsigned box_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
   return low || high ? S2_VJP_WEAK : 0;
 }
 
-// Rows nearer to each other than this part of them are one.
+// Rows that differ by less than this fraction are the same.
 static const double ALIKE = 1e-9;
 
 static bool same_tangents(const S2System *system, const S2Unit *x, const S2Unit *y) {
@@ -95,8 +95,9 @@ static bool same_tangents(const S2System *system, const S2Unit *x, const S2Unit 
   return apart <= ALIKE * size;
 }
 
-// A body that rests flat on two points is held by the sum of their friction; a solver may well
-// share it out as two that pull against each other with all they have. The sum is on no edge then.
+// A body that rests flat on two points is held by the sum of their friction. A solver may split the
+// sum into two impulses that pull against each other at their bounds. Then the sum is still not on
+// an edge.
 static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
   const S2Unit *unit = &at->system->unit[k];
   for (int j = k - 1; j <= k + 1; j += 2) {
@@ -104,7 +105,7 @@ static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
     if (j < 0 || j == at->system->units || !same_tangents(at->system, unit, other)) {
       continue;
     }
-    // The two as one: neither slips, and their sum is inside of both cones together.
+    // The two points as one: neither slips, and their sum is inside the sum of both cones.
     Sides here = vjp_modes_sides_of(at, k), there = vjp_modes_sides_of(at, j);
     double pull = unit->g[1] * at->lambda[2 * k + 1] + other->g[1] * at->lambda[2 * j + 1];
     double most = unit->g[1] * unit->mu * here.normal + other->g[1] * other->mu * there.normal;
@@ -123,7 +124,7 @@ static unsigned contact_mode(const S2VjpPoint *at, int k, double edge, bool beyo
   Sides sides = vjp_modes_sides_of(at, k);
   S2Mode slide = sides.y > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS, *mode = &to->mode[k];
   unsigned flags = 0;
-  // Between parting and touching, or between sticking and sliding.
+  // On the edge between separating and touching, or between sticking and sliding.
   if (fabs(sides.x) <= edge) {
     flags = S2_VJP_WEAK;
     *mode = !beyond ? S2_SEPARATE : rough && fabs(sides.slip) > edge ? slide : S2_STICK;

@@ -1,8 +1,8 @@
-// The adjoint where rows that hold repeat each other and their impulses are those of least norm, as
-// the active set finds them (active.c).
+// The adjoint if active rows repeat each other and their impulses have least norm, as those of the
+// active set do (active.c).
 //
-// Let x be the impulses of the rows that hold; friction of what slides follows its normal impulse
-// and is no unknown. With D = diag(w) and a basis Z of what A takes to 0, they satisfy
+// Let x be the impulses of the active rows. Friction of sliding contacts follows from the normal
+// impulse and is no unknown. With D = diag(w) and a basis Z of the null space of A, they satisfy
 //
 //     A x = b,    Z' D x = 0,    A Z = 0.
 //
@@ -15,8 +15,8 @@
 //
 //     dl = -eta' (db - dA x) + r' dA (Z beta) - (Z beta)' dD x.
 //
-// The first term is what the gradient has of any eta (mcp_vjp.c), the others are added to it. In
-// this file rows and unknowns are scaled by 1/sqrt(w) at the solution, where D is 1 then.
+// The first term is the gradient for any such eta (mcp_vjp.c); the others are added to it. In this
+// file rows and unknowns are scaled by 1/sqrt(w) at the solution, so D is 1.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/pivot/dense_lu.h"
@@ -25,20 +25,21 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 136 }; // rows that hold: those of the active set and the equations it eliminates
+enum { MOST = 136 }; // active rows: those of the active set and the equations that it eliminates
 
-// Of the largest entry. Pivots between these may be rows that repeat each other or rows that nearly
-// do: that is left to the general way.
+// Fractions of the largest entry. Pivots between these may belong to rows that repeat each other or
+// only nearly do; the general method decides such cases.
 static const double REPEATS = 1e-11, CLEAR = 1e-8;
 
-// Of the impulses: what they have of directions that move nothing, if they are those of least norm.
+// Fraction of the impulses: bound of their part in the null space, for impulses of least norm.
 static const double LEAST = 1e-9;
-// Of dl/d(v, lambda): what equations may miss, and what the loss may ask of single impulses.
+// Fractions of dl/d(v, lambda): bounds of residuals, and of the loss's dependence on single
+// impulses.
 static const double MISSED = 1e-9, ASKED = 1e-9;
 
-typedef struct ShareRow { // a row that holds
-  int row, friction;      // friction: of a contact that slides, else -1
-  double slope;           // friction by the normal impulse
+typedef struct ShareRow { // an active row
+  int row, friction;      // friction: of a sliding contact, else -1
+  double slope;           // friction divided by the normal impulse
   double scale;           // 1/sqrt(w)
 } ShareRow;
 
@@ -50,7 +51,7 @@ typedef struct Share {
   double *a;            // A, row by row
   S2DenseLu transposed; // of A'
   double *null, *left;  // orthonormal, one after the other: A z = 0; y' A = 0
-  double *x;            // a row that holds: the impulses
+  double *x;            // an active row: the impulses
 } Share;
 
 static bool share_hold(Share *share, int row, int friction, double slope, double w) {
@@ -61,7 +62,7 @@ static bool share_hold(Share *share, int row, int friction, double slope, double
   return true;
 }
 
-// The rows that hold. False: too many.
+// Lists the active rows. False: there are too many.
 static bool share_collect(Share *share) {
   const S2McpLinear *l = share->l;
   const S2Problem *problem = &l->problem;
@@ -98,13 +99,13 @@ static void share_fill(Share *share) {
   }
 }
 
-// Is it clear which pivots are rounding?
+// Whether it is clear which pivots are rounding.
 static bool share_rank_is_clear(const S2DenseLu *lu) {
   return lu->rank > 0 && lu->rank < lu->n &&
          fabs(lu->a[(lu->rank - 1) * (lu->n + 1)]) > CLEAR * fabs(lu->a[0]);
 }
 
-// An orthonormal basis of what the factored matrix takes to 0, one vector after the other.
+// An orthonormal basis of the null space of the factored matrix, one vector after the other.
 static double *share_null_space(const S2DenseLu *lu, S2Arena *arena) {
   int n = lu->n, rank = lu->rank;
   double *basis = S2_TAKE_ZEROED(arena, double, (n - rank) * n);
@@ -138,7 +139,7 @@ static double *share_null_space(const S2DenseLu *lu, S2Arena *arena) {
   return basis;
 }
 
-// Takes the part of x along a basis out; `parts`, unless NULL, is given it.
+// Removes the part of x along a basis; `parts`, unless NULL, receives its coefficients.
 static void share_take_out(const Share *share, const double *basis, double *x, double *parts) {
   int n = share->count;
   for (int c = 0; c < share->ties; c++) {
@@ -153,7 +154,7 @@ static void share_take_out(const Share *share, const double *basis, double *x, d
   }
 }
 
-// x := the solution of A' x = b of least norm, b being in x. False: it has none.
+// x := the solution of A' x = b of least norm, with b in x. False: there is none.
 static bool share_solve(const Share *share, double *x, double size) {
   int n = share->count;
   double *b = s2_arena_copy(share->arena, x, n), missed = 0;
@@ -169,8 +170,8 @@ static bool share_solve(const Share *share, double *x, double size) {
   return missed <= MISSED * size;
 }
 
-// The rows that hold and what they have in common. False: they do not repeat each other, that is
-// not clear, or the impulses are not those of least norm.
+// Sets up the active rows and their null spaces. False: they do not repeat each other, that is not
+// clear, or the impulses are not of least norm.
 static bool share_make(Share *share) {
   S2Arena *arena = share->arena;
   share->held = S2_TAKE(arena, ShareRow, MOST);
@@ -192,7 +193,7 @@ static bool share_make(Share *share) {
   }
   share->null = share_null_space(&lu, arena);
   share->left = share_null_space(&share->transposed, arena);
-  // The impulses, and what they have of directions that move nothing.
+  // The impulses, and their coefficients in the null space.
   double *parts = S2_TAKE_ZEROED(arena, double, n);
   share->x = S2_TAKE(arena, double, n);
   for (int i = 0; i < n; i++) {
@@ -203,7 +204,7 @@ static bool share_make(Share *share) {
   return sqrt(s2_numbers_dot(parts, parts, n)) <= LEAST * size;
 }
 
-// W^-1 (f + J' x) of impulses of all rows; f NULL: 0.
+// W^-1 (f + J' x) for impulses x of all rows; f may be NULL, which is 0.
 static void share_velocity(const S2McpLinear *l, const double *f, const double *x, double *v) {
   const S2Problem *problem = &l->problem;
   for (int i = 0; i < 3 * problem->nodes; i++) {
@@ -221,7 +222,7 @@ static void share_velocity(const S2McpLinear *l, const double *f, const double *
   }
 }
 
-// Impulses of all rows, of scaled ones of the rows that hold; with friction that follows.
+// Impulses of all rows from scaled ones of the active rows; `follows`: with dependent friction.
 static void share_spread(const Share *share, const double *x, bool follows, double *to) {
   memset(to, 0, sizeof(double) * (size_t)share->l->problem.rows);
   for (int i = 0; i < share->count; i++) {
@@ -233,7 +234,7 @@ static void share_spread(const Share *share, const double *x, bool follows, doub
   }
 }
 
-// dl/dx of the rows that hold, with p = W^-1 dl/dv; dl/dv counts 0 where it is NULL.
+// dl/dx of the active rows, with p = W^-1 dl/dv; NULL pointers count as 0.
 static void share_pull(const Share *share, const double *p, const double *dl_dlambda, double *t) {
   const S2McpLinear *l = share->l;
   double *u = S2_TAKE(share->arena, double, l->problem.rows);
@@ -248,7 +249,7 @@ static void share_pull(const Share *share, const double *p, const double *dl_dla
   }
 }
 
-// p and eta of the linear system from those of the rows that hold.
+// p and eta of the linear system from those of the active rows.
 static void share_put(const Share *share, const double *dl_dv, const double *eta) {
   S2McpLinear *l = share->l;
   double *all = S2_TAKE(share->arena, double, l->problem.rows);
@@ -266,7 +267,7 @@ static void share_put(const Share *share, const double *dl_dv, const double *eta
   }
 }
 
-// Does the loss ask for what single impulses have of directions that move nothing?
+// Whether the loss depends on the null-space part of single impulses.
 static bool share_asked(const Share *share, const double *dl_dlambda, double size) {
   const S2McpLinear *l = share->l;
   int n = share->count;
@@ -299,7 +300,7 @@ bool s2_vjp_share(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
     return false;
   }
   share_put(&share, dl_dv, t);
-  // What the gradient gets beside p and eta.
+  // The further terms of the gradient beside p and eta.
   share_spread(&share, share.x, false, l->share_r);
   share_spread(&share, beta, true, l->share_z);
   share_velocity(l, NULL, l->share_r, l->share_pr);

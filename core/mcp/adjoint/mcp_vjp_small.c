@@ -1,22 +1,22 @@
-// The adjoint of a small step problem whose rows that hold are independent, by elimination: with
-// E the rows that hold, each sliding contact as Jn + sigma mu Jt, and N their normal rows alone,
+// The adjoint of a small step problem with independent active rows, by elimination. E are the
+// active rows, each sliding contact as Jn + sigma mu Jt; N are their normal rows alone:
 //
 //     (E W^-1 N' + C) eta = -(dl/dlambda_E + E W^-1 dl/dv),    p = W^-1 (dl/dv + N' eta)
 //
-// (mcp_vjp.c has the meaning of p and eta). An island of a ball on the floor costs a microsecond
-// so, a tenth of what the general way needs to set itself up. Rows that repeat each other, or
-// nearly, are left to that, and so is what may be on an edge.
+// (mcp_vjp.c defines p and eta.) The cost for a ball on the floor is a microsecond, a tenth of the
+// time that the general method takes to set itself up. Rows that repeat each other, or nearly, and
+// contacts that may be on an edge are left to that method.
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/solvers.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 24 }; // rows that hold; from there on elimination costs more than the general way
+enum { MOST = 24 }; // active rows; beyond this number elimination is slower than the general method
 
-typedef struct Held { // a row that holds
+typedef struct Held { // an active row
   int row, friction;  // friction: of a sliding contact, else -1
-  double slope;       // sigma mu of that
+  double slope;       // sigma mu of that friction
   double scale;       // 1/sqrt of its Delassus diagonal
   S2Row along;        // J of E
 } Held;
@@ -27,8 +27,8 @@ typedef struct Small {
   int count;
   unsigned flags;
   Held held[MOST];
-  signed char bound[MOST * 4]; // a row: of a boxed row that is at one
-  double sign[MOST * 4];       // a row: sigma of a friction row that slides
+  signed char bound[MOST * 4]; // a row: -1 or 1 for a boxed row at a bound
+  double sign[MOST * 4];       // a row: sigma of a sliding friction row
 } Small;
 
 static double velocity_of(const S2Row *row, const double *v) {
@@ -55,12 +55,13 @@ static double vjp_small_diagonal(const Small *s, int row) {
   return w > 0 ? w : 1;
 }
 
-// lambda - u, both scaled: above 0 where the row holds.
+// lambda - u, both scaled: above 0 where the row is active.
 static double vjp_small_lead(Small *s, int row, double w) {
   const S2Row *of = &s->problem->row[row];
   double u = velocity_of(of, s->v) + of->compliance * s->lambda[row] + of->bias;
   double x = (s->lambda[row] * w - u) / s->problem->velocity_scale;
-  s->flags |= isfinite(x) ? 0 : S2_VJP_SINGULAR; // which modes those are says the general way
+  // the general method decides the modes of such numbers
+  s->flags |= isfinite(x) ? 0 : S2_VJP_SINGULAR;
   return x;
 }
 
@@ -73,18 +74,18 @@ static bool vjp_small_read_box(Small *s, int row) {
   return !edge && (s->bound[row] != 0 || vjp_small_hold(s, row, w));
 }
 
-// A contact with its friction row, if it has one; sigma as in s2_mcp_linearise.
+// Reads a contact with its friction row, if it has one; sigma as in s2_mcp_linearise.
 static bool read_contact(Small *s, int row, bool rough) {
   const S2Row *friction = &s->problem->row[row + 1];
   double w = vjp_small_diagonal(s, row), x = vjp_small_lead(s, row, w);
-  // Parts, clearly; or is too near to the edge for this way.
+  // It clearly separates, or it is too near to the edge for this method.
   if (!(x > S2_VJP_EDGE)) {
     return x < -S2_VJP_EDGE;
   }
   if (!vjp_small_hold(s, row, w) || !rough) {
     return s->held[s->count - 1].row == row;
   }
-  // Sticks (a row of its own) or slides (its tangent follows the normal).
+  // It sticks (its friction is another row) or slides (its tangent follows the normal).
   double w_t = vjp_small_diagonal(s, row + 1);
   if (friction->mu > 0) {
     double y = vjp_small_lead(s, row + 1, w_t), bound = friction->mu * w_t / w * x;
@@ -109,7 +110,7 @@ static bool read_contact(Small *s, int row, bool rough) {
   return true;
 }
 
-// Which rows hold; false: too many, or that is not clear.
+// Finds the active rows. False: there are too many, or the modes are not clear.
 static bool vjp_small_read(Small *s) {
   const S2Problem *problem = s->problem;
   for (int r = 0; r < problem->rows; r++) {
@@ -130,7 +131,7 @@ static bool vjp_small_read(Small *s) {
       r += rough;
     }
   }
-  // More rigid rows than nodes have components repeat each other.
+  // More rigid rows than nodes have components: some repeat each other.
   int rigid = 0;
   for (int i = 0; i < s->count; i++) {
     rigid += problem->row[s->held[i].row].compliance == 0;
@@ -138,9 +139,9 @@ static bool vjp_small_read(Small *s) {
   return rigid <= 3 * problem->nodes && (s->flags & S2_VJP_SINGULAR) == 0;
 }
 
-// Elimination with row pivots; x in place of b. False: the rows are not independent.
+// Elimination with row pivots; x replaces b. False: the rows are not independent.
 static bool vjp_small_eliminate(int n, double a[MOST * MOST], double *b) {
-  // Rows change places by their pointers.
+  // Rows are exchanged by pointers.
   double *row[MOST];
   for (int k = 0; k < MOST; k++) {
     row[k] = a + (size_t)k * MOST;
@@ -153,13 +154,13 @@ static bool vjp_small_eliminate(int n, double a[MOST * MOST], double *b) {
     if (!(fabs(row[pivot][k]) > S2_VJP_INDEPENDENT)) {
       return false;
     }
-    // The largest of the column, below which the rows are not independent.
+    // The largest entry of the column. If it is too small, the rows are not independent.
     double *chosen = row[pivot], kept = b[pivot];
     row[pivot] = row[k];
     row[k] = chosen;
     b[pivot] = b[k];
     b[k] = kept;
-    // Below it, with the right side at once.
+    // Eliminate below it, together with the right side.
     for (int i = k + 1; i < n; i++) {
       double factor = row[i][k] / chosen[k];
       if (factor != 0) {
@@ -185,7 +186,7 @@ static bool vjp_small_meet(const S2Row *x, const S2Row *y) {
          (x->b >= 0 && (x->b == y->a || x->b == y->b));
 }
 
-// p (3 a node) and eta (a row that holds).
+// p (3 a node) and eta (an active row).
 static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
                             double *p, double *eta) {
   const S2Problem *problem = s->problem;
@@ -228,8 +229,8 @@ static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *d
   return true;
 }
 
-// The same of joints' rows that only masses make alike. Contacts that share a load by their masses
-// are the general way's, which says what that sharing is worth.
+// The same for rows of joints that only the masses make nearly dependent. Contacts that share a
+// load because of their masses are left to the general method, which flags such results.
 static bool vjp_small_solve_exact(const Small *s, const double *dl_dv, const double *dl_dlambda,
                                   double *p, double *eta, S2Arena *arena) {
   const S2Row *rows[MOST];
@@ -275,7 +276,7 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  // Not set to 0 as a whole: its arrays are larger than most problems.
+  // Not zeroed as a whole: its arrays are larger than most problems.
   Small s;
   s.problem = problem;
   s.v = v;
@@ -285,14 +286,14 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
   memset(s.bound, 0, (size_t)problem->rows);
   memset(s.sign, 0, sizeof(double) * (size_t)problem->rows);
   double *p = S2_TAKE(arena, double, 3 * problem->nodes), held[MOST], eta[MOST * 4];
-  // Which rows hold, and the equations of those.
+  // Find the active rows, then solve their equations.
   bool solved = vjp_small_read(&s) &&
                 (vjp_small_solve(&s, dl_dv, dl_dlambda, p, held) ||
                  vjp_small_solve_exact(&s, dl_dv, dl_dlambda, p, held, arena)) &&
                 s2_all_finite(p, 3 * (size_t)problem->nodes) &&
                 s2_all_finite(held, (size_t)s.count);
   if (solved) {
-    // eta of all rows, then the products of mcp_vjp.c's head.
+    // eta of all rows, then the products of the equations in mcp_vjp.c.
     memset(eta, 0, sizeof(double) * (size_t)problem->rows);
     for (int i = 0; i < s.count; i++) {
       eta[s.held[i].row] = held[i];

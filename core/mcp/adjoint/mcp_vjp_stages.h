@@ -1,4 +1,4 @@
-// Private to core/mcp: the ways to differentiate a step problem.
+// Private to core/mcp: the methods to differentiate a step problem.
 #ifndef S2_MCP_VJP_STAGES_H
 #define S2_MCP_VJP_STAGES_H
 
@@ -15,29 +15,30 @@ typedef struct S2VjpPoint { // a solution, scaled
 
 typedef struct S2VjpModes {
   S2Mode *mode;       // a unit
-  signed char *bound; // a row: of boxed rows, -1 at lo, 1 at hi, 0 between; zeroed before
-  double *sign;       // a row: of friction rows that slide, which way; zeroed before
+  signed char *bound; // a row: of boxed rows, -1 at lo, 1 at hi, 0 between; zeroed by the caller
+  double *sign;       // a row: direction of sliding friction rows; zeroed by the caller
 } S2VjpModes;
 
-// What contacts and boxed rows do at a solution, S2_VJP_WEAK where one is on the edge of two modes:
-// it then separates, sticks, or is between its bounds; `beyond`: the other of the two.
+// Determines the modes of contacts and boxed rows at a solution. Returns S2_VJP_WEAK if one is on
+// the edge of two modes. It then counts as separating, sticking or between its bounds; with
+// `beyond` as in the other mode.
 unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to);
 
-// Smallest pivot, of rows scaled to 1, of rows that are sure not to repeat each other: below 3e-6
-// the general way calls them redundant.
+// Smallest pivot, of rows scaled to 1, at which rows certainly do not repeat each other. (The
+// general method calls rows redundant below 3e-6.)
 static const double S2_VJP_INDEPENDENT = 1e-4;
 
-// s2_mcp_vjp where few rows hold and they are independent; false: it is not, nothing is written.
+// s2_mcp_vjp if few rows are active and these are independent; false: not so, nothing is written.
 bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *lambda,
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags);
 
-// The same where all rows are bilateral and independent, and many enough for that to pay.
+// The same if all rows are bilateral and independent, and enough for this method to be faster.
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
                           const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena);
 
-typedef struct S2VjpHeld { // the rows that hold, none of a contact
+typedef struct S2VjpHeld { // the active rows, none of a contact
   const S2Problem *problem;
   int count;
   const S2Row *const *row;
@@ -45,13 +46,13 @@ typedef struct S2VjpHeld { // the rows that hold, none of a contact
   const double *dl_dlambda; // of those rows
 } S2VjpHeld;
 
-// mcp_vjp_exact.c: p (3 a node) and eta (a row) with twice the digits, of rows that are independent
-// whatever the masses are; false: they are not, or too many.
+// mcp_vjp_exact.c: p (3 a node) and eta (a row) with twice the digits, for rows that are
+// independent at equal masses. False: they are not, or there are too many.
 bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *arena);
 
 enum { S2_VJP_DIRECTIONS = 20 }; // of conjugate residuals
 
-// A vector of the adjoint system: (p, eta), or what its equations miss.
+// A vector of the adjoint system: (p, eta), or the residual of its equations.
 typedef struct S2VjpPair {
   S2Quad *node; // nodes + 1
   double *unit; // 2 a unit
@@ -59,35 +60,38 @@ typedef struct S2VjpPair {
 
 struct S2McpLinear {
   S2Problem problem;          // with A' for the mobility
-  S2System system;            // its
+  S2System system;            // of `problem`
   const S2Mobility *mobility; // A, or NULL
-  S2Quad *energy;             // of what nodes miss: inverse masses, or those of single lanes of A
-  const double *v, *lambda;   // the caller's
-  double kappa;               // 0: exact
-  double *w, *z;              // of the pairs, 4 a unit, scaled; smooth only
-  signed char *bound;         // of boxed rows: -1 at lo, 1 at hi, 0 between; exact only
-  double *sign;               // sigma, 1 a row; 0 unless it slides; exact only
-  S2Response *soft;           // D'^-1 of smooth contacts, scaled
-  S2Response *response;       // (D'^-1 + 1 / WEIGHT)^-1
-  S2Response *coupled;        // scratch: those, while they are without friction's share
+  // weights of the residuals of nodes: inverse masses, or those of single lanes of A
+  S2Quad *energy;
+  const double *v, *lambda; // the caller's
+  double kappa;             // 0: exact
+  double *w, *z;            // of the pairs, 4 a unit, scaled; smooth only
+  signed char *bound;       // of boxed rows: -1 at lo, 1 at hi, 0 between; exact only
+  double *sign;             // sigma, 1 a row; 0 unless it slides; exact only
+  S2Response *soft;         // D'^-1 of smooth contacts, scaled
+  S2Response *response;     // (D'^-1 + 1 / WEIGHT)^-1
+  S2Response *coupled;      // scratch: responses of smooth contacts without the share of friction
   unsigned flags;
   bool slides;    // friction depends on normal impulses: the system is not symmetric
   S2VjpPair data; // dl/dv, dl/dlambda
-  S2VjpPair x, r; // p and eta; what they miss
+  S2VjpPair x, r; // p and eta; their residual
   S2VjpPair kept; // x before a round
   S2VjpPair step[S2_VJP_DIRECTIONS],
-      change[S2_VJP_DIRECTIONS]; // x by step changes r by -change; those orthonormal
-  double *u;                     // J p, 2 a unit
-  S2Quad *right, *rest;          // scratch of solve_nodes
-  double *p_node, *rhs;          // p and dl/dc, 3 a node
-  double *force;                 // J' lambda, 3 a node; local form only
-  double *eta_row, *u_row;       // 1 a row; u_row = J p
-  bool other;  // where rows are tied not the derivative of least norm, but another one
-  double *tie; // 2 a unit: with S2_VJP_TIED or `yields`, impulses eta that together do nothing
+      // a step of x, and minus the change of r by it; the changes are orthonormal
+      change[S2_VJP_DIRECTIONS];
+  double *u;               // J p, 2 a unit
+  S2Quad *right, *rest;    // scratch of solve_nodes
+  double *p_node, *rhs;    // p and dl/dc, 3 a node
+  double *force;           // J' lambda, 3 a node; local form only
+  double *eta_row, *u_row; // 1 a row; u_row = J p
+  bool other;              // where rows are tied: another derivative in place of that of least norm
+  double *tie; // 2 a unit: with S2_VJP_TIED or `yields`, impulses eta that together have no effect
   int yields;  // a contact whose friction yields to joints, or -1
-  S2McpLinear *beyond; // where a contact is on an edge: as on the other side of all; else NULL
-  S2Arena *arena;      // in which it lives
-  // mcp_vjp_share.c: of the last product, r and Z beta as impulses of all rows, and W^-1 J' of
+  // if a contact is on an edge: the linearisation on the other side of all edges; else NULL
+  S2McpLinear *beyond;
+  S2Arena *arena; // in which it lives
+  // mcp_vjp_share.c: r and Z beta of the last product as impulses of all rows, and W^-1 J' times
   // them.
   bool shared;
   double *share_r, *share_z, *share_pr, *share_pz;
@@ -100,29 +104,29 @@ static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
 // mcp_vjp_ties.c.
 enum { S2_VJP_NO_UNIT = -1 };
 typedef enum S2VjpTie { S2_TIE_NONE, S2_TIE_YIELDS, S2_TIE_HOLDS } S2VjpTie;
-// Of impulses that together do nothing, in r: is there more to them than two points of one pair
-// that pull against each other along one tangent, which move as one whatever the data are? Where
-// that is friction of one pair beside joints, and nothing presses, it yields: what joints impose
-// against it makes it slide. `pair`: one of its contacts.
+// Examines impulses in r that together have no effect. Two points of one pair that pull against
+// each other along one tangent move as one for all data, and are no tie (S2_TIE_NONE). If only
+// friction of one pair takes part beside joints, without normal impulses, it yields: a motion that
+// joints impose against it makes it slide. `pair`: one of the contacts of that pair.
 S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair);
-// What friction of a contact and its neighbours of the same two bodies pull together.
+// The sum of the friction impulses of a contact and its neighbours between the same two bodies.
 double s2_vjp_pull(const S2System *system, const double *z, int k);
 
-// mcp_vjp_share.c: p and eta where impulses are those of least norm, and what the gradient gets
-// beside them; `size` of dl/d(v, lambda). S2_VJP_UNDETERMINED where the loss asks for single ones.
-// False, with nothing changed: they are not of least norm, or that is not clear.
+// mcp_vjp_share.c: p and eta for impulses of least norm, and the further terms of the gradient;
+// `size` of dl/d(v, lambda). Sets S2_VJP_UNDETERMINED if the loss depends on single impulses.
+// False, with nothing changed: the impulses are not of least norm, or that is not clear.
 bool s2_vjp_share(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda, double size,
                   S2Arena *arena, unsigned *flags);
 
-// mcp_vjp_write.c: all of the gradient.
+// mcp_vjp_write.c: sets the whole gradient to a value.
 void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value);
-// The products that all ways share: dl/dc = p and dl/dW = -p v of bodies; dl/dJ = lambda p' + eta
-// v', dl/db = eta and dl/dC = eta lambda of row r.
+// The products that all methods share: dl/dc = p and dl/dW = -p v of bodies; dl/dJ = lambda p' +
+// eta v', dl/db = eta and dl/dC = eta lambda of row r.
 void s2_vjp_write_bodies(const S2Problem *problem, const double *p, const double *v,
                          const S2McpGradient *gradient);
 void s2_vjp_write_products(const S2Problem *problem, int r, const double *p, const double *v,
                            double eta, double lambda, const S2McpGradient *gradient);
-// From x, p_node, rhs, eta_row, u_row, u and data.
+// Writes the gradient from x, p_node, rhs, eta_row, u_row, u and data.
 void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGradient *gradient);
 
 #endif

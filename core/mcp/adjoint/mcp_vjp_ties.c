@@ -1,12 +1,14 @@
-// Impulses that together do nothing: which contacts they bind to each other or to joints.
+// Null impulses (impulses that together have no effect), and the contacts that they tie to each
+// other or to joints.
 #include "mcp/adjoint/mcp_vjp_stages.h"
 
 #include <math.h>
 
-// Of the largest impulse of all: what of them counts.
+// Fraction of the largest impulse above which a contact takes part.
 static const double TIES = 1e-2;
 
-// Rows of a joint beside a limit of it: where dry friction or a motor hold as well, it is at rest.
+// Whether a limit belongs to a joint with other rows. If dry friction or a motor of it is active as
+// well, the joint is at rest.
 static bool tie_limits_joint(const S2System *system, const S2Unit *unit) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *other = &system->unit[k];
@@ -47,7 +49,7 @@ S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair) {
   double least = TIES * tie_largest_impulse(l, false);
   bool alone = tie_largest_impulse(l, true) > least;
   *pair = S2_VJP_NO_UNIT;
-  // A contact whose normal takes part, and is not the limit of a joint, holds.
+  // A contact takes part with its normal and is not the limit of a joint: the tie holds.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool rough = unit->kind == S2_UNIT_CONTACT;
@@ -56,7 +58,7 @@ S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair) {
         (rough || !tie_limits_joint(system, unit))) {
       return S2_TIE_HOLDS;
     }
-    // Friction that takes part: of one pair of bodies alone, or of several?
+    // Friction takes part: check that it belongs to one pair of bodies only.
     if (rough && fabs(s2_vjp_pull(system, l->r.unit, k)) > least) {
       const S2Unit *first = *pair == S2_VJP_NO_UNIT ? unit : &system->unit[*pair];
       alone &= first->a == unit->a && first->b == unit->b;

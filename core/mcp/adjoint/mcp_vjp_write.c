@@ -1,4 +1,5 @@
-// From the adjoint of a step problem to that of its data: the products of mcp_vjp.c's head.
+// From the adjoint of a step problem to that of its data: the products of the equations in
+// mcp_vjp.c.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/pdipm_step.h"
@@ -71,7 +72,7 @@ static void vjp_write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
   const S2Row *row = &l->system.problem->row[i];
   s2_vjp_write_products(l->system.problem, i, l->p_node, l->v, l->eta_row[i], l->lambda[i],
                         gradient);
-  // A boxed row at a bound, and a contact that slides: dl/dlambda + J p of their rows.
+  // A boxed row at a bound, and a sliding contact: dl/dlambda + J p of their rows.
   double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
   if (bound != NULL) {
     bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
@@ -120,7 +121,7 @@ static void add_body_slope(const S2McpLinear *l, int i, double slope,
   }
 }
 
-// w = diag(J W^-1 J' + C) of a row changes what kappa means for it: dl/dw = slope.
+// The scale of kappa depends on w = diag(J W^-1 J' + C) of a row: dl/dw = slope.
 static void add_scale_slope(const S2McpLinear *l, int i, double slope,
                             const S2McpGradient *gradient) {
   if (l->mobility != NULL) {
@@ -136,14 +137,14 @@ static void add_scale_slope(const S2McpLinear *l, int i, double slope,
   }
 }
 
-// What the data of a contact do on the path beside entering its rows.
+// Contributions of a contact on the path other than through its rows.
 static void vjp_write_add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
   const S2Unit *unit = &l->system.unit[k];
   const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
   double scale = l->kappa * l->system.problem->velocity_scale;
   double h[2] = {g[0] * (l->data.unit[2 * k] + l->u[2 * k]),
                  g[1] * (l->data.unit[2 * k + 1] + l->u[2 * k + 1])};
-  // The pairs' own adjoint; kappa over each z is what they are held to.
+  // The adjoint of the pairs, which are held at kappa divided by each z.
   double y[4];
   s2_pairs_adjoint(unit, w, h, y);
   add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
@@ -156,7 +157,7 @@ static void vjp_write_add_path(const S2McpLinear *l, int k, const S2McpGradient 
   }
 }
 
-// How impulses of least norm change with the data: r' dA (Z beta) - (Z beta)' dD x.
+// The change of impulses of least norm with the data: r' dA (Z beta) - (Z beta)' dD x.
 static void write_share(const S2McpLinear *l, const S2McpGradient *gradient) {
   const S2Problem *problem = &l->problem;
   const double *r = l->share_r, *z = l->share_z, *pr = l->share_pr, *pz = l->share_pz;
@@ -180,7 +181,7 @@ static void write_share(const S2McpLinear *l, const S2McpGradient *gradient) {
     if (gradient->compliance != NULL) {
       gradient->compliance[i] += r[i] * z[i];
     }
-    if (l->sign[i] == 0) { // friction of what slides is no unknown
+    if (l->sign[i] == 0) { // friction of sliding contacts is no unknown
       add_scale_slope(l, i, -z[i] * l->lambda[i], gradient);
     } else if (gradient->mu != NULL) {
       gradient->mu[i] += l->sign[i] * z[row->coupled_to] * across;
@@ -199,7 +200,7 @@ void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGra
   if (gradient->mobility != NULL && l->mobility != NULL) {
     write_mobility(l, gradient->mobility);
   }
-  // By rows, and on the path by what kappa is measured in.
+  // By rows; on the path also through the scale of kappa.
   for (int i = 0; i < problem->rows; i++) {
     vjp_write_row(l, i, dl_dlambda, gradient);
   }

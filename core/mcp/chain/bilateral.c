@@ -7,19 +7,19 @@
 #include <stddef.h>
 #include <string.h>
 
-// Pairs of groups on one node, per group: a chain has 1, a net 3, a hub of n joints n / 2. Beyond,
-// the interior point's matrix, whose graph is that of the nodes, is the sparser one.
+// Largest number of pairs of groups on one node, per group: a chain has 1, a net 3, a hub of n
+// joints n / 2. Beyond it the interior point's matrix, on the graph of the nodes, is sparser.
 enum { PAIRS_MOST = 8 };
 
-// Corrections with one factorisation: one does it but for rounding, the condition of a long chain
-// (up to 1e12) takes another two. A correction that does not halve the residual met rounding.
+// Corrections with one factorisation. One suffices up to rounding; a badly conditioned long chain
+// (up to 1e12) needs two more. A correction that does not halve the residual has reached rounding.
 enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5;
 static const double ROUNDING = 1e-14; // a scaled residual this good is not improved further
 
 // ---- Assembly ---------------------------------------------------------------------------------
 
-// Rows of one joint, between the same nodes, share a group: at most three.
+// The rows of one joint between the same nodes form a group, at most three.
 static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *problem,
                                   S2Arena *arena) {
   int groups = 0, rigid = 0;
@@ -41,7 +41,7 @@ static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *probl
   return groups > 0 && rigid <= 3 * problem->nodes; // more cannot be independent
 }
 
-// The links by nodes: those of node i are link[start[i]] ..
+// The links of each node: those of node i begin at link[start[i]].
 static void bilateral_find_links(S2Bilateral *bilateral, S2Arena *arena) {
   const S2Problem *problem = bilateral->problem;
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, problem->nodes + 1);
@@ -69,7 +69,7 @@ static void bilateral_find_links(S2Bilateral *bilateral, S2Arena *arena) {
   }
 }
 
-// Rows of a link, as they are pushed along or as they see: row r is at + r * stride.
+// The rows of one side of a link, for impulses or for velocities: row r is at + r * stride.
 typedef struct Side {
   const double *at;
   int stride, rows;
@@ -86,7 +86,8 @@ S2_INLINE Side bilateral_side_of(const S2Bilateral *bilateral, const S2RowSides 
   return (Side){link % 2 == 0 ? row->ja : row->jb, sizeof(S2Row) / sizeof(double), rows};
 }
 
-// block += G W^-1 H', by columns: what rows g see of impulses along h; with `turned` its transpose.
+// block += G W^-1 H', by columns: the velocities of rows g per impulse along h. `turned`: its
+// transpose.
 S2_INLINE void bilateral_couple(Side g, Side h, const double inverse[3], bool turned,
                                 double block[9]) {
   for (int c = 0; c < h.rows; c++) {
@@ -132,7 +133,7 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
         } else {
           bilateral_couple(other_sees, pushed, inverse, false, lower);
         }
-        // ... and, where rows see otherwise than they are pushed, the one above.
+        // ... and the one above, if the rows for velocities and impulses differ.
         if (left != NULL && place > matrix->place[y / 2]) {
           bilateral_couple(other_sees, pushed, inverse, true, upper);
         } else if (left != NULL) {
@@ -165,10 +166,11 @@ double s2_bilateral_least_pivot(const S2Bilateral *bilateral) {
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Quad *block = bilateral->matrix.diagonal + 3 * bilateral->matrix.place[g];
     S2Quad d[3] = {block[0], block[1], block[2]};
-    // The block of a group, eliminated by scalars: each pivot in parts of what the row had before.
+    // Eliminates the block of a group by scalars. Each pivot is taken as a fraction of the row's
+    // diagonal.
     for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
       double left = d[r][r] / bilateral->diagonal[i];
-      least = left > 0 ? fmin(least, left) : -INFINITY; // which a NaN is, too
+      least = left > 0 ? fmin(least, left) : -INFINITY; // covers a NaN, too
       for (int c = r + 1; c < 3; c++) {
         d[c] -= d[r] * (d[c][r] / d[r][r]);
       }
@@ -183,7 +185,7 @@ int s2_bilateral_redundant(const S2Bilateral *bilateral) {
     int place = bilateral->matrix.place[g];
     const S2Quad *block = bilateral->matrix.diagonal + 3 * place;
     S2Quad d[3] = {block[0], block[1], block[2]};
-    // As for the least pivot.
+    // As in s2_bilateral_least_pivot.
     for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
       double left = d[r][r] / bilateral->diagonal[i];
       if (!(left > s2_schur_redundant(false)) && place < first) {
@@ -207,7 +209,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
   const int32_t *start = bilateral->start;
   int groups = bilateral->groups, edges = 0;
   int64_t pairs = 0;
-  // Nodes with many joints make a dense graph: not by this way.
+  // Nodes with many joints make a dense graph, which this solver does not support.
   for (int i = 0; i < problem->nodes; i++) {
     int64_t links = start[i + 1] - start[i];
     pairs += links * (links - 1) / 2;
@@ -236,7 +238,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left) {
   bilateral_fill(bilateral, left);
   keep_diagonal(bilateral);
-  // Elimination that leaves next to nothing of a row's diagonal met a row that repeats others.
+  // If elimination leaves almost nothing of a row's diagonal, the row repeats others.
   return s2_blocksparse_factor(&bilateral->matrix) &&
          s2_bilateral_least_pivot(bilateral) > s2_schur_redundant(false);
 }
@@ -259,8 +261,8 @@ void s2_bilateral_apply(const S2Bilateral *bilateral, double *x) {
   }
 }
 
-// What the rows miss, into x; the velocities of the impulses into v. Returns the residual as
-// s2_mcp_residual has it: balance is exact here.
+// Writes the errors of the rows into x and the velocities of the impulses into v. Returns the
+// residual of s2_mcp_residual; the balance is exact here.
 static double bilateral_miss(const S2Problem *problem, const double *lambda, double *v, double *x) {
   double worst = 0;
   s2_mcp_velocity(problem, lambda, v);
@@ -274,7 +276,7 @@ static double bilateral_miss(const S2Problem *problem, const double *lambda, dou
   return worst / problem->velocity_scale;
 }
 
-// Correction after correction; the best point met goes to `lambda`, its velocities to v.
+// Repeats corrections. The best point met goes to `lambda`, its velocities to v.
 static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *problem,
                                 const S2SolverOptions *options, double *lambda, double *v,
                                 S2Arena *arena) {
@@ -285,7 +287,7 @@ static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *p
   memcpy(now, lambda, rows);
   bilateral_miss(problem, now, v_now, x);
   double best = INFINITY;
-  // lambda -= S^-1 (J v + C lambda + b), the velocities being those of the impulses exactly.
+  // lambda -= S^-1 (J v + C lambda + b), where v are exactly the velocities of the impulses.
   for (int pass = 0; pass < CORRECTIONS; pass++) {
     s2_bilateral_apply(bilateral, x);
     for (int i = 0; i < problem->rows; i++) {
@@ -298,7 +300,7 @@ static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *p
     }
     memcpy(lambda, now, rows);
     memcpy(v, v_now, nodes);
-    // Stops at the tolerance of rounding, or when a correction has met it.
+    // Stop at the residual of rounding, or when a correction gains too little.
     bool slow = residual > GAIN * best;
     best = residual;
     if (slow || best <= ROUNDING) {
@@ -314,7 +316,7 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
   S2Bilateral bilateral;
   bool good =
       s2_bilateral_init(&bilateral, problem, arena) && s2_bilateral_factor(&bilateral, NULL);
-  // A guess saves nothing but keeps digits: corrections start from it.
+  // A guess saves no time but keeps digits: corrections start from it.
   if (good) {
     double *lambda = S2_TAKE(arena, double, problem->rows);
     for (int i = 0; i < problem->rows; i++) { // a guess may be anything
@@ -331,7 +333,7 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
       solution->iterations = 1;
     }
   }
-  // The factor stays for who asked for it, and with it its memory.
+  // If the caller asks for the factor, keep it and its memory.
   if (good && options->keep != NULL) {
     *options->keep = bilateral;
     options->keep->problem = NULL;

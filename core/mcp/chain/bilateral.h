@@ -1,5 +1,5 @@
-// Independent bilateral rows solved directly: S = J W^-1 J' + C on the graph of joints (two are
-// neighbours where they share a node), factored once. For islands that joints alone hold.
+// A direct solver for independent bilateral rows: S = J W^-1 J' + C on the graph of joints (two
+// joints are neighbours if they share a node), factored once. For islands that only joints connect.
 #ifndef S2_BILATERAL_H
 #define S2_BILATERAL_H
 
@@ -8,44 +8,43 @@
 
 #include <stdbool.h>
 
-typedef struct S2RowSides { // as S2Row has them; nobody looks at that of the ground
+typedef struct S2RowSides { // as in S2Row; the numbers of the ground are not read
   double a[3], b[3];
 } S2RowSides;
 
 typedef struct S2Bilateral {
-  const S2Problem *problem; // whose rows and masses factor reads
+  const S2Problem *problem; // the rows and masses that `factor` reads
   int groups;
-  int32_t *first;       // groups + 1: the rows of each, up to three
-  int32_t *start;       // nodes + 1: the links of each node,
-  int32_t *link;        // 2 group + side: a group with rows on it, and which side of them it is
-  int32_t *slot;        // of pairs of links of one node, in order
-  S2BlockSparse matrix; // S, a group a node
+  int32_t *first; // groups + 1: the rows of each, up to three
+  int32_t *start; // nodes + 1: the links of each node,
+  int32_t *link;  // 2 group + side: a group with rows on the node, and the node's side of them
+  int32_t *slot;  // of pairs of links of one node, in order
+  S2BlockSparse matrix; // S, one node for each group
   double *diagonal;     // of S, a row
   S2Quad *x;            // scratch
 } S2Bilateral;
 
-// Finds order and pattern for the rows of a problem, which stay the caller's. False where there is
-// nothing to be solved with: a row is not bilateral, a node has so many rows that the graph of
-// joints is dense, or the problem has the local form.
+// Finds the order and pattern for the rows of a problem, which the caller keeps. False if this
+// solver does not support it: a row is not bilateral, a node has so many rows that the graph of
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena);
 
-// False where rows repeat others, or nearly. With `left` (a row) S = left W^-1 J' + C: what these
-// rows see of impulses along those of the problem.
+// False if rows repeat others, or nearly. With `left` (one for each row) S = left W^-1 J' + C: the
+// velocities of these rows per impulse along the problem's rows.
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left);
 
-// Of what was factored: the smallest part that elimination left of a row's diagonal.
+// After a successful factorisation: the smallest pivot, as a fraction of its row's diagonal.
 double s2_bilateral_least_pivot(const S2Bilateral *bilateral);
 
-// Of what could not be factored: the first row, in the order of elimination, that repeats others;
-// -1: none does.
+// After a failed factorisation: the first row, in the order of elimination, that repeats others, or
+// -1.
 int s2_bilateral_redundant(const S2Bilateral *bilateral);
 
 // x = S^-1 x, a number a row.
 void s2_bilateral_apply(const S2Bilateral *bilateral, double *x);
 
-// The whole problem from the guess in `solution->lambda`, to the last digits: velocities are those
-// of the impulses exactly. False, and the guess is as it was, where the rows cannot be factored or
-// the tolerance is missed.
+// Solves the whole problem from the guess in `solution->lambda`, to the last digits. The velocities
+// are exactly those of the impulses. False, with the guess unchanged: the rows cannot be factored,
+// or the tolerance is missed.
 bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                         S2Solution *solution);
 

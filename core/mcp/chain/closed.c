@@ -7,24 +7,25 @@
 //     slide ahead    t = -mu n, n = -q_n / (a - mu b)       needs n >= 0, u_t >= 0
 //     slide back     t = +mu n, n = -q_n / (a + mu b)       needs n >= 0, u_t <= 0
 //
-// For mu |b| < a exactly one holds, up to boundaries where neighbours agree. For mu |b| >= a
-// (Painleve) several can hold: then a contact that would part by itself parts, else sticking is
-// chosen when it is one of them, else the sliding with the least normal impulse. At least one holds
-// whenever G is positive definite, as the step problem is posed in impulses.
+// For mu |b| < a exactly one mode holds, up to boundaries where neighbours agree. For mu |b| >= a
+// (Painleve) several can hold. Then a contact that separates without an impulse separates;
+// otherwise sticking is chosen if it holds, else the sliding mode with the smallest normal impulse.
+// At least one mode holds if G is positive definite, because the step problem is posed in impulses.
 #include "mcp/solvers.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-// A mode holds when it misses its inequalities by this part of the largest velocity in them: a
-// contact on the boundary of two modes must not fall between them by rounding.
+// A mode holds if its inequalities are violated by at most this fraction of their largest velocity.
+// A contact on the boundary of two modes must not fail both because of rounding.
 static const double SLACK = 1e-13;
 
-// Determinant over a d, or a -+ mu b over a + mu |b|, at which a mode has no solution of its own.
+// Relative size of the determinant (over a d), or of a -+ mu b (over a + mu |b|), at which a mode's
+// system is singular.
 static const double DEGENERATE = 1e-14;
 
-enum { REFINEMENTS = 2 }; // with the residual taken through the velocities
+enum { REFINEMENTS = 2 }; // with the residual computed through the velocities
 
 typedef struct Contact {
   double a, b, d, mu;
@@ -49,8 +50,8 @@ static Contact closed_contact_of(const S2Problem *problem) {
   return contact;
 }
 
-// The change of impulse that makes the equations of a mode hold when they miss by (un, ut). False
-// when the mode's system is singular.
+// The change of impulse that satisfies the equations of a mode when they have the errors (un, ut).
+// False if the mode's system is singular.
 static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impulse *change) {
   double slope = mode == SLIDE_AHEAD ? -c->mu : mode == SLIDE_BACK ? c->mu : 0;
   double normal = c->a + slope * c->b, determinant = c->a * c->d - c->b * c->b;
@@ -60,7 +61,7 @@ static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impuls
     *change = (Impulse){0, 0};
     return true;
   case STICK:
-    if (!c->friction) { // without friction, pressing is all that sticking can mean
+    if (!c->friction) { // without friction, sticking only means pressing
       *change = (Impulse){-un / c->a, 0};
       return c->a > 0;
     }
@@ -74,7 +75,7 @@ static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impuls
   }
 }
 
-// How far a mode's solution is outside its inequalities, in units of velocity (impulses times the
+// The violation of a mode's inequalities by its solution, as a velocity (impulses times the
 // diagonal of G).
 static double closed_violation(const Contact *c, Mode mode, Impulse p, double un, double ut) {
   double excess = mode == SEPARATE ? -un : -p.n * c->a;
@@ -88,19 +89,20 @@ static double closed_violation(const Contact *c, Mode mode, Impulse p, double un
   return fmax(0, excess);
 }
 
-// The mode chosen for the free velocities (qn, qt), with its impulse. When none holds (a singular
-// G), the one that misses least.
+// Chooses the mode for the free velocities (qn, qt), with its impulse. If none holds (a singular
+// G), it takes the one with the smallest violation.
 static Mode closed_choose(const Contact *c, double qn, double qt, Impulse *impulse) {
   double scale = fmax(fabs(qn), c->friction ? fabs(qt) : 0);
   Mode best = SEPARATE, nearest = SEPARATE;
   double best_n = INFINITY, least = INFINITY;
   Impulse found[MODES] = {{0, 0}};
-  // What parts by itself parts.
+  // A contact that separates without an impulse separates.
   if (qn >= 0) {
     *impulse = (Impulse){0, 0};
     return SEPARATE;
   }
-  // The mode that holds, sticking before sliding, then the least impulse; the nearest one if none.
+  // The mode that holds: sticking before sliding, then the smaller impulse; if none holds, the
+  // nearest.
   for (Mode mode = SEPARATE; mode < MODES; ++mode) {
     if (!solve_mode(c, mode, qn, qt, &found[mode])) {
       continue;
@@ -155,8 +157,8 @@ S2SolveStatus s2_closed_solve(const S2Problem *problem, const S2SolverOptions *o
     return s2_solver_refuse(problem, arena, solution);
   }
   if (problem->rows > 0) {
-    // The mode by the free velocities, then its equations again with what they miss: the last
-    // digits.
+    // Choose the mode from the free velocities. Then solve its equations for the remaining errors,
+    // for the last digits.
     Contact contact = closed_contact_of(problem);
     double u[2] = {0, 0};
     Impulse impulse = {0, 0};

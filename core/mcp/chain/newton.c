@@ -3,34 +3,37 @@
 //
 //     x = max(0, anchor_n - sigma u_n),  y = clip(anchor_t - sigma u_t, -mu x, mu x)
 //
-// and Newton solves v = A (c + J' lambda(v)) by line search. At anchor = lambda it is the problem
-// itself, so outer steps move the anchor there. Hyperstatic contacts make no trouble: the
-// multiplier nearest to the anchor is found.
+// Newton solves v = A (c + J' lambda(v)) with a line search. At anchor = lambda this is the problem
+// itself, so outer steps move the anchor there. Hyperstatic contacts are no difficulty: the method
+// finds the multiplier nearest to the anchor.
 //
-// The weight adapts. A large one makes few outers, and Newton chatter when contacts slide: the
-// problem is not monotone then. With a small one the inner problem is dominated by W and always
-// solvable. So it grows while Newton needs few steps and shrinks when Newton fails, which solves
-// violent states (random velocities in a touching pile) that the interior point stalls on.
+// The weight adapts. A large weight needs few outer steps, but Newton may oscillate when contacts
+// slide, because the problem is not monotone then. With a small weight W dominates the inner
+// problem, which can always be solved. So the weight grows while Newton needs few steps and shrinks
+// when Newton fails. This solves violent states (random velocities in a touching pile) at which the
+// interior point stalls.
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double SUFFICIENT = 0.1; // part of the predicted decrease a step must bring
-enum { HALVINGS = 8 };                // then the least merit met is taken
+static const double SUFFICIENT = 0.1; // fraction of the predicted decrease that a step must achieve
+enum { HALVINGS = 8 };                // afterwards the step with the smallest merit is taken
 
-// Rates at which the weight adapts; measured on piles of discs and pyramids at mu .3 to 1.5, where
-// growing twice or shrinking half as fast solves 1 to 3 in a hundred less.
+// Rates at which the weight adapts. Measured on piles of discs and pyramids at mu .3 to 1.5:
+// growing twice as fast or shrinking half as fast solves 1 to 3 in a hundred fewer.
 static const double GROW = 1.5, SHRINK = 3;
-static const double SIGMA_MOST = 1e6;  // more loses digits to round-off and wins no outers
-static const double SIGMA_LEAST = 0.3; // inner problems are as good as linear here
+// larger ones lose digits to round-off and save no outer steps
+static const double SIGMA_MOST = 1e6;
+static const double SIGMA_LEAST = 0.3; // inner problems are almost linear at this value
 enum { FEW_STEPS = 2, SOME_STEPS = 4 };
 
-// An inner problem is solved to this part of the residual of the whole: its answer is provisional.
+// An inner problem is solved to this fraction of the whole residual, because its answer is
+// provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// Where Newton has failed that often in a row, so many sweeps of Gauss-Seidel leave the
-// neighbourhood. After the first failure a smaller weight alone does better: sweeps undo much.
+// After this many consecutive failures, sweeps of Gauss-Seidel leave the neighbourhood. After the
+// first failure a smaller weight alone is better, because sweeps undo much progress.
 enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 
 const S2NewtonWay s2_newton_cold = {.weight = 10,
@@ -46,9 +49,9 @@ typedef struct Newton {
   double *lambda, *anchor, *u, *du;
   S2Response *response;
   S2Mode *mode, *mode_before;
-  S2Quad *at, *next; // velocities at the anchor, and where its inner problem has got to
-  bool tried;        // mode_before, exactly
-  int failures;      // of the inner problem, in a row
+  S2Quad *at, *next; // velocities at the anchor, and the present ones of its inner problem
+  bool tried;        // whether mode_before has been tried exactly
+  int failures;      // consecutive failures of the inner problem
 } Newton;
 
 static Newton newton_make(S2System *system, S2Arena *arena) {
@@ -81,20 +84,20 @@ static void newton_copy_point(const S2System *system, S2Quad *v, double *lambda,
 // Impulses, mode and response of one unit at row velocities u = J v.
 static S2Mode newton_apply_law(const S2Unit *unit, double sigma, const double *u,
                                const double *anchor, double *lambda, S2Response *d) {
-  // The impulse for these velocities if nothing bounded it, its own compliance included.
+  // The unbounded impulse for these velocities, with the row's compliance.
   double kn = sigma / (1 + sigma * unit->c[0]), kt = sigma / (1 + sigma * unit->c[1]);
   double x = (anchor[0] - sigma * (u[0] + unit->b0[0])) / (1 + sigma * unit->c[0]);
   double y = (anchor[1] - sigma * (u[1] + unit->b0[1])) / (1 + sigma * unit->c[1]);
   S2Mode mode = S2_STICK;
   *d = (S2Response){.nn = kn, .tt = unit->rows == 2 ? kt : 0};
-  // Boxes: between their bounds.
+  // Boxes: clip to the bounds.
   if (unit->kind == S2_UNIT_BOX) {
     double free = x;
     x = s2_unit_clip(unit, free);
     mode = x < free ? S2_SLIDE_PLUS : x > free ? S2_SLIDE_MINUS : S2_STICK;
     d->nn = mode == S2_STICK ? kn : 0;
   } else if (unit->kind != S2_UNIT_BILATERAL) {
-    // Contacts: none below 0, and the tangent within the cone of the new normal impulse.
+    // Contacts: clip to 0, and the tangent to the cone of the new normal impulse.
     double bound = unit->mu * x;
     if (!(x > 0)) {
       x = y = 0;
@@ -117,8 +120,9 @@ static S2Mode newton_apply_law(const S2Unit *unit, double sigma, const double *u
   return mode;
 }
 
-// Evaluates the law everywhere at v + step dv (u and du are their row velocities); returns the
-// merit |v - A (c + J' lambda)|^2 in the norm of W. Imbalance, lambda, mode, response are left.
+// Evaluates the law of all units at v + step dv (u and du are their row velocities). Returns the
+// merit |v - A (c + J' lambda)|^2 in the norm of W, and updates imbalance, lambda, mode and
+// response.
 static double newton_evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
   S2System *system = newton->system;
   // Impulses by the law at v + step dv.
@@ -128,7 +132,7 @@ static double newton_evaluate(Newton *newton, double sigma, const S2Quad *v, dou
     newton->mode[k] = newton_apply_law(&system->unit[k], sigma, u, newton->anchor + 2 * k,
                                        newton->lambda + 2 * k, &newton->response[k]);
   }
-  // What they leave of the balance, as an energy.
+  // The imbalance of the nodes, as an energy.
   double merit = 0;
   for (int i = 0; i <= system->nodes; i++) {
     newton->v[i] = v[i] + step * newton->dv[i];
@@ -160,7 +164,7 @@ static double newton_largest_imbalance(const Newton *newton) {
   return worst;
 }
 
-// Halves the step until the merit falls enough, else takes the step that made it least.
+// Halves the step until the merit falls enough; otherwise takes the step with the smallest merit.
 static double newton_search(Newton *newton, double sigma, const S2Quad *v, double merit,
                             double *taken) {
   double step = 1, best = 1, least = INFINITY;
@@ -181,12 +185,12 @@ static double newton_search(Newton *newton, double sigma, const S2Quad *v, doubl
 
 // ---- Newton -----------------------------------------------------------------------------------
 
-// Newton steps at the given anchor from `v` until nothing is out of balance by more than
-// `enough`; false when that does not come about. Leaves the impulses of the law in `lambda`.
+// Newton steps at the given anchor from `v` until the largest imbalance is at most `enough`; false
+// if that fails. Leaves the impulses of the law in `lambda`.
 static bool newton_solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
                                int *factorizations) {
   S2System *system = newton->system;
-  // At the start no step: the law at v itself.
+  // Evaluate the law at v, without a step.
   memset(newton->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   memset(newton->du, 0, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, v, newton->u);
@@ -204,7 +208,7 @@ static bool newton_solve_inner(Newton *newton, double sigma, int inners, double 
     s2_system_row_velocity(system, newton->dv, newton->du);
     double step, now = newton_search(newton, sigma, v, merit, &step);
     memcpy(v, newton->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-    // The record wants the residual of the whole problem, which nothing else here does.
+    // The record contains the residual of the whole problem, which the method does not need.
     if (system->history != NULL) {
       s2_history_add(system->history, s2_system_residual(system, v, newton->lambda, newton->u),
                      step, 0);
@@ -218,12 +222,12 @@ static bool newton_solve_inner(Newton *newton, double sigma, int inners, double 
   return newton_largest_imbalance(newton) <= enough;
 }
 
-// Solves the modes of the anchor exactly, once for each set of modes that two outers agree on.
+// Solves the modes of the anchor exactly, once for each set of modes that two outer steps agree on.
 static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, int *factorizations,
                         S2Arena *arena) {
   S2System *system = newton->system;
   s2_refine_modes(system, newton->u, newton->anchor, newton->mode);
-  // Modes that two outers agree on, once.
+  // Try modes that two outer steps agree on, once.
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   if (memcmp(newton->mode, newton->mode_before, size) != 0) {
     memcpy(newton->mode_before, newton->mode, size);
@@ -234,7 +238,7 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
     return best;
   }
   newton->tried = true;
-  // Solved in the memory of the inner problem, kept if better than all before.
+  // Solve in the memory of the inner problem; keep the result if it is the best so far.
   newton_copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
   double residual =
       s2_refine_solve(system, newton->mode, newton->v, newton->lambda, factorizations, arena);
@@ -245,7 +249,7 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
   return residual;
 }
 
-// One outer step; false when its inner problem is not solved.
+// One outer step; false if its inner problem is not solved.
 static bool newton_step(Newton *newton, double sigma, int inners, double enough, int follow,
                         int *factorizations, S2Arena *arena) {
   S2System *system = newton->system;
@@ -275,7 +279,7 @@ double s2_newton_solve(S2System *system, const S2NewtonWay *way, double toleranc
     int before = *factorizations;
     double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
     int follow = outer >= way->follow_after ? way->follow_segments : 0;
-    // Solved: judge, and try the modes it shows.
+    // Solved: measure the residual, and try the modes of this point.
     if (newton_step(&newton, sigma, way->inners, enough, follow, factorizations, arena)) {
       now = s2_system_residual(system, newton.at, newton.anchor, newton.u);
       if (now < best) {
@@ -285,13 +289,14 @@ double s2_newton_solve(S2System *system, const S2NewtonWay *way, double toleranc
       if (best > tolerance) {
         best = try_modes(&newton, best, v, lambda, factorizations, arena);
       }
-      // Few factorisations: a larger weight asks for fewer outers.
+      // After few factorisations, a larger weight reduces the number of outer steps.
       int steps = *factorizations - before;
       double growth = steps <= FEW_STEPS ? GROW * GROW : steps <= SOME_STEPS ? GROW : 1;
       sigma = fmin(SIGMA_MOST, sigma * growth);
       newton.failures = 0;
     } else {
-      // Not solved: nearer to W, and out of the neighbourhood by sweeps when that happens again.
+      // Not solved: reduce the weight, and after repeated failures leave the neighbourhood by
+      // sweeps.
       sigma = fmax(SIGMA_LEAST, sigma / SHRINK);
       if (++newton.failures >= STIR_AFTER) {
         now = s2_pgs_solve(system, STIR_SWEEPS, newton.at, newton.anchor, arena);

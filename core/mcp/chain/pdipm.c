@@ -1,7 +1,7 @@
-// The chain of methods for islands of any size. Warm starts come first, as most steps of a resting
-// scene need nothing else; the interior point does the work and hands over to an exact solution on
-// the active set it finds; where it stalls, proximal Newton from a Gauss-Seidel start feels its
-// way. In piles a flow does the work. The best point met is kept, judged by one residual.
+// The chain of methods for islands of any size. Warm starts come first, because most steps of a
+// resting scene need nothing else. Then the interior point runs and hands over to an exact solution
+// in the modes that it finds. If it stalls, proximal Newton continues from a Gauss-Seidel start.
+// Piles are solved by a flow. The chain keeps the best point met, judged by one residual.
 #include "mcp/chain/solve_run.h"
 #include "mcp/problem/conflict.h"
 #include "mcp/problem/convex.h"
@@ -12,33 +12,34 @@
 #include <stddef.h>
 #include <string.h>
 
-// The active set is nearly known: go for it.
+// For a warm start the active set is nearly known, so the first weight is large.
 static const S2NewtonWay warm_way = {
     .weight = 1e6, .outers = 1, .inners = 3, .most = S2_NEWTON_MOST};
 enum { WARM_ITERATIONS = 12 };
-static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
+// distance from the boundary where a warm interior point starts
+static const double WARM_FLOOR = 0.01;
 enum { POLISH_SWEEPS = 100 };
-enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at first
+enum { FIRST_NEWTON = 3000 }; // factorisations; at first another start is more promising
 
-// Of piles. A guess with a residual below PILE_NEAR is the solution for rows that have moved a
-// little. Sweeps from such a one and from others; from nothing. What a flow may take, in
-// factorisations: of those that end at all nearly all do so within FIRST_FLOW, and another start is
-// worth more then. Measured on 470 first solves that pours of 120 to 1000 discs and boxes left
-// behind, on 50 that are hard, and on pyramids in violent motion.
+// Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
+// rows. NEAR_SWEEPS follow such a guess, FAR_SWEEPS any other one, ANEW_SWEEPS a start from zero
+// impulses. The limits of a flow are factorisations: nearly all flows that end do so within
+// FIRST_FLOW, and then another start is more promising. Measured on 470 first solves of pours of
+// 120 to 1000 discs and boxes, on 50 hard ones, and on pyramids in violent motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
-static const double CONVEX_TOLERANCE = 1e-6; // of a start
-// Of S2_PATIENCE: after a second's work no other start is begun. With twice as much the worst steps
-// of 1000 discs take a third longer, and one in a hundred fewer stays unsolved.
+static const double CONVEX_TOLERANCE = 1e-6; // of the convex start
+// Fraction of S2_PATIENCE: after a second's work no other start begins. With twice as much the
+// slowest steps of 1000 discs take a third longer, and one in a hundred more is solved.
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
 
-// Of solves within a budget. Work is counted in blocks times factorisations; measured beside those
-// on piles of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep takes SWEEP_WORK a contact,
-// and what a solve does beside all that the time of OVERHEAD_SWEEPS. There are LEAST_SWEEPS even
-// where the budget is used up. A budget of few sweeps is not worth a factorisation. Else sweeps
-// have SWEEPS_SHARE of it: they are what brings a pile in violent motion near, the flow finds the
-// last digits of others.
+// Solves within a budget. Work counts blocks times factorisations. Measured against these on piles
+// of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK a contact, and the
+// rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget is used
+// up. A budget of few sweeps is too small for a factorisation. Larger ones spend SWEEPS_SHARE on
+// sweeps: these bring a pile in violent motion near its solution, and the flow finds the last
+// digits of others.
 enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
 static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;
@@ -63,7 +64,8 @@ static void pdipm_refine(S2SolveRun *chain) {
   s2_run_keep(chain, residual);
 }
 
-// Solved just so: another factorisation leaves less to the next step.
+// Whether the point only just meets the tolerance, so that another factorisation helps the next
+// step.
 static bool is_worth_refining(const S2SolveRun *chain) {
   return s2_run_solved(chain) && chain->best > S2_REFINED && chain->iterations > 0 &&
          chain->system.contacts > 0;
@@ -87,7 +89,7 @@ static bool is_pile(const S2SolveRun *chain) {
   return chain->system.contacts >= S2_PILE_CONTACTS && chain->system.local == NULL;
 }
 
-// Is there a guess?
+// Whether there is a guess.
 static bool is_warm(const S2SolveRun *chain, const double *lambda_guess) {
   bool warm = false;
   for (int i = 0; i < chain->system.problem->rows; i++) {
@@ -96,7 +98,7 @@ static bool is_warm(const S2SolveRun *chain, const double *lambda_guess) {
   return warm;
 }
 
-// Has any contact friction?
+// Whether a contact has friction.
 static bool is_rough(const S2SolveRun *chain) {
   bool rough = false;
   for (int k = 0; k < chain->system.units; k++) {
@@ -105,12 +107,12 @@ static bool is_rough(const S2SolveRun *chain) {
   return rough;
 }
 
-// Of its factored matrix, the diagonal included.
+// Blocks of the factored matrix, diagonal included.
 static double pile_blocks(const S2SolveRun *chain) {
   return chain->system.sparse.blocks + chain->system.nodes;
 }
 
-// In the modes that the impulses of the guess show.
+// Solves in the modes that the impulses of the guess show.
 static void pile_finish(S2SolveRun *chain, int most) {
   s2_run_keep(chain, s2_finish_solve(&chain->system, FINISH_SEGMENTS, most, chain->tolerance,
                                      chain->v, chain->lambda, &chain->iterations, chain->arena));
@@ -122,8 +124,8 @@ static void pile_sweep(S2SolveRun *chain, int sweeps) {
       chain, s2_nncg_sweeps(&chain->system, sweeps, enough, chain->v, chain->lambda, chain->arena));
 }
 
-// Near to a solution by sweeps, and then along the flow. Sweeps that have solved it leave the last
-// digits.
+// Approaches a solution by sweeps, then follows the flow. If the sweeps have solved it, only the
+// last digits remain.
 static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   pile_sweep(chain, sweeps);
   if (s2_run_solved(chain)) {
@@ -135,8 +137,8 @@ static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   }
 }
 
-// The impulses that solve it by the convex law, which is near enough and has one solution, found at
-// once.
+// Starts from the impulses of the convex law, which are near enough. That problem has one solution,
+// which is found at once.
 static void pile_start_convex(S2SolveRun *chain, int iterations) {
   const S2Problem *problem = chain->system.problem;
   S2ArenaMark mark = s2_arena_mark(chain->arena);
@@ -152,7 +154,7 @@ static void pile_start_convex(S2SolveRun *chain, int iterations) {
   s2_arena_rewind(chain->arena, mark);
 }
 
-// The best point without its friction.
+// Starts from the best point with the friction removed.
 static void pile_start_smooth(S2SolveRun *chain) {
   s2_run_back(chain);
   for (int k = 0; k < chain->system.units; k++) {
@@ -161,7 +163,7 @@ static void pile_start_smooth(S2SolveRun *chain) {
   }
 }
 
-// Newton from the best point and a few sweeps: where a flow has failed it solves one in three.
+// Newton from the best point after a few sweeps. After a failed flow it solves one in three.
 static void pile_newton(S2SolveRun *chain, int iterations) {
   s2_run_back(chain);
   pdipm_sweep(chain, POLISH_SWEEPS);
@@ -171,17 +173,17 @@ static void pile_newton(S2SolveRun *chain, int iterations) {
   pdipm_newton(chain, &way);
 }
 
-// Where the flow from the guess has failed: Newton, and flows from starts of other kinds, each of
-// which solves most of what the others leave. Where it has ended on a ray, and so does the next,
-// contacts jam: something drives bodies into where friction lets them out of no more. Newton and
-// more starts have never found a solution then.
+// Runs after the flow from the guess has failed: Newton, and flows from starts of other kinds. Each
+// start solves most of the cases that the others leave. If two flows in a row end on a ray,
+// contacts jam: bodies are driven into a place from which friction does not release them. Newton
+// and more starts have never found a solution then.
 static void pile_search_on(S2SolveRun *chain, int iterations) {
   enum { CONVEX, NOTHING, SMOOTH, STARTS };
   for (int start = CONVEX; start <= STARTS && !s2_run_solved(chain); start++) {
     if (chain->system.spent * pile_blocks(chain) > PILE_PATIENCE * S2_PATIENCE) {
       return;
     }
-    // Newton from a ray goes on along it.
+    // Newton from a ray would continue along it.
     bool ray = chain->watch.ray;
     if (!ray) {
       pile_newton(chain, iterations);
@@ -189,7 +191,7 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
     if (s2_run_solved(chain) || start == STARTS) {
       return;
     }
-    // The next start, and its flow.
+    // Take the next start and its flow.
     if (start == CONVEX) {
       pile_start_convex(chain, iterations);
     } else if (start == SMOOTH) {
@@ -207,9 +209,9 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
   }
 }
 
-// Within a budget: of a guess that is near the modes it shows; sweeps, and the flow with what is
-// left. (Newton in its place brings no more, and goes through points that are worse.) Returns the
-// work.
+// Solves within a budget: first in the modes of a near guess, then by sweeps, then by the flow with
+// the remaining budget. (Newton in place of the flow achieves no more, and passes through worse
+// points.) Returns the work.
 static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
                           const double *lambda_guess) {
   S2System *system = &chain->system;
@@ -232,10 +234,10 @@ static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
   } else if (!solved && is_warm(chain, lambda_guess) && chain->best < PILE_NEAR) {
     pile_finish(chain, most - most / 2);
   }
-  // What the sweeps leave is for the flow.
+  // Sweeps, then the flow.
   if (!s2_run_solved(chain)) {
     double left = fmax(0, budget - blocks * system->spent);
-    // Where there is room for the whole flow, no more sweeps than without a budget.
+    // If the budget suffices for the whole flow, make no more sweeps than without a budget.
     int usual = chain->best < PILE_NEAR ? NEAR_SWEEPS : FAR_SWEEPS;
     int limit = left > ROOMY * blocks ? usual : MOST_SWEEPS;
     sweeps = (int)fmin(limit, fmax(LEAST_SWEEPS, SWEEPS_SHARE * left / sweep));
@@ -248,9 +250,10 @@ static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
   return overhead + blocks * system->spent + sweeps * sweep;
 }
 
-// From the guess: whether it already solves the problem; of piles the modes it shows, and the
-// first flow, which does without a guess, too, in impacts and where there is no friction; of others
-// a few steps of Newton, then a warm interior point, which would lose the modes of a pile.
+// Starts from the guess. First checks whether it already solves the problem. For piles: solves in
+// its modes, then runs the first flow. In impacts and without friction the flow runs even without a
+// guess. For others: a few steps of Newton, then a warm interior point (which would lose the modes
+// of a pile).
 static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        const double *lambda_guess) {
   const S2System *system = &chain->system;
@@ -277,7 +280,7 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
     }
     return flows;
   }
-  // The active set of the last step is nearly right: Newton goes for it, then the interior point.
+  // The active set of the last step is nearly right: try Newton, then the interior point.
   if (warm) {
     pdipm_newton(chain, &warm_way);
   }
@@ -288,8 +291,8 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
   return false;
 }
 
-// After the first interior point: of piles the flow, where it was not tried; a proof of conflict,
-// in which case it is true; of piles what is left to try of the flow.
+// After the first interior point. For piles: the flow, if it was not tried. Then a proof of
+// conflict; if there is one, the result is true. For piles: the remaining attempts of the flow.
 static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool flowed) {
   bool pile = is_pile(chain);
   if (pile && !flowed && !s2_run_solved(chain)) {
@@ -308,7 +311,7 @@ static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool 
   return false;
 }
 
-// True: it was proved that there is no solution, and the search for one ends.
+// True: the problem provably has no solution, so the search ends.
 static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        bool flowed) {
   static const S2InteriorStart starts[] = {
@@ -317,12 +320,13 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       {.impulse = 1, .velocity = 1, .spread = 2, .seed = 2},
       {.impulse = 3, .velocity = 3, .spread = 2, .seed = 3},
   };
-  // Of Gauss-Seidel from nothing before Newton; 0: POLISH_SWEEPS from the best point. Newton has
-  // failed from the best point when another start is needed, so from nothing now and then.
+  // Sweeps of Gauss-Seidel from zero impulses before Newton; 0: POLISH_SWEEPS from the best point.
+  // A further start is needed only after Newton has failed from the best point, so some starts are
+  // from zero.
   static const int fresh_sweeps[] = {0, 20, 0, 40};
-  // Start after start: interior point, the search (once), then Newton from sweeps.
+  // Try start after start: interior point, the search (once), then Newton from sweeps.
   bool pile = is_pile(chain);
-  double most = INFINITY; // of factorisations
+  double most = INFINITY; // factorisations
   if (pile) {
     most = S2_PATIENCE / pile_blocks(chain);
   }
@@ -337,12 +341,12 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       return true;
     }
     if ((pile && flowed) ||
-        chain->jammed) { // after all that, Newton from elsewhere has found hardly any
+        chain->jammed) { // Newton from another start has hardly ever succeeded after that
       return false;
     }
     if (!s2_run_solved(chain)) {
       s2_run_back(chain);
-      // Sweeps from nothing leave where Newton was caught.
+      // Sweeps from zero leave the point at which Newton stalled.
       if (fresh_sweeps[i] > 0) {
         memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
       }
@@ -379,15 +383,15 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     return solution->status;
   }
   Question question = {problem, options, arena};
-  if (thorough) { // else it may be that very question
+  if (thorough) { // otherwise this solve may be part of that proof
     chain.watch = (S2FlowWatch){.hopeless = is_hopeless, .user = &question};
   }
   bool flowed = solve_warm(&chain, options, thorough, solution->lambda);
   if (is_worth_refining(&chain)) {
     pdipm_refine(&chain);
   }
-  // Only where contacts are: equations alone are solved by the warm part to the last digits.
-  // Attempts end after the flow, but for the interior point of what is convex.
+  // Only if there are contacts: the warm part solves equations alone to the last digits. With
+  // `attempt` the search ends after the flow, except for the interior point of convex problems.
   bool ends = options->attempt > 0 && flowed;
   bool on = !s2_run_solved(&chain) && chain.system.contacts > 0 && !(ends && is_rough(&chain));
   bool proved = on && solve_cold(&chain, options, thorough && !ends, flowed);

@@ -1,54 +1,56 @@
-// Sweeps of Gauss-Seidel without end are a flow whose attracting points are solutions; long smooth
-// stretches of it are broken by single contacts that snap. A proximal step with compliance e is an
-// implicit Euler step of length 1 / e along it. Each is solved in a few undamped mode changes or,
-// across a snap, by the path from the step before. Where that is not found either, the flow itself
-// leads on: sweeps from there, which snap as they go.
+// Endless sweeps of Gauss-Seidel approximate a flow whose attractors are solutions. Its long smooth
+// stretches end where single contacts snap. A proximal step with compliance e is an implicit Euler
+// step of length 1 / e along the flow. Each step is solved by a few undamped mode changes or,
+// across a snap, by path following from the step before. If both fail, sweeps from the present
+// point continue the flow, and they snap as they go.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-// Of the flow: compliances, scaled: at first, most, least, by what they rise where a step was not
-// found, and by what they fall at first. A step that is not found costs as much as ten that are, so
-// that falls less after each, down to FLOW_SLOWEST: long flows need a third less then.
+// Compliances of the flow, scaled: the first, the largest and the smallest; the factor by which
+// they rise after a failed step, and by which they fall at first. A failed step costs as much as
+// ten successful ones. So each failure reduces the rate of the fall, down to FLOW_SLOWEST; long
+// flows then need a third less time.
 static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, FLOW_SOFTEN = 10,
                     FLOW_HARDEN = 3, FLOW_SLOWER = 0.8, FLOW_SLOWEST = 1.3;
-// Paths are looked at (S2FollowStart.looks) until so many steps were not found: what is left to go
-// then goes through folds.
+// Paths are checked (S2FollowStart.looks) until this many steps have failed. Later paths pass
+// through folds.
 enum { FLOW_LOOKS = 20 };
-// A residual that lets the modes reached be tried for an exact solution: they seldom are right
+// Residual below which the present modes are tried for an exact solution. They are seldom right
 // before.
 static const double FLOW_NEAR = 1e-5;
-// Solves of an easy step, and such steps in a row; mode changes a step, segments of the path across
-// a snap, and of the finish.
+// Solves of an easy step, and easy steps in a row; mode changes of a step, segments of a path
+// across a snap, and of the finish.
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
 enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 40, FLOW_FINISH = 2 };
-// Sweeps where a step was not found, whose path has taken some 10 factorisations: they are a fifth
-// of the time. Of 141 solves that this flow had failed in without them, 70 are found; of 368 first
-// solves of pours it takes a quarter fewer factorisations. 100 are too few, 300 take more time than
-// they save.
+// Sweeps after a failed step, whose path has taken some 10 factorisations; they take a fifth of the
+// time. They find 70 of 141 solves in which this flow had failed without them. For 368 first solves
+// of pours the flow takes a quarter fewer factorisations. 100 sweeps are too few; 300 take more
+// time than they save.
 enum { FLOW_SWEEPS = 200 };
-// Of shortest steps, all in the same modes, that miss the same up to a part: the impulses are so
-// large by then that what they began with counts for nothing, and the modes stay. Factorisations
-// after which it is asked whether there is a solution at all.
+// FLOW_RAY: steps of the largest length in the same modes, with residuals that agree to FLOW_SAME,
+// after which the flow is on a ray. The impulses are then so large that their initial values do not
+// matter, and the modes stay. FLOW_ASKS: factorisations after which the flow asks whether there is
+// a solution at all.
 enum { FLOW_RAY = 10, FLOW_ASKS = 200 };
 static const double FLOW_SAME = 1e-2;
 
 typedef struct Flow {
   S2Follow follow;
-  double *x, *lambda, *tried; // of the point reached; of an exact try
+  double *x, *lambda, *tried; // of the present point; of an exact attempt
   S2Quad *v, *v_tried;
   S2Mode *mode;
   double compliance, harden, best;
-  bool accepted;     // some step
-  int good, changed; // steps in a row; modes that the last one changed
-  int failures;      // steps that were not found
-  int steady;        // steps in a row that could be those of a ray
-  double missed;     // by the last of them
+  bool accepted;     // whether a step has succeeded
+  int good, changed; // successful steps in a row; modes that the last one changed
+  int failures;      // failed steps
+  int steady;        // consecutive steps that may be on a ray
+  double missed;     // residual after the last of them
 } Flow;
 
-// Begins at its point, with the modes that the impulses there show.
+// Starts at its point, with the modes that the impulses there show.
 static void flow_begin(Flow *flow) {
   const S2System *system = flow->follow.system;
   s2_follow_begin(&flow->follow, flow->lambda, false);
@@ -77,8 +79,8 @@ static Flow flow_make(S2System *system, const S2Quad *v, const double *lambda, S
   return flow;
 }
 
-// One proximal step from the point reached, of up to about `most` factorisations; how many solves
-// it took, or 0 when it was not found.
+// One proximal step from the present point with up to about `most` factorisations. Returns the
+// number of solves, or 0 after a failure.
 static int flow_step(Flow *flow, int most, int *factorizations, S2Arena *arena) {
   S2Follow *follow = &flow->follow;
   S2System *system = follow->system;
@@ -98,7 +100,7 @@ static int flow_step(Flow *flow, int most, int *factorizations, S2Arena *arena) 
     s2_system_velocity(system, flow->lambda, flow->v);
     return solves;
   }
-  // ... else along the path from the last point, if that is one of the flow.
+  // ... otherwise along the path from the last point, if that belongs to the flow.
   S2FollowStart start = {.weight = follow->weight,
                          .segments = most < FLOW_SEGMENTS ? most : FLOW_SEGMENTS,
                          .looks = flow->failures < FLOW_LOOKS};
@@ -120,7 +122,7 @@ static void flow_keep(Flow *flow, double residual, const S2Quad *v, const double
   }
 }
 
-// Goes on by sweeps from the point reached.
+// Continues by sweeps from the present point.
 static double flow_sweep(Flow *flow, double enough, S2Arena *arena) {
   double residual =
       s2_nncg_sweeps(flow->follow.system, FLOW_SWEEPS, enough, flow->v, flow->lambda, arena);
@@ -128,7 +130,7 @@ static double flow_sweep(Flow *flow, double enough, S2Arena *arena) {
   return residual;
 }
 
-// Takes the modes of the step; true: they stand, and have not been solved exactly yet.
+// Takes the modes of the step. True: they have not changed, and have not been solved exactly yet.
 static bool flow_take_modes(Flow *flow) {
   const S2System *system = flow->follow.system;
   int before = flow->changed;
@@ -141,7 +143,7 @@ static bool flow_take_modes(Flow *flow) {
   return flow->changed <= 1 && (flow->changed > 0 || before > 0);
 }
 
-// Is it on a ray after a step that took so many solves and left the residual?
+// Whether the flow is on a ray after a step with this many solves and this residual.
 static bool flow_on_ray(Flow *flow, int solves, double residual) {
   bool same = flow->changed == 0 && solves <= FLOW_EASY && !(flow->compliance > FLOW_HARDEST) &&
               residual > FLOW_NEAR && fabs(residual - flow->missed) <= FLOW_SAME * flow->missed;
@@ -150,7 +152,7 @@ static bool flow_on_ray(Flow *flow, int solves, double residual) {
   return flow->steady >= FLOW_RAY;
 }
 
-// Is there no use in going on?
+// Whether the flow should end without a solution.
 static bool flow_in_vain(S2FlowWatch *watch, int taken) {
   if (watch->hopeless != NULL && !watch->asked && (watch->ray || taken > FLOW_ASKS)) {
     watch->asked = true;
@@ -173,8 +175,8 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
       break;
     }
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
-    // Not found: shorter steps, from sweeps on; where work is counted those have had their share.
-    // The shortest, from the start, would be tried again without end.
+    // Failed: shorten the steps, and continue from sweeps (unless work is counted; sweeps have had
+    // their share then). At the start, the shortest step would be repeated without end.
     if (solves == 0) {
       bool shortest = !(flow.compliance < FLOW_SOFTEST);
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);
@@ -201,7 +203,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
       flow_keep(&flow, residual, flow.v_tried, flow.tried, v, lambda);
     }
     watch->ray = flow_on_ray(&flow, solves, residual);
-    // Found easily: longer ones.
+    // Easy steps: lengthen them.
     bool easy = solves <= FLOW_EASY, fair = solves <= 2 * FLOW_EASY && flow.good > 1;
     double harden = easy && flow.good > FLOW_GOOD ? flow.harden * flow.harden
                     : easy || fair                ? flow.harden

@@ -4,34 +4,34 @@
 //
 //     G(x) = t G(x0)
 //
-// form a path that starts at t = 1 and consists of straight segments, one a set of modes. It is
-// followed through its turns, which may lead away from the solution for a while, to t = 0. Where a
-// segment ends one contact changes its mode. (Lemke's method is the same from another start; PATH
-// of Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) No residual need fall on the way:
-// it arrives where line searches are caught in a local minimum.
+// form a path that starts at t = 1 and consists of straight segments, one for each set of modes.
+// The solver follows it to t = 0 through all its turns, which may lead away from the solution for a
+// while. At the end of a segment one contact changes its mode. (Lemke's method is the same from
+// another start. PATH of Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) The residual
+// need not fall along the path, so it arrives where line searches stop in a local minimum.
 //
-// A compliance 1 / weight against the impulses of the start makes segments unambiguous where
-// contacts hold more than the nodes can move. The softer it is the fewer the turns, so this is a
-// step of the proximal method of newton.c, not all of it.
+// A compliance 1 / weight relative to the starting impulses makes segments unique where contacts
+// hold more than the nodes can move. A softer compliance gives fewer turns, so this is one step of
+// the proximal method of newton.c and not the whole method.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-// Of t: beyond, the path goes to infinity, for all that can be seen.
+// Bound of t: beyond it the path is taken to go to infinity.
 static const double FARTHEST = 1e4;
 
-// Of paths that are looked at: after so many segments no more than that of t may be left. Of 2900
-// in the flows of piles 63 of 100 arrived within 20 segments; of those that had not come so far
-// after 6, one in 5 did.
+// Check of a path: after LOOK_SEGMENTS segments t must be at most LOOK_LEFT. In the flows of piles
+// 63 of 100 paths arrived within 20 segments (2900 paths). One in 5 arrived among those that had
+// not come so far after 6 segments.
 enum { LOOK_SEGMENTS = 6 };
 static const double LOOK_LEFT = 0.8;
 
-// Of undamped changes of modes: what counts as beyond a border, scaled.
+// Undamped changes of modes: distance beyond a border that counts as a violation, scaled.
 static const double VIOLATED = 1e-11;
 
-// Of x0 by impulses: how far at least units are from the border of their mode, scaled.
+// x0 by impulses: smallest distance of a unit from the border of its mode, scaled.
 static const double APART = 1e-9;
 
 // The end of a segment: where unit `unit` (-1: none) leaves its mode.
@@ -64,7 +64,7 @@ static double follow_slope(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SLIDE_PLUS ? unit->mu : -unit->mu;
 }
 
-// Impulses of such a unit do not change.
+// Whether the impulses of such a unit are fixed.
 static bool is_held(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SEPARATE || (unit->kind == S2_UNIT_BOX && mode != S2_STICK);
 }
@@ -99,8 +99,8 @@ static S2Mode follow_mode_of(const S2Unit *unit, const double *x) {
   return x[1] > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
 }
 
-// x of a unit in the mode that its impulses alone show, whatever the rows' velocities u are: those
-// may belong to other rows.
+// x of a unit in the mode that its impulses alone show. The velocities u of the rows are not used,
+// because they may belong to other rows.
 static void follow_start_held(const S2Unit *unit, const double *lambda, const double *u,
                               double *x) {
   S2Mode mode = s2_impulse_mode(unit, lambda);
@@ -117,7 +117,7 @@ static void follow_start_held(const S2Unit *unit, const double *lambda, const do
   }
 }
 
-// Impulses of x by the law of its mode.
+// The impulses of x by the law of its mode.
 static void follow_impulses(const S2Unit *unit, S2Mode mode, const double *x, double *lambda) {
   if (unit->kind == S2_UNIT_BOX) {
     lambda[0] = mode == S2_STICK ? x[0] : mode == S2_SLIDE_PLUS ? unit->hi : unit->lo;
@@ -131,7 +131,7 @@ static void follow_impulses(const S2Unit *unit, S2Mode mode, const double *x, do
 
 void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses) {
   const S2System *system = follow->system;
-  // x = lambda - u tells the mode, the mode the impulses.
+  // x = lambda - u gives the mode, the mode gives the impulses.
   s2_follow_row_speeds(follow, lambda);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -174,7 +174,7 @@ static bool follow_respond(S2Follow *follow) {
   return sliding;
 }
 
-// The rates of everything along the segment as t falls; false when the matrix is singular.
+// The rates of all variables along the segment as t falls; false if the matrix is singular.
 S2_WIDE bool s2_follow_rates(S2Follow *follow) {
   S2System *system = follow->system;
   // K = 1 + A J' D J with the responses of the present modes, one factorisation a segment.
@@ -182,7 +182,7 @@ S2_WIDE bool s2_follow_rates(S2Follow *follow) {
   if (!s2_system_factor(system, follow->response, nonsymmetric)) {
     return false;
   }
-  // Impulses while the nodes stand still, and what those make the nodes do: K dv = A J' base.
+  // Impulses at fixed velocities of the nodes, then the response of the nodes: K dv = A J' base.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
     const double *r = follow->r + 2 * k;
@@ -192,7 +192,7 @@ S2_WIDE bool s2_follow_rates(S2Follow *follow) {
   memset(follow->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   s2_system_push_all(system, follow->base, 1, follow->dv);
   s2_system_solve(system, follow->dv, follow->dv);
-  // Impulses and x = lambda - u change with the rows' velocities: dlambda = base - D du.
+  // Impulses and x = lambda - u follow the row velocities: dlambda = base - D du.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
     const double *r = follow->r + 2 * k;
@@ -218,8 +218,8 @@ static void follow_turn(S2Follow *follow) {
 
 // ---- Borders ----------------------------------------------------------------------------------
 
-// How far x is inside `mode`, measured from its border with `other`; with `edges` = 0 and dx for x,
-// the rate of that.
+// The distance of x from the border between `mode` and `other`, positive inside `mode`. With
+// `edges` = 0 and dx in place of x, the rate of that distance.
 S2_INLINE double follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
                                double edges) {
   if (unit->kind == S2_UNIT_BOX) {
@@ -251,10 +251,10 @@ S2_INLINE void try_border(const S2Follow *follow, int k, S2Mode other, Crossing 
   }
 }
 
-// The first border met within a step of `most`.
+// The first border within a step of `most`.
 static Crossing find_crossing(const S2Follow *follow, double most) {
   Crossing first = {.unit = -1, .step = most};
-  // Each mode has borders with those it can turn into only.
+  // A mode has borders only with the modes that it can change into.
   for (int k = 0; k < follow->system->units; k++) {
     const S2Unit *unit = &follow->system->unit[k];
     S2Mode mode = follow->mode[k];
@@ -277,7 +277,7 @@ static Crossing find_crossing(const S2Follow *follow, double most) {
   }
   if (first.unit >= 0 && first.from == S2_SEPARATE &&
       follow->system->unit[first.unit].kind == S2_UNIT_CONTACT) {
-    // The cone has no width yet where contact begins, so it begins with sliding.
+    // The cone has no width where contact begins, so a contact begins with sliding.
     int t = 2 * first.unit + 1;
     double x = follow->x[t] + first.step * follow->dx[t];
     first.to = x > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
@@ -293,13 +293,13 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
   system->sparse.accurate = start->weight > S2_ACCURATE_WEIGHT;
   double t = 1;
   Crossing crossing = {.unit = -1};
-  // A segment of the path a turn: its direction, then its end.
+  // One segment of the path for each turn: its direction, then its end.
   for (int i = 0; i < start->segments && t > 0 && t < FARTHEST; i++) {
     (*factorizations)++;
     if (!s2_follow_rates(&follow)) {
       break;
     }
-    // The path enters the new mode; t may have to rise for that.
+    // The path enters the new mode; t may have to rise for this.
     bool rises =
         crossing.unit >= 0 && follow_inside(&system->unit[crossing.unit], crossing.to,
                                             crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
@@ -310,7 +310,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
     if (!isfinite(crossing.step)) {
       break;
     }
-    // To the end of the segment, where one contact takes its new mode.
+    // Go to the end of the segment, where one contact takes its new mode.
     for (int k = 0; k < 2 * system->units; k++) {
       follow.x[k] += crossing.step * follow.dx[k];
       follow.lambda[k] += crossing.step * follow.dlambda[k];
@@ -323,7 +323,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
       break;
     }
   }
-  // Velocities afresh, as the path has added up many steps.
+  // Compute the velocities again, because the path has added up many steps.
   bool arrived = t <= 0;
   if (arrived) {
     memcpy(lambda, follow.lambda, sizeof(double) * (size_t)(2 * system->units));
@@ -336,7 +336,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
 
 // ---- Changes of modes -----------------------------------------------------------------------
 
-// How far beyond a border a unit is in its mode, scaled.
+// The distance of a unit beyond the border of its mode, scaled.
 static double follow_violation(const S2Unit *unit, S2Mode mode, const double *x) {
   if (unit->kind == S2_UNIT_BILATERAL) {
     return 0;
@@ -370,7 +370,7 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
   S2System *system = follow->system;
   *left = system->units + 1;
   for (int solve = 1; solve <= most; solve++) {
-    // To where G vanishes, if the modes stand until there.
+    // Go to the point where G vanishes if the modes stay.
     s2_follow_measure(follow, anchor);
     (*factorizations)++;
     if (!s2_follow_rates(follow)) {
@@ -390,7 +390,8 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
     if (violated == 0) {
       return solve;
     }
-    // Changes that do not get less seldom end, and the path is as cheap.
+    // If the violations do not become fewer, the changes seldom converge, and the path costs the
+    // same.
     if (violated >= *left) {
       return 0;
     }
@@ -401,13 +402,12 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
 
 // ---- Finish -----------------------------------------------------------------------------------
 
-// Of the finish: nearly rigid; proximal steps, each of which may leave a residual so much larger
-// than the last.
+// The finish: nearly rigid proximal steps. The residual may rise by this factor in a step.
 static const double FINISH_WEIGHT = 1e8, FINISH_RISE = 3;
 enum { FINISH_STEPS = 8, FINISH_SOLVES = 6 };
 
-// One proximal step, from the modes that the impulses show: by changes of all that are violated at
-// once, which redundant rows need, or else one at a time along the path.
+// One proximal step from the modes that the impulses show. It changes all violated modes at once,
+// which redundant rows need; if that fails, one at a time along the path.
 static bool finish_step(S2Follow *follow, int segments, S2Quad *v, double *lambda,
                         int *factorizations, S2Arena *arena) {
   S2System *system = follow->system;
@@ -437,8 +437,7 @@ double s2_finish_solve(S2System *system, int segments, int most, double toleranc
   double best = s2_system_residual(system, v, lambda, u), last = INFINITY;
   S2Follow follow = s2_follow_make(system, FINISH_WEIGHT, arena);
   memcpy(at, lambda, sizeof(double) * (size_t)two);
-  // A step after the other while they arrive and do not run away; the best point goes to the
-  // caller.
+  // Take steps while they succeed and do not diverge. The best point goes to the caller.
   int end = most < INT_MAX ? *factorizations + most : INT_MAX;
   for (int i = 0; i < FINISH_STEPS && *factorizations < end && !(best <= tolerance); i++) {
     int longest = segments < end - *factorizations ? segments : end - *factorizations;

@@ -1,11 +1,11 @@
-// What path following (pdipm_follow.c) and the flow (pdipm_flow.c) share: a point of the normal map
-// x = lambda - u with the modes it is in, and the rates of everything there.
+// Shared by path following (pdipm_follow.c) and the flow (pdipm_flow.c): a point of the normal map
+// x = lambda - u with its modes and the rates of all its variables.
 #ifndef S2_PDIPM_FOLLOW_H
 #define S2_PDIPM_FOLLOW_H
 
 #include "mcp/chain/pdipm_stages.h"
 
-// Weights beyond make pivots ill-conditioned.
+// Larger weights make pivots ill-conditioned.
 #define S2_ACCURATE_WEIGHT 1e6
 
 typedef struct S2Follow {
@@ -20,23 +20,23 @@ typedef struct S2Follow {
 
 S2Follow s2_follow_make(S2System *system, double weight, S2Arena *arena);
 
-// x0 = lambda - u(lambda) or, `by_impulses`, in the modes these show; its modes, its impulses by
-// the law, and G there.
+// Sets x0 = lambda - u(lambda) or, with `by_impulses`, x0 in the modes that the impulses show. Then
+// sets its modes, its impulses by the law, and G there.
 void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses);
 
-// u = J v + C lambda + b of all rows, v being the velocities that lambda brings.
+// u = J v + C lambda + b of all rows, with the velocities v of lambda.
 void s2_follow_row_speeds(S2Follow *follow, const double *lambda);
 
-// dx and dlambda for which G falls from r to 0 in the present modes, one factorisation; false when
-// the matrix is singular.
+// The rates dx and dlambda with which G falls from r to 0 in the present modes; one factorisation.
+// False if the matrix is singular.
 bool s2_follow_rates(S2Follow *follow);
 
-// Impulses of x in the present modes, and G there against the anchor.
+// The impulses of x in the present modes, and G there relative to the anchor.
 void s2_follow_measure(S2Follow *follow, const double *anchor);
 
-// Solves the proximal step against `anchor` in the present modes, changes those that are violated
-// there, and so on, at most so many times; the number of solves, or 0 when that does not end.
-// `left`: how many were violated at the best of them.
+// Repeats: solves the proximal step against `anchor` in the present modes, then changes the
+// violated modes; at most `most` times. Returns the number of solves, or 0 on failure. `left`: the
+// number of violated modes in the best of them.
 int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int *left,
                            int *factorizations);
 

@@ -8,15 +8,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { STALL = 12 }; // iterations without halving the complementarity: it will not come any more
+// iterations without halving the complementarity, after which progress is unlikely
+enum { STALL = 12 };
 
-static const double EXHAUSTED = 1e-14; // mean complementarity: round-off rules below
+static const double EXHAUSTED = 1e-14; // mean complementarity, below which round-off dominates
 
 // ---- Starting points --------------------------------------------------------------------------
 
 static void start_cold(S2Interior *ip, const S2InteriorStart *start) {
   S2Rng rng = s2_rng_seeded(start->seed);
-  // The same for all pairs, spread at random where a start has failed before.
+  // The same values for all pairs, spread at random if a start has failed before.
   for (int k = 0; k < 4 * ip->system->units; k++) {
     double a = 1, b = 1;
     if (start->spread > 0) {
@@ -40,13 +41,13 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
   memcpy(ip->v, v, sizeof(S2Quad) * (size_t)system->nodes);
   memcpy(ip->lambda, lambda, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, v, ip->u);
-  // The pairs as impulses and velocities of the guess have them, none nearer to 0 than the floor.
+  // Pairs from the impulses and velocities of the guess, at least the floor.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double n = lambda[2 * k], t = lambda[2 * k + 1];
     double un = ip->u[2 * k] + unit->c[0] * n + unit->b0[0];
     double ut = ip->u[2 * k + 1] + unit->c[1] * t + unit->b0[1], speed = fabs(ut);
-    // What the cone leaves is shared among its three parts, so that none starts at the boundary.
+    // The three parts of the cone share the slack, so that none starts at the boundary.
     double slack = fmax(0, unit->mu * n - fabs(t));
     double z[4] = {n, fmax(t, 0) + slack / 4, fmax(-t, 0) + slack / 4, speed};
     double s[4] = {un, speed + ut, speed - ut, slack / 2};
@@ -54,7 +55,7 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
       ip->z[4 * k + i] = fmax(z[i], start->floor);
       ip->s[4 * k + i] = fmax(s[i], start->floor);
     }
-    // Both distances of a box add up to its width, so the floor may be no more than a part of it.
+    // The two distances of a box add up to its width, so the floor is limited to a fraction of it.
     if (unit->kind == S2_UNIT_BOX) {
       double width = unit->hi - unit->lo, least = fmin(start->floor, width / 4);
       double inside = fmax(least, fmin(width - least, n - unit->lo));
@@ -66,12 +67,12 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
   }
 }
 
-// The point reached, and the best one so far as the caller's.
+// The present point, and the best one so far, which is the caller's.
 typedef struct Progress {
   S2Quad *v;
   double *lambda, best;
   S2Mode *mode, *mode_before;
-  bool tried; // these modes
+  bool tried; // whether these modes have been tried
 } Progress;
 
 static void keep_if_better(const S2Interior *ip, Progress *progress, double residual) {
@@ -83,16 +84,16 @@ static void keep_if_better(const S2Interior *ip, Progress *progress, double resi
   }
 }
 
-// Modes that two iterations agree on are most likely those of the solution, which then is found
-// exactly at the price of one more factorisation: this saves the last iterations, and the end game
-// is where the interior point fails when rows are weakly active.
+// Modes that two iterations agree on are most likely those of the solution. One more factorisation
+// then finds it exactly. This saves the last iterations, in which the interior point fails if rows
+// are weakly active.
 static void interior_cross_over(S2Interior *ip, Progress *progress, int *factorizations,
                                 S2Arena *arena) {
   S2System *system = ip->system;
   s2_refine_modes(system, ip->u, ip->lambda, progress->mode);
   bool same =
       memcmp(progress->mode, progress->mode_before, sizeof(S2Mode) * (size_t)system->units) == 0;
-  // Another set than before: it has not been tried.
+  // The modes differ from the last ones and have not been tried.
   if (!same) {
     progress->tried = false;
     S2Mode *other = progress->mode_before;
@@ -100,7 +101,7 @@ static void interior_cross_over(S2Interior *ip, Progress *progress, int *factori
     progress->mode = other;
   } else if (!progress->tried) {
     progress->tried = true;
-    // The same twice: its equations are solved in a copy, which is kept if it is the best point.
+    // The same modes twice: solve their equations in a copy, and keep it if it is the best point.
     S2ArenaMark mark = s2_arena_mark(arena);
     S2Quad *v = S2_TAKE(arena, S2Quad, system->nodes + 1);
     double *lambda = S2_TAKE(arena, double, 2 * system->units);
@@ -119,7 +120,7 @@ static void interior_cross_over(S2Interior *ip, Progress *progress, int *factori
 double s2_interior_solve(S2System *system, const S2InteriorStart *start, double tolerance,
                          int max_iterations, S2Quad *v, double *lambda, int *factorizations,
                          S2Arena *arena) {
-  // The guess is the best point until something is better.
+  // The guess is the best point so far.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Interior ip = s2_interior_make(system, arena);
   Progress progress = {
@@ -135,7 +136,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
     start_cold(&ip, start);
   }
   double milestone = INFINITY;
-  // An iteration: judge, try the modes, see whether it still gets on, step towards z o s = 0.
+  // An iteration: measure, try the modes, check the progress, step towards z o s = 0.
   for (int i = 0, since = 0;; i++, since++) {
     s2_system_row_velocity(system, ip.v, ip.u);
     s2_interior_measure(&ip);
@@ -147,7 +148,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
     if (progress.best > tolerance) {
       interior_cross_over(&ip, &progress, factorizations, arena);
     }
-    // Progress is a halved mean of z o s; without it for a while, rounding rules.
+    // Progress means a halved mean of z o s. Without it for a while, rounding dominates.
     if (ip.mean < milestone / 2) {
       milestone = ip.mean;
       since = 0;

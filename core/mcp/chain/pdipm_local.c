@@ -1,6 +1,6 @@
-// The matrix 1 + A D, D block diagonal with the responses of each node's units, has the pattern of
-// A
-// + A' and is factored as it is: never symmetric, but as good as A + D^-1, whose columns it scales.
+// The matrix 1 + A D, with D block diagonal (the responses of each node's units), has the pattern
+// of A + A' and is factored in this form. It is never symmetric, but as well conditioned as A +
+// D^-1, whose columns it scales.
 #include "mcp/chain/pdipm_local.h"
 
 #include "mcp/solvers.h"
@@ -43,7 +43,7 @@ static void add_edge(S2LocalMobility *local, int32_t i, int32_t j, int32_t below
   local->edges++;
 }
 
-// Row i and column i of A are walked together up to the diagonal.
+// Walk along row i and column i of A together, up to the diagonal.
 static void fill_edges(S2LocalMobility *local, int nodes, S2Arena *arena) {
   const S2Mobility *a = local->a;
   int32_t blocks = a->start[nodes];
@@ -51,7 +51,7 @@ static void fill_edges(S2LocalMobility *local, int nodes, S2Arena *arena) {
   local->edge_block = S2_TAKE(arena, int32_t, 2 * blocks);
   local->slot = S2_TAKE(arena, int32_t, blocks);
   local->diagonal = S2_TAKE(arena, int32_t, nodes);
-  // A pair has an edge where either of its blocks is there.
+  // A pair has an edge if either of its blocks exists.
   for (int32_t i = 0; i < nodes; i++) {
     int32_t p = a->start[i], q = local->column_start[i];
     int32_t p_end = a->start[i + 1], q_end = local->column_start[i + 1];
@@ -199,7 +199,7 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
       add_times(&column, local->block + 3 * (size_t)ij, &local->response[3 * j + c]);
       s2_quad_store(lower + 3 * c, &column);
     }
-    // The upper one is kept as its transpose.
+    // The upper block is stored transposed.
     for (int c = 0; c < 3 && ji >= 0; c++) {
       S2Quad column = {0};
       add_times(&column, local->block + 3 * (size_t)ji, &local->response[3 * i + c]);

@@ -1,4 +1,4 @@
-// The local form behind pdipm_system.h: what there differs from bodies.
+// The local form of pdipm_system.h: the data that differ from those of bodies.
 #ifndef S2_PDIPM_LOCAL_H
 #define S2_PDIPM_LOCAL_H
 

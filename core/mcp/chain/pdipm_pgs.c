@@ -1,20 +1,20 @@
-// Projected Gauss-Seidel, normal row then tangent row of a contact: scalar steps with the current
-// cone converge to Coulomb's law where a projection on the cone as a whole would not.
+// Projected Gauss-Seidel, normal row then tangent row of a contact. Scalar steps with the current
+// cone converge to Coulomb's law; a projection on the whole cone would not.
 #include "linalg/numbers.h"
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-// In scaled units the diagonal of the Delassus matrix is 1: a row's own step is its velocity. The
-// nodes hear of both rows at once, the tangent of the normal through the coupling g.
+// In scaled units the diagonal of the Delassus matrix is 1, so a row's step is its velocity. Both
+// rows update the nodes together; the tangent sees the change of the normal through the coupling g.
 S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Quad *v,
                          double *lambda) {
   const S2Unit *unit = &system->unit[k];
   bool bilateral = unit->kind == S2_UNIT_BILATERAL;
   double u[2], change[2] = {0, 0};
   s2_system_unit_velocity(system, k, v, u);
-  // The normal row: one step of its own velocity, into its bounds.
+  // The normal row: one step by its velocity, clipped to its bounds.
   double n = lambda[0] - (u[0] + unit->c[0] * lambda[0] + unit->b0[0]);
   if (unit->kind == S2_UNIT_BOX) {
     n = s2_unit_clip(unit, n);
@@ -23,7 +23,8 @@ S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Q
   }
   change[0] = n - lambda[0];
   lambda[0] = n;
-  // The tangent feels the change of the normal through g, and the bound of the new normal impulse.
+  // The tangent sees the change of the normal through g, and is clipped to the bound of the new
+  // normal impulse.
   if (unit->rows == 2) {
     double bound = unit->mu * n;
     double t = lambda[1] - (u[1] + g->tn * change[0] + unit->c[1] * lambda[1] + unit->b0[1]);
@@ -38,7 +39,7 @@ S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Q
   }
 }
 
-// Impulses within their bounds, the velocities that belong to them, and couplings of all units.
+// Clips the impulses to their bounds; sets their velocities and the couplings of all units.
 static const S2Response *pgs_begin(const S2System *system, S2Quad *v, double *lambda,
                                    S2Arena *arena) {
   S2Response *coupling = S2_TAKE(arena, S2Response, system->units);
@@ -55,14 +56,14 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   S2ArenaMark mark = s2_arena_mark(arena);
   double *u = S2_TAKE(arena, double, 2 * system->units);
   const S2Response *coupling = pgs_begin(system, v, lambda, arena);
-  // There and back again, so that neither end of a stack is favoured.
+  // Sweeps alternate their direction, so that neither end of a stack is favoured.
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {
       int k = sweep % 2 == 0 ? i : system->units - 1 - i;
       pgs_relax(system, k, &coupling[k], v, lambda + 2 * k);
     }
   }
-  s2_system_velocity(system, lambda, v); // the updates above have rounded many times
+  s2_system_velocity(system, lambda, v); // the updates above have accumulated rounding
   double residual = s2_system_residual(system, v, lambda, u);
   s2_arena_rewind(arena, mark);
   return residual;
@@ -72,29 +73,29 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
 
 typedef double Pair __attribute__((vector_size(16))); // of a normal and a tangent
 
-// A unit of any kind, laid out for sweeps alone: velocities times the root of their masses, so that
-// the rows that read them also push them, and bounds that need not ask for the kind.
+// A unit of any kind, laid out for sweeps only. Velocities are multiplied by the root of their
+// masses, so the same rows convert in both directions. The bounds do not depend on the kind.
 typedef struct SweptUnit {
   S2Quad ja[2], jb[2];
   Pair g, c, b0;
   double tn;       // of the scaled Delassus matrix: u_t by lambda_n
   double lo, hi;   // of the normal impulse
-  double mu, free; // the tangent's is at most mu times that, + free: 0 or without bound
+  double mu, free; // the tangent's bound is mu times that, + free: 0 or infinite
   int32_t a, b;
 } SweptUnit;
 
-// Units next to each other share a body as a rule, and the processor would wait for the one before
-// it begins with the next. So sweeps go through so many parts of the list at once.
+// Neighbouring units usually share a body, and the processor would wait for one before it begins
+// the next. So a sweep interleaves this many parts of the list.
 enum { SWEEP_PARTS = 4 };
 
 typedef struct Sweeper {
   int units, nodes;
   SweptUnit *unit; // in the order of a sweep
-  int32_t *of;     // what such a one is in S2System.unit
-  // Of nodes, times the roots of masses: velocities, also of the ground; before a sweep; what p
-  // brings.
+  int32_t *of;     // their indices in S2System.unit
+  // Of nodes, times the roots of masses: velocities, also of the ground; velocities before a sweep;
+  // velocities of p.
   S2Quad *v, *before, *v_of_p;
-  Pair *lambda, *r, *p; // of units; what a sweep has changed; the conjugate direction
+  Pair *lambda, *r, *p; // of units; the change by a sweep; the conjugate direction
 } Sweeper;
 
 static void swept_unit(const S2System *system, int k, const S2Quad *root, SweptUnit *swept) {
@@ -122,7 +123,7 @@ static void swept_unit(const S2System *system, int k, const S2Quad *root, SweptU
   }
 }
 
-// With the impulses given, within their bounds, and the velocities that belong to them.
+// Starts from the given impulses, clipped to their bounds, and their velocities.
 static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const double *lambda,
                             S2Arena *arena) {
   int n = system->nodes, units = system->units;
@@ -138,7 +139,7 @@ static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const doubl
       .r = S2_TAKE(arena, Pair, units),
       .p = S2_TAKE_ZEROED(arena, Pair, units),
   };
-  // Roots of inverse masses, and velocities over them.
+  // Roots of inverse masses; velocities divided by them.
   S2Quad *root = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   for (int i = 0; i < n; i++) {
     for (int c = 0; c < 3; c++) {
@@ -146,7 +147,7 @@ static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const doubl
       sweeper.v[i][c] = v[i][c] * sqrt(system->mass[i][c]);
     }
   }
-  // One of each part after the other.
+  // Take one unit of each part in turn.
   int each = (units + SWEEP_PARTS - 1) / SWEEP_PARTS, at = 0;
   for (int first = 0; first < each; first++) {
     for (int k = first; k < units; k += each, at++) {
@@ -158,13 +159,13 @@ static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const doubl
   return sweeper;
 }
 
-// What a sweep has changed.
+// The change by a sweep.
 typedef struct Change {
-  double square; // of impulses, which weigh by their row's g: an energy whatever the masses are
-  double most;   // of a row's impulse, scaled: about the residual
+  double square; // of impulses, weighted by their row's g: an energy for all masses
+  double most;   // largest change of a row's impulse, scaled: about the residual
 } Change;
 
-// Of numbers, and one instruction each.
+// These two are for numbers only, and one instruction each.
 S2_INLINE double sweep_larger(double a, double b) {
   return a > b ? a : b;
 }
@@ -173,7 +174,7 @@ S2_INLINE double sweep_smaller(double a, double b) {
   return a < b ? a : b;
 }
 
-// One sweep, and in r what it has changed, which is taken for minus a gradient.
+// One sweep. r receives its change, which serves as minus a gradient.
 S2_WIDE static Change nncg_sweep(const Sweeper *sweeper) {
   S2Quad *v = sweeper->v;
   Pair square = {0, 0}, most = {0, 0};
@@ -185,7 +186,7 @@ S2_WIDE static Change nncg_sweep(const Sweeper *sweeper) {
     S2Quad n = unit->ja[0] * va + unit->jb[0] * vb, t = unit->ja[1] * va + unit->jb[1] * vb;
     Pair u = {n[0] + n[1] + n[2], t[0] + t[1] + t[2]};
     Pair free = before - (u + unit->c * before + unit->b0);
-    // A step of its own velocity each; the tangent feels the change of the normal, and its bound.
+    // Each row steps by its velocity. The tangent sees the change of the normal and its bound.
     double normal = sweep_smaller(sweep_larger(free[0], unit->lo), unit->hi);
     double bound = unit->mu * normal + unit->free;
     double tangent = free[1] - unit->tn * (normal - before[0]);
@@ -203,7 +204,7 @@ S2_WIDE static Change nncg_sweep(const Sweeper *sweeper) {
   return (Change){square[0] + square[1], sweep_larger(most[0], most[1])};
 }
 
-// Goes on along p, and makes p = beta p + kept r; velocities likewise.
+// Adds p to the impulses, then sets p = beta p + kept r; the velocities likewise.
 S2_WIDE static void nncg_extend(const Sweeper *sweeper, double beta, double kept) {
   for (int k = 0; k < sweeper->units; k++) {
     Pair more = beta * sweeper->p[k];
@@ -227,11 +228,11 @@ double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad 
   for (int sweep = 0; sweep < sweeps; sweep++) {
     memcpy(sweeper.before, sweeper.v, sizeof(S2Quad) * (size_t)system->nodes);
     Change now = nncg_sweep(&sweeper);
-    // Nothing is added to the last sweep, which leaves impulses within their bounds.
+    // After the last sweep nothing is added, so that impulses stay within their bounds.
     if (now.most <= enough || sweep + 1 == sweeps) {
       break;
     }
-    // Fletcher and Reeves, beta = |r|^2 / |last r|^2, begun again where the gradient grows.
+    // Fletcher and Reeves, beta = |r|^2 / |last r|^2; restarted if the gradient grows.
     bool grows = last > 0 && !(now.square <= last);
     double beta = last > 0 && !grows ? now.square / last : 0, kept = grows ? 0 : 1;
     nncg_extend(&sweeper, beta, kept);
@@ -241,7 +242,7 @@ double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad 
     lambda[2 * sweeper.of[k]] = sweeper.lambda[k][0];
     lambda[2 * sweeper.of[k] + 1] = sweeper.lambda[k][1];
   }
-  s2_system_velocity(system, lambda, v); // the updates above have rounded many times
+  s2_system_velocity(system, lambda, v); // the updates above have accumulated rounding
   double *u = S2_TAKE(arena, double, 2 * system->units);
   double residual = s2_system_residual(system, v, lambda, u);
   s2_history_add(system->history, residual, 1, 0);

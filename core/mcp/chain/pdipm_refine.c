@@ -1,23 +1,23 @@
-// Which rows hold at the solution, once known, makes the step problem linear. Its equations are
-// solved by proximal steps with one factorisation: every pass shrinks the error of an active row by
-// 1 / WEIGHT over its stiffness (scaled: 1 for a lone row) and the error of the free motion by
-// WEIGHT times the unit round-off. Redundant rows need no care: the impulses nearest to those
-// given are found.
+// Once the active rows are known, the step problem is linear. Proximal steps with one factorisation
+// solve its equations. Every pass multiplies the error of an active row by 1 / WEIGHT over its
+// stiffness (scaled: 1 for a lone row) and the error of the free motion by WEIGHT times the unit
+// round-off. Redundant rows need no special treatment: the method finds the impulses nearest to the
+// given ones.
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double WEIGHT = 1e8; // the square root of the unit round-off makes both errors alike
-// For joints alone, before the other, with a careful factorisation: without that 1e11 stalled at
-// residuals of 1e-12. The softest direction of a chain of 100 links has a stiffness of 6e-8; WEIGHT
-// gains a factor of 7 a pass there, this one 600.
+static const double WEIGHT = 1e8; // the square root of the unit round-off equalises both errors
+// First weight for joints alone, with a careful factorisation. (Without that, 1e11 stalled at
+// residuals of 1e-12.) The softest direction of a chain of 100 links has a stiffness of 6e-8; there
+// WEIGHT gains a factor of 7 a pass, this weight 600.
 static const double STIFF_WEIGHT = 1e10;
 
-static const double AT_BOUND = 1e-7; // of a friction impulse: this near to the bound it is at it
+static const double AT_BOUND = 1e-7; // a friction impulse this near to its bound is at the bound
 
 enum { PASSES = 12 };
-static const double GAIN = 0.5; // stop when a pass shrinks the residual by less
+static const double GAIN = 0.5; // stop if a pass shrinks the residual by less
 
 typedef struct Refinement {
   S2System *system;
@@ -35,7 +35,7 @@ void s2_refine_modes(const S2System *system, const double *u, const double *lamb
     if (unit->kind == S2_UNIT_BILATERAL) {
       continue;
     }
-    // As the normal map has it: x = lambda - u tells normal and box, y the tangent against mu x.
+    // As in the normal map: x = lambda - u decides normals and boxes, y against mu x the tangent.
     double x = n - (u[2 * k] + unit->c[0] * n + unit->b0[0]);
     if (unit->kind == S2_UNIT_BOX) {
       mode[k] = x > unit->hi ? S2_SLIDE_PLUS : x < unit->lo ? S2_SLIDE_MINUS : S2_STICK;
@@ -77,7 +77,7 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     S2Response *d = &response[k];
-    // A row that holds yields by 1 / weight: -d lambda / d u = weight / (1 + weight C).
+    // An active row yields by 1 / weight: -d lambda / d u = weight / (1 + weight C).
     double normal = weight / (1 + weight * unit->c[0]);
     *d = (S2Response){0};
     switch (mode[k]) {
@@ -90,7 +90,7 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
     case S2_SLIDE_PLUS:
     case S2_SLIDE_MINUS:
       if (unit->kind == S2_UNIT_BOX) {
-        break; // at a bound, whatever happens
+        break; // at a bound for all velocities
       }
       d->nn = normal;
       d->tn = (mode[k] == S2_SLIDE_PLUS ? unit->mu : -unit->mu) * normal;
@@ -101,7 +101,7 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
   return sliding;
 }
 
-// What the impulses of a unit change by while the nodes stand still, rows moving by u.
+// The change of a unit's impulses at fixed velocities of the nodes, where its rows move by u.
 static void stand_still(const Refinement *refinement, int k) {
   const S2Unit *unit = &refinement->system->unit[k];
   const S2Response *d = &refinement->response[k];
@@ -123,12 +123,12 @@ static void stand_still(const Refinement *refinement, int k) {
   }
 }
 
-// One correction: d lambda = base - D J dv, and the nodes balanced with it. Takes J v and the
-// imbalance from the last s2_system_residual.
+// One correction: d lambda = base - D J dv, with the nodes in balance. Uses J v and the imbalance
+// of the last s2_system_residual.
 static void refine_pass(Refinement *refinement) {
   S2System *system = refinement->system;
   S2Quad *q = refinement->q;
-  // Impulses while the nodes stand still, and the nodes' answer: K q = imbalance - A J' base.
+  // Impulses at fixed velocities, then the response of the nodes: K q = imbalance - A J' base.
   for (int k = 0; k < system->units; k++) {
     stand_still(refinement, k);
   }
@@ -148,8 +148,7 @@ static void refine_pass(Refinement *refinement) {
   }
 }
 
-// Passes with one factorisation; the best point met goes to v and lambda, and its residual is
-// given back.
+// Passes with one factorisation. The best point met goes to v and lambda; returns its residual.
 static double run_passes(Refinement *refinement, double weight, bool careful, double best,
                          S2Quad *v, double *lambda) {
   S2System *system = refinement->system;
@@ -163,7 +162,7 @@ static double run_passes(Refinement *refinement, double weight, bool careful, do
   bool nonsymmetric = s2_refine_respond(system, refinement->mode, weight, refinement->response);
   bool regular = s2_system_factor(system, refinement->response, nonsymmetric);
   s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
-  // Each pass shrinks what rows miss by 1 / weight over their stiffness, until rounding is met.
+  // Each pass multiplies the errors of rows by 1 / weight over their stiffness, down to rounding.
   for (int i = 0; i < PASSES && regular; i++) {
     refine_pass(refinement);
     double residual = s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
@@ -196,7 +195,7 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
       .q = S2_TAKE(arena, S2Quad, system->nodes + 1),
   };
   double best = s2_system_residual(system, v, lambda, refinement.u);
-  // Joints alone bear a weight nearer to rigid, if the factorisation is careful.
+  // Joints alone permit a more rigid weight if the factorisation is careful.
   if (system->contacts == 0) {
     (*factorizations)++;
     best = run_passes(&refinement, STIFF_WEIGHT, true, best, v, lambda);

@@ -3,31 +3,33 @@
 #include <math.h>
 #include <string.h>
 
-// Added to w: keeps D finite for contacts that hold more than the nodes can move (hyperstatic).
-// Far below any w that is still to be decided.
+// Added to w: keeps D finite for contacts that hold more than the nodes can move (hyperstatic). Far
+// below any w that is still undecided.
 static const double PROXIMAL_CONTACT = 1e-13;
 
-// The same for bilateral rows, whose equations are refined afterwards: with 1e-9, two refinements
+// The same for bilateral rows, whose equations are refined afterwards: at 1e-9, two refinements
 // leave 1e-18 of the joint error of well-posed joints.
 static const double PROXIMAL_JOINT = 1e-9;
 enum { JOINT_REFINEMENTS = 2 };
 
-// Below this complementarity the matrix is ill enough for a step of iterative refinement to pay.
+// Below this complementarity the matrix is ill-conditioned, so a step of iterative refinement pays.
 static const double REFINE_BELOW = 1e-4;
 
-static const double STEP_MARGIN = 0.99; // of the way to the boundary, while far from the solution
+// fraction of the way to the boundary, while far from the solution
+static const double STEP_MARGIN = 0.99;
 
-static const double CROWDED = 0.1;  // a step shorter than this is spent on centring instead,
-static const double CENTRING = 0.5; // aiming at this part of the mean complementarity
+static const double CROWDED = 0.1;  // a shorter step is replaced by one of centring,
+static const double CENTRING = 0.5; // aimed at this fraction of the mean complementarity
 
-// What one step needs besides the point: half of the memory, which between steps serves others.
+// Memory of one step in addition to the point. It is half of the total, and other code uses it
+// between steps.
 typedef struct Direction {
   S2Quad *dv, *imbalance, *q;
   double *change, *base, *du; // 2 a unit
   double *dz, *ds;            // 4 a unit
   S2Response *response;
-  double aim;  // z o s is to become this,
-  bool second; // less the product dz o ds of the direction before
+  double aim;  // target of z o s,
+  bool second; // minus the product dz o ds of the direction before
 } Direction;
 
 S2Interior s2_interior_make(S2System *system, S2Arena *arena) {
@@ -114,11 +116,11 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
   }
 }
 
-// dz of a contact whose rows move by (un, ut): the solution of
+// dz of a contact when its rows move by (un, ut): the solution of
 //     (w + F) dz = e - G du,  F the constant coupling of the four pairs.
 static void contact_change(double dz[4], const S2Unit *unit, const double *w, const double *e,
                            double un, double ut) {
-  // Both ends of a box: z0 and z1 change by the same, the other way round.
+  // The two ends of a box: z0 and z1 change by opposite amounts.
   if (unit->kind == S2_UNIT_BOX) {
     dz[0] = (e[0] - e[1] - un) / (w[0] + w[1] + unit->c[0]);
     dz[1] = -dz[0];
@@ -128,10 +130,10 @@ static void contact_change(double dz[4], const S2Unit *unit, const double *w, co
   if (unit->kind != S2_UNIT_CONTACT) {
     return;
   }
-  // The pairs of friction: z3 from both sides' sum, z1 and z2 from what z3 leaves.
+  // The pairs of friction: z3 from the sum of both sides, then z1 and z2 given z3.
   Tangent t = tangent_of(unit, w);
   double e3 = e[3] - unit->mu * dz[0];
-  // A compliant tangent row moves by its own impulse, which the first pass finds.
+  // The velocity of a compliant tangent row depends on its impulse, which the first pass finds.
   for (int pass = unit->c[1] > 0 ? 0 : 1; pass < 2; pass++) {
     double e1 = e[1] - ut, e2 = e[2] + ut;
     dz[3] = (e3 + t.p * e1 + t.q * e2) / t.total;
@@ -143,7 +145,7 @@ static void contact_change(double dz[4], const S2Unit *unit, const double *w, co
 
 // ---- The direction ----------------------------------------------------------------------------
 
-// u of a unit, with what compliance and bias add.
+// u of a unit, including compliance and bias.
 S2_INLINE void interior_rows(const S2Interior *ip, int k, double u[2]) {
   const S2Unit *unit = &ip->system->unit[k];
   for (int r = 0; r < 2; r++) {
@@ -200,8 +202,8 @@ static void interior_ratios(const S2Interior *ip, int k, double w[4]) {
   }
 }
 
-// What Newton is to bring z o s down by, and with s eliminated, (w + F) dz = e - G du, e = -gap -
-// target / z. Of bilateral rows e is what they miss.
+// The amount by which Newton must reduce z o s and, with s eliminated, (w + F) dz = e - G du, e =
+// -gap - target / z. For bilateral rows e is their error.
 static void interior_targets(const S2Interior *ip, const Direction *way, int k, double target[4],
                              double e[4]) {
   const S2Unit *unit = &ip->system->unit[k];
@@ -230,11 +232,11 @@ static void subtract_response(const S2System *system, const Direction *way) {
   }
 }
 
-// dv and the changes of impulse, the linear system refined on its way.
+// dv and the changes of impulse; the linear system is refined on the way.
 static void interior_solve_linear(const S2Interior *ip, const Direction *way, int refinements) {
   S2System *system = ip->system;
   int n = system->nodes, units = system->units;
-  // Impulses while the nodes stand still.
+  // Impulses at fixed velocities of the nodes.
   for (int k = 0; k < units; k++) {
     const S2Unit *unit = &system->unit[k];
     double dz[4] = {0}, *base = way->base + 2 * k, w[4], e[4], target[4];
@@ -249,13 +251,13 @@ static void interior_solve_linear(const S2Interior *ip, const Direction *way, in
       base[1] = unit->kind == S2_UNIT_CONTACT ? dz[1] - dz[2] : 0;
     }
   }
-  // dv = K^-1 (A J' base - imbalance), change = base - D J dv; then what that misses, again.
+  // dv = K^-1 (A J' base - imbalance), change = base - D J dv; then again for the remaining error.
   for (int i = 0; i <= n; i++) {
     way->dv[i] = (S2Quad){0};
     way->q[i] = -way->imbalance[i];
   }
   memset(way->change, 0, sizeof(double) * (size_t)(2 * units));
-  // Only joints are softened by the proximal term, so they alone leave something for a next pass.
+  // The proximal term softens only joints, so only they need a further pass.
   for (int pass = 0;; pass++) {
     s2_system_push_all(system, way->base, 1, way->q);
     s2_system_solve(system, way->q, way->q);
@@ -289,12 +291,13 @@ static void interior_solve_linear(const S2Interior *ip, const Direction *way, in
   }
 }
 
-// All changes for z o s -> aim; returns the longest step that keeps z, s >= 0, at most 1.
+// All changes for z o s -> aim. Returns the longest step, at most 1, that keeps z, s >= 0.
 static double interior_find_direction(const S2Interior *ip, const Direction *way, int refinements) {
   const S2System *system = ip->system;
   interior_solve_linear(ip, way, refinements);
   double step = 1;
-  // Pairs by the velocities found, and the longest step that keeps both sides of all >= 0.
+  // Pairs from the velocities found, and the longest step that keeps both sides of all of them >=
+  // 0.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double w[4], e[4], target[4];
@@ -317,7 +320,7 @@ static double interior_find_direction(const S2Interior *ip, const Direction *way
   return step;
 }
 
-// Where Mehrotra's corrector aims, `ahead` being z's where the affine step (towards kappa) ends.
+// The target of Mehrotra's corrector; `ahead` is z's at the end of the affine step (towards kappa).
 static double aim_at(const S2Interior *ip, double ahead, double kappa) {
   if (kappa > 0) {
     double left = ip->mean - kappa, ratio = left > 0 ? (ahead / ip->pairs - kappa) / left : 0;
@@ -328,7 +331,8 @@ static double aim_at(const S2Interior *ip, double ahead, double kappa) {
   return ratio * ratio * ratio * ip->mean;
 }
 
-// The part of the way to go when the boundary is `step` away (1: a full step stays inside).
+// The fraction of the direction to go when the boundary is `step` away (1: a full step stays
+// inside).
 static double interior_shorten(const S2Interior *ip, double step, double kappa) {
   if (kappa > 0 && step == 1) { // Newton on the path itself converges quadratically
     return 1;
@@ -336,8 +340,8 @@ static double interior_shorten(const S2Interior *ip, double step, double kappa) 
   return fmin(1, step * fmax(STEP_MARGIN, kappa > 0 ? 0 : 1 - ip->mean));
 }
 
-// The direction of predictor and corrector, and how far to go along it; NAN when the matrix is
-// singular.
+// The direction of predictor and corrector. Returns the step length along it, or NAN if the matrix
+// is singular.
 static double interior_direct(const S2Interior *ip, Direction *way, double kappa) {
   S2System *system = ip->system;
   // The matrix of this iteration: w = s / z of each pair, condensed to K.
@@ -350,7 +354,7 @@ static double interior_direct(const S2Interior *ip, Direction *way, double kappa
     return NAN;
   }
   s2_system_imbalance(system, ip->v, ip->lambda, way->imbalance);
-  // Predictor: straight for kappa. How far it gets says how much centring is needed.
+  // Predictor: aimed at kappa. Its length determines the necessary centring.
   way->aim = kappa;
   double step = interior_find_direction(ip, way, ip->joints ? 1 : 0), ahead = 0;
   for (int k = 0; k < system->units; k++) {
@@ -358,18 +362,18 @@ static double interior_direct(const S2Interior *ip, Direction *way, double kappa
       ahead += (ip->z[i] + step * way->dz[i]) * (ip->s[i] + step * way->ds[i]);
     }
   }
-  // Corrector: with the product dz o ds that the predictor neglects.
+  // Corrector: includes the product dz o ds, which the predictor neglects.
   way->aim = aim_at(ip, ahead, kappa);
   way->second = true;
   int refinements = ip->joints ? ip->joint_refinements : ip->mean < REFINE_BELOW ? 1 : 0;
   step = interior_find_direction(ip, way, refinements);
   if (step < CROWDED) {
-    // Some pairs are far below the mean: the way out is back to the middle.
+    // Some pairs are far below the mean: step back towards the middle.
     way->aim = fmax(kappa, CENTRING * ip->mean);
     way->second = false;
     step = interior_find_direction(ip, way, refinements);
   }
-  // Not quite to the boundary.
+  // Stay inside the boundary.
   return interior_shorten(ip, step, kappa);
 }
 
@@ -379,7 +383,7 @@ bool s2_interior_step(S2Interior *ip, double kappa) {
   Direction way = direction_make(ip);
   double step = interior_direct(ip, &way, kappa);
   bool finite = isfinite(step);
-  // Impulses of joints and velocities are unknowns of their own; those of contacts follow from z.
+  // Impulses of joints and velocities are unknowns; impulses of contacts follow from z.
   for (int k = 0; k < system->units && finite; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(unit); i++) {

@@ -5,12 +5,11 @@
 //   z1, z2 with lambda_t = z1 - z2,                s1 = u_t + z3,  s2 = -u_t + z3
 //   z3 = sliding speed,                            s3 = mu z0 - z1 - z2
 //
-// z, s >= 0, z o s = kappa, a frictionless one only the first. A boxed row has two,
+// z, s >= 0 and z o s = kappa. A frictionless contact has only the first pair. A boxed row has two,
 //
 //   z0 = lambda - lo,  z1 = hi - lambda            s0 - s1 = u
 //
-// kappa is 0 for a solution; above 0
-// it names a point of the central path.
+// kappa is 0 for a solution; above 0 it denotes a point of the central path.
 #ifndef S2_PDIPM_STEP_H
 #define S2_PDIPM_STEP_H
 
@@ -18,16 +17,16 @@
 
 typedef struct S2Interior {
   S2System *system;
-  S2Arena *arena; // of what a step needs besides
+  S2Arena *arena; // for the other needs of a step
   S2Quad *v;
   double *lambda, *u; // 2 a unit
   double *z, *s;      // 4 a unit
   int pairs;
   bool joints;
-  double joint_proximal; // compliance (scaled) that bilateral rows get,
-  int joint_refinements; // and how often that is refined away
+  double joint_proximal; // compliance (scaled) of bilateral rows,
+  int joint_refinements; // and the number of refinements that remove its effect
   double mean;           // z's / pairs
-  double taken;          // part of the last direction
+  double taken;          // fraction of the last direction
 } S2Interior;
 
 static inline int s2_unit_pairs(const S2Unit *unit) {
@@ -37,25 +36,25 @@ static inline int s2_unit_pairs(const S2Unit *unit) {
                                         : 0;
 }
 
-// Everything zero, the memory the arena's. The caller sets v, z, s and the lambda of bilateral
-// rows.
+// All zeros, with memory from the arena. The caller sets v, z, s and the lambda of bilateral rows.
 S2Interior s2_interior_make(S2System *system, S2Arena *arena);
 
-// From v, z, s, and u = J v: lambda of contacts, mean.
+// From v, z, s, and u = J v, computes lambda of contacts and the mean.
 void s2_interior_measure(S2Interior *interior);
 
-// After measure: what the definitions of s miss in unit k, one a pair; of bilateral rows what they
-// miss themselves.
+// After measure: the errors of the definitions of s in unit k, one for each pair; for bilateral
+// rows the errors of the rows.
 void s2_interior_gap(const S2Interior *interior, int k, double gap[4]);
 
-// One predictor-corrector step towards z o s = kappa, one factorisation; after measure. False when
-// the matrix is singular or the direction not finite.
+// One predictor-corrector step towards z o s = kappa with one factorisation; after measure. False
+// if the matrix is singular or the direction not finite.
 bool s2_interior_step(S2Interior *interior, double kappa);
 
-// Response of a unit whose pairs have w = s / z.
+// The response of a unit whose pairs have w = s / z.
 S2Response s2_pairs_respond(const S2Unit *unit, const double *w, double joint_proximal);
 
-// With B the derivative of the pairs' equations (each over its z) by z and E that of lambda by z:
+// Let B be the derivative of the pairs' equations (each divided by its z) by z, and E that of
+// lambda by z. Computes
 // y = B^-T E' h.
 void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], double y[4]);
 

@@ -8,25 +8,25 @@
 #include <math.h>
 #include <string.h>
 
-// Up to this many nodes K is dense and LAPACK pivots. Measured (us a solve, dense / sparse): one
-// box on the ground 3.8 / 2.1, two stacked 5.9 / 2.5, five 14 / 5.5, ten 31 / 15: the sparse factor
-// wins everywhere, so dense is left where it has the least to lose.
+// Up to this number of nodes K is dense and LAPACK pivots. Measured (us a solve, dense / sparse):
+// one box on the ground 3.8 / 2.1, two stacked 5.9 / 2.5, five 14 / 5.5, ten 31 / 15. The sparse
+// factorisation is always faster, so dense remains where it loses least.
 enum { DENSE_NODES = 1 };
 
 // ---- Building ---------------------------------------------------------------------------------
 
 static void system_fill_row(S2Unit *unit, int r, const S2Row *row, double w,
                             const S2Problem *problem) {
-  unit->g[r] = w > 0 ? 1 / w : 1; // w = 0: a row nothing can move
+  unit->g[r] = w > 0 ? 1 / w : 1; // w = 0: a row that nothing can move
   unit->c[r] = row->compliance * unit->g[r];
   unit->b0[r] = row->bias / problem->velocity_scale;
   unit->angular[r] = s2_row_is_angular(row);
 }
 
-// Packs the rows from `i` on into one unit; returns how many rows of the problem it stands for.
+// Packs the rows that begin with `i` into one unit; returns the number of the problem's rows in it.
 static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double *w) {
   const S2Row *row = &problem->row[i], *next = i + 1 < problem->rows ? row + 1 : NULL;
-  // One node may be the ground; the other then comes first.
+  // One node may be the ground; the other node then comes first.
   *unit = (S2Unit){.row = i, .rows = 1, .slot = -1, .g = {1, 1}, .turned = row->a < 0};
   assert(row->coupled_to < 0 && row->a != row->b);
   unit->a = unit->turned ? row->b : row->a;
@@ -44,7 +44,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     }
     return unit->rows;
   }
-  // A box, its bounds scaled as its impulse.
+  // A box; its bounds are scaled like its impulse.
   if (isfinite(row->hi)) {
     double scale = w[i] > 0 ? w[i] / problem->velocity_scale : 1 / problem->velocity_scale;
     assert(row->lo < row->hi && isfinite(row->lo));
@@ -53,7 +53,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     unit->hi = row->hi * scale;
     return 1;
   }
-  // A contact, with its friction row where that has a coefficient.
+  // A contact, with its friction row if that has a coefficient.
   assert(row->lo == 0 && row->hi == INFINITY);
   unit->kind = S2_UNIT_NORMAL;
   if (next == NULL || next->coupled_to != i) {
@@ -75,7 +75,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     return;
   }
   system->prepared = true;
-  // The local form has a pattern of its own; a single node is dense.
+  // The local form has another pattern; a single node is dense.
   if (system->local != NULL) {
     s2_local_prepare(system, arena);
     return;
@@ -104,7 +104,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
   }
   s2_blocksparse_init(&system->sparse, n, edges, edge, slot, arena);
   system->factored = S2_TAKE(arena, S2Response, system->units);
-  // Slots of the edges back to their units.
+  // Write the slots of the edges to their units.
   for (int k = system->units - 1; k >= 0; k--) {
     if (system->unit[k].b < n) {
       system->unit[k].slot = slot[--edges];
@@ -130,7 +130,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   system->scratch = S2_TAKE(arena, S2Quad, n + 1);
   double scale = problem->velocity_scale;
-  // Velocities over V, and so the right side; nodes weigh 1 where there are no masses.
+  // Velocities over V, and so the right side. Nodes weigh 1 if there are no masses.
   for (int i = 0; i < n; i++) {
     const double *c = problem->rhs + 3 * i;
     system->rhs[i] = (S2Quad){c[0] / scale, c[1] / scale, c[2] / scale, 0};
@@ -141,7 +141,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
     init_masses(system, arena);
   }
   // Rows become units, scaled by their Delassus diagonals w.
-  int most = 0; // friction rows are of the unit before them
+  int most = 0; // friction rows belong to the preceding unit
   for (int i = 0; i < problem->rows; i++) {
     most += problem->row[i].coupled_to < 0;
   }
@@ -167,7 +167,7 @@ void s2_system_read(const S2System *system, const double *v, const double *lambd
     v_scaled[i] = (S2Quad){v[3 * i] / scale, v[3 * i + 1] / scale, v[3 * i + 2] / scale, 0};
   }
   v_scaled[system->nodes] = (S2Quad){0};
-  // Impulses times w / V, which is over (g V).
+  // Impulses times w / V, which is division by g V.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < 2; r++) {
@@ -278,7 +278,7 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
     worst = s2_larger(worst, fabs(error[1]));
     worst = s2_larger(worst, fabs(error[2]));
   }
-  // Rows: the laws of residual.c, which in scaled units have w = 1.
+  // Rows: the laws of residual.c; in scaled units they have w = 1.
   s2_system_row_velocity(system, v, u);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -337,7 +337,7 @@ S2_INLINE void system_times(double out[2][3], const S2Response *d, const S2Quad 
   }
 }
 
-// Into all columns, or stale ones only.
+// Adds to all columns, or to stale ones only.
 S2_INLINE void fill_sparse_unit(S2System *system, const S2Unit *unit, const S2Response *d,
                                 bool all) {
   S2BlockSparse *matrix = &system->sparse;
@@ -358,14 +358,14 @@ S2_INLINE void fill_sparse_unit(S2System *system, const S2Unit *unit, const S2Re
   if (all || matrix->stale[b]) {
     add_pivot(matrix->diagonal + 3 * b, j.jb, db);
   }
-  // The block belongs below the diagonal in the order of elimination.
+  // The block is stored below the diagonal in the order of elimination.
   bool a_below = a > b;
   if (!all && !matrix->stale[a_below ? b : a]) {
     return;
   }
   const S2Quad *below = a_below ? j.ja : j.jb, *above = a_below ? j.jb : j.ja;
   add_sparse(matrix->lower + S2_BLOCK * (size_t)unit->slot, below, a_below ? db : da);
-  // Above the diagonal stands the transpose, with D'.
+  // Above the diagonal is the transpose, with D'.
   if (matrix->nonsymmetric) {
     S2Response transposed = {d->nn, d->tn, d->nt, d->tt};
     system_times(da, &transposed, above);
@@ -412,7 +412,7 @@ static bool dense_factor(S2System *system, const S2Response *response, bool nons
   return s2_dense_factor(matrix);
 }
 
-// Into the stale columns, or all.
+// Fills the stale columns, or all.
 S2_INLINE void fill_sparse(S2System *system, const S2Response *response, bool all) {
   S2BlockSparse *matrix = &system->sparse;
   for (int i = 0; i < system->nodes; i++) {
@@ -432,7 +432,7 @@ S2_INLINE void fill_sparse(S2System *system, const S2Response *response, bool al
   }
 }
 
-// Marks the columns that other responses than those factored change; how many units these are.
+// Marks the columns that change with the responses; returns the number of changed units.
 static int mark_stale(S2System *system, const S2Response *response) {
   S2BlockSparse *matrix = &system->sparse;
   int changed = 0;
@@ -451,9 +451,9 @@ static int mark_stale(S2System *system, const S2Response *response) {
   return changed;
 }
 
-// Of units: with more than this part changed all is factored again, as nearly all columns would be.
-// And what solves and products beside a factorisation take of the time of both, measured on piles
-// of 1000 discs.
+// MOST_CHANGED: fraction of changed units above which everything is factored again, because nearly
+// all columns would change. BESIDE: share of solves and products in the time of a factorisation
+// with them, measured on piles of 1000 discs.
 static const double MOST_CHANGED = 0.25, BESIDE = 0.4;
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
@@ -480,7 +480,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
     fill_sparse(system, response, true);
     regular = s2_blocksparse_factor(matrix);
   }
-  // What the next call may build upon.
+  // The state that the next call may build on.
   system->is_factored = regular && !matrix->careful;
   system->factored_accurate = matrix->accurate;
   memcpy(system->factored, response, sizeof(S2Response) * (size_t)system->units);

@@ -1,9 +1,10 @@
-// The step problem as the interior point, Newton and Gauss-Seidel see it: scaled, with rows packed
-// into units of at most two, and with one linear system 1 + A J' D J on the nodes, A = W^-1 or the
-// mobility of the local form. Both forms answer the same calls, all of which speak of velocities.
+// The step problem in the form that the interior point, Newton and Gauss-Seidel use: scaled, with
+// rows packed into units of at most two, and with one linear system 1 + A J' D J on the nodes,
+// where A = W^-1 or the mobility of the local form. Both forms support the same calls, in terms of
+// velocities.
 //
-// Scaled: velocities over V; the impulse of row i times w_i / V, w = diag(J W^-1 J' + C). So all
-// unknowns compare with 1 whatever the units and mass ratios are, and
+// Scaling: velocities over V; the impulse of row i times w_i / V, w = diag(J W^-1 J' + C). So all
+// unknowns compare with 1 for all units and mass ratios, and
 //
 //     v = A (c / V + J' (g o lambda)),   u = J v + (C g) lambda + b / V,   g = 1 / w,
 //     |lambda_t| <= mu (w_t / w_n) lambda_n.
@@ -23,7 +24,7 @@ typedef enum S2UnitKind {
   S2_UNIT_CONTACT    // normal and tangent
 } S2UnitKind;
 
-// A row that a unit lacks has g = 1, so that products need not ask.
+// A row that a unit lacks has g = 1, so that products need no test.
 typedef struct S2Unit {
   int32_t a, b;  // b = nodes stands for the ground
   int32_t slot;  // block of (a, b) in the sparse matrix
@@ -35,8 +36,8 @@ typedef struct S2Unit {
   double lo, hi; // bounds of a box, lo < hi
   S2UnitKind kind;
   unsigned char rows; // 1 or 2
-  bool turned;        // the problem's rows have the ground first
-  bool angular[2];    // their errors count times L
+  bool turned;        // in the problem, the rows have the ground first
+  bool angular[2];    // their errors are multiplied by L
 } S2Unit;
 
 // The Jacobian of a unit; zero for a row that it lacks.
@@ -54,34 +55,35 @@ static inline double s2_unit_clip(const S2Unit *box, double x) {
   return x > box->hi ? box->hi : x < box->lo ? box->lo : x;
 }
 
-// Vectors over units hold two doubles a unit; vectors over nodes one quad a node and one more for
-// the ground, which products may write to and nobody reads: keep it 0 in velocities.
+// Vectors over units hold two doubles a unit. Vectors over nodes hold one quad a node and one more
+// for the ground. Products may write to that one, but no function reads it; keep it 0 in
+// velocities.
 typedef struct S2System {
   const S2Problem *problem;
   int nodes, units, contacts; // contacts: units that are not bilateral
   S2Unit *unit;
   S2Quad *mass, *inverse_mass; // fourth lane 0 in the inverse; NULL in the local form
-  S2Quad *weight;              // of velocities in norms: the masses, 1 in the local form
+  S2Quad *weight;              // of velocities in norms: the masses, or 1 in the local form
   S2Quad *rhs;                 // c / V; local form: A c / V
   S2Quad *scratch;             // nodes + 1
   S2LocalMobility *local;      // NULL, or the local form
   bool prepared, dense;        // dense and what follows: by s2_system_prepare
   S2Dense dense_matrix;
   S2BlockSparse sparse;
-  S2Response *factored;   // of each unit, in the sparse matrix as it is factored now
-  bool factored_accurate; // and how that was done
-  bool is_factored;       // else nothing is
-  double spent;           // of work, in whole factorisations with what is done beside each
+  S2Response *factored;   // of each unit, in the present factorisation of the sparse matrix
+  bool factored_accurate; // value of sparse.accurate in it
+  bool is_factored;       // whether there is a factorisation
+  double spent;           // work, in whole factorisations including the work beside each
   S2History *history;     // NULL, or where the stages record each iteration
 } S2System;
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena);
-// Orders the nodes and finds the pattern of K, before the first factor. Apart from init, since a
-// scene at rest needs no factor and this would be a tenth of its step. Does nothing the second
-// time.
+// Orders the nodes and finds the pattern of K, before the first factorisation. Separate from init,
+// because a scene at rest needs no factorisation and this would take a tenth of its step. Further
+// calls do nothing.
 void s2_system_prepare(S2System *system, S2Arena *arena);
 
-// Between the problem's vectors and the scaled ones.
+// Convert between the problem's vectors and the scaled ones.
 void s2_system_read(const S2System *system, const double *v, const double *lambda, S2Quad *v_scaled,
                     double *lambda_scaled);
 void s2_system_write(const S2System *system, const S2Quad *v_scaled, const double *lambda_scaled,
@@ -94,22 +96,22 @@ void s2_system_add_impulses(const S2System *system, const double *lambda, double
 void s2_system_push_all(const S2System *system, const double *lambda, double factor, S2Quad *y);
 // v = A (c + J' (g o lambda))
 void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v);
-// Impulses into their bounds, tangents into those of the normal impulse then.
+// Clips impulses to their bounds, tangents to those of the clipped normal impulse.
 void s2_system_clip(const S2System *system, double *lambda);
 // f = v - A (c + J' (g o lambda)); f is not `scratch`
 void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda, S2Quad *f);
 
-// `scaled` of s2_mcp_residual, straight from the scaled unknowns. u = J v is given back, and the
-// imbalance is left in `scratch`.
+// `scaled` of s2_mcp_residual, computed from the scaled unknowns. Returns u = J v, too, and leaves
+// the imbalance in `scratch`.
 double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda, double *u);
 
-// Factors 1 + A J' (g o response) J, symmetrically for bodies unless `nonsymmetric`. False when
-// that is numerically singular. Costs less where few responses are others than those of the call
-// before, with the same bits.
+// Factors 1 + A J' (g o response) J, symmetrically for bodies unless `nonsymmetric`. False if it is
+// numerically singular. Costs less if few responses differ from those of the last call; the bits
+// are the same.
 bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric);
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x may be b
 
-// Unrolled, or it would go through memory and take twice the time.
+// Unrolled; otherwise it would go through memory and take twice the time.
 S2_INLINE void s2_unit_rows(const S2System *system, const S2Unit *unit, S2UnitRows *j) {
   const S2Row *row = &system->problem->row[unit->row];
   s2_quad_load(&j->ja[0], unit->turned ? row[0].jb : row[0].ja);
@@ -121,13 +123,13 @@ S2_INLINE void s2_unit_rows(const S2System *system, const S2Unit *unit, S2UnitRo
   }
 }
 
-// Of errors of row r.
+// The factor of errors of row r.
 S2_INLINE double s2_unit_arm(const S2System *system, const S2Unit *unit, int r) {
   return unit->angular[r] ? system->problem->length : 1;
 }
 
-// The same unit by unit, for methods that go from contact to contact: u = J v of unit k; the
-// velocities that a change of its impulses brings; and its block of the scaled Delassus matrix with
+// The same for single units, for methods that go from contact to contact: u = J v of unit k; the
+// velocities that a change of its impulses causes; and its block of the scaled Delassus matrix with
 // compliance, u_n and u_t by lambda_n and lambda_t.
 S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
                                        double u[2]) {

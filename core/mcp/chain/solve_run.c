@@ -14,7 +14,7 @@ S2SolveRun s2_run_begin(const S2Problem *problem, const S2SolverOptions *options
   run.lambda = S2_TAKE_ZEROED(arena, double, rows);
   run.lambda_best = S2_TAKE_ZEROED(arena, double, rows);
   run.u = S2_TAKE(arena, double, rows);
-  // The guess of impulses, with the velocities that belong to them and not those given.
+  // The guessed impulses with their velocities; the given velocities are not used.
   s2_system_read(&run.system, guess->v, guess->lambda, run.v, run.lambda);
   s2_system_velocity(&run.system, run.lambda, run.v);
   s2_run_measure(&run);
@@ -28,7 +28,7 @@ double s2_run_measure(S2SolveRun *run) {
 }
 
 void s2_run_keep(S2SolveRun *run, double residual) {
-  if (residual < run->best) { // never a NaN
+  if (residual < run->best) { // never for a NaN
     run->best = residual;
     memcpy(run->v_best, run->v, sizeof(S2Quad) * (size_t)(run->system.nodes + 1));
     memcpy(run->lambda_best, run->lambda, sizeof(double) * (size_t)(2 * run->system.units));

@@ -1,5 +1,5 @@
-// One solve on the scaled system: the point a method works on, the best point met so far, and the
-// way back to the caller's units. What pdipm, newton, al and ncp share.
+// One solve on the scaled system: the present point of a method, the best point met so far, and the
+// conversion to the caller's units. Shared by pdipm, newton, al and ncp.
 #ifndef S2_SOLVE_RUN_H
 #define S2_SOLVE_RUN_H
 
@@ -8,29 +8,29 @@
 typedef struct S2SolveRun {
   S2System system;
   S2Arena *arena;
-  double tolerance, best;           // scaled residuals; of the best point
+  double tolerance, best;           // scaled residual of the best point
   S2Quad *v, *v_best;               // nodes + 1
-  double *lambda, *lambda_best, *u; // 2 a unit; u: what s2_run_measure leaves
+  double *lambda, *lambda_best, *u; // 2 a unit; u: from s2_run_measure
   int iterations;                   // factorisations
   S2FlowWatch watch;
   bool jammed; // flows from two starts ended on rays
 } S2SolveRun;
 
-// Scales the problem and judges the guess of impulses, with the velocities that belong to it.
-// Everything is taken from `arena`: mark it before, rewind it after s2_run_end.
+// Scales the problem and measures the guess of impulses, with their velocities. All memory is from
+// `arena`: mark it before, and rewind it after s2_run_end.
 S2SolveRun s2_run_begin(const S2Problem *problem, const S2SolverOptions *options,
                         const S2Solution *guess, S2Arena *arena);
 
-// Judges (v, lambda), which becomes the best point when it is better. Returns its residual.
+// Measures (v, lambda), and keeps it as the best point if it is better. Returns its residual.
 double s2_run_measure(S2SolveRun *run);
-void s2_run_keep(S2SolveRun *run, double residual); // the same, its residual known
+void s2_run_keep(S2SolveRun *run, double residual); // the same for a known residual
 void s2_run_back(S2SolveRun *run);                  // (v, lambda) := the best point
 bool s2_run_solved(const S2SolveRun *run);
 
-// Makes (v, lambda) the best point or the one without impulses, whichever is better.
+// Sets (v, lambda) to the best point or to zero impulses, whichever is better.
 void s2_run_start(S2SolveRun *run);
 
-// Writes the best point; judged by what the caller sees.
+// Writes the best point; the status depends on the residual in the caller's units.
 S2SolveStatus s2_run_end(S2SolveRun *run, S2Solution *solution);
 
 #endif

@@ -5,39 +5,40 @@
 //     lambda(u) = proj(anchor - sigma u) on [0, inf), [-bound, bound] or the whole line
 //
 // is minus the gradient of a convex piecewise quadratic of u, and v = A (c + J' lambda(J v)) is the
-// minimum of a strongly convex function. Newton with an exact line search finds it from anywhere
-// (its matrix is symmetric positive definite). Then anchor and bounds move to where lambda is.
+// minimum of a strongly convex function. Newton with an exact line search finds it from any start
+// (its matrix is symmetric positive definite). Then anchor and bounds move to the new lambda.
 //
-// For fixed bounds that converges for certain; that the bounds settle is the fixed point of
-// Haslinger (1983), certain for small friction only.
+// For fixed bounds this always converges. The update of the bounds is the fixed point of Haslinger
+// (1983), which converges for certain only for small friction.
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
 #include <math.h>
 #include <string.h>
 
-// Scaled rows have a Delassus diagonal of 1: an outer step shrinks the error of impulses that
-// matter to about one part in sigma. It grows while that brings the residual down; it shrinks when
-// not, for then the friction bounds do not settle, and short steps of the impulses calm them.
+// Scaled rows have a Delassus diagonal of 1, so an outer step multiplies the error of significant
+// impulses by about 1 / sigma. The weight grows while the residual falls. Otherwise it shrinks: the
+// friction bounds do not settle then, and shorter steps of the impulses calm them.
 static const double SIGMA = 1e4, SIGMA_LEAST = 0.3, SIGMA_MOST = 1e7;
 static const double SIGMA_GROWTH = 1.5, SIGMA_SHRINK = 3;
 
-// Part of the way to the new friction bounds: less when they moved further than the last time.
+// Fraction of the way to the new friction bounds; smaller after a larger move than the last.
 static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
 
-// Bounds and normal impulses of squeezed bodies may drive each other up without end: at this many
-// times the best residual, back to that.
+// Bounds and normal impulses of squeezed bodies may increase each other without end. At this
+// multiple of the best residual the method returns to the best point.
 static const double RUNAWAY = 100, RUNAWAY_LEAST = 1e-3;
 
-// An inner problem is solved to this part of the residual of the whole: its answer is provisional.
+// An inner problem is solved to this fraction of the whole residual, because its answer is
+// provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// Newton steps for one inner problem, and outer steps for one of the
-// caller's iterations: those near the end cost one factorisation or none.
+// Newton steps for one inner problem; outer steps for one of the caller's iterations. Outer steps
+// near the end cost at most one factorisation.
 enum { INNERS = 40, OUTERS_PER_ITERATION = 20 };
-enum { STALL = 100 }; // outer steps without halving the residual: it will not come any more
+enum { STALL = 100 }; // outer steps without halving the residual, after which progress is unlikely
 
-// The line search ends when the slope has fallen to this part: exact but for rounding.
+// The line search ends when the slope has fallen to this fraction: exact up to rounding.
 static const double FLAT = 1e-9;
 enum { SEARCHES = 40 };
 
@@ -46,10 +47,10 @@ typedef struct Al {
   // 2 a unit: v = A (c + J' (g o eta)); its change; the outer step's impulses; changes of u
   double *eta, *d_eta, *anchor, *du;
   double *bound;                 // 1 a unit
-  double sigma, share, mismatch; // share: of the way to new bounds
+  double sigma, share, mismatch; // share: fraction of the way to new bounds
   S2Quad *imbalance;
-  S2Response *response, *factored; // of lambda; what the matrix was factored with
-  bool ready;                      // it was
+  S2Response *response, *factored; // of lambda; of the factored matrix
+  bool ready;                      // whether there is a factored matrix
 } Al;
 
 static Al al_make(S2SolveRun *run) {
@@ -91,7 +92,7 @@ static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
 // lambda and response of all rows at u + step du.
 static void al_apply_law(Al *al, double step) {
   S2SolveRun *run = al->run;
-  // Row by row: the bounds are given, so no row waits for another.
+  // Row by row: the bounds are given, so rows are independent.
   for (int k = 0; k < run->system.units; k++) {
     S2Response *d = &al->response[k];
     *d = (S2Response){0};
@@ -121,12 +122,12 @@ static double al_slope(const Al *al, double step, double *curvature) {
   return sum;
 }
 
-// Where the slope vanishes: it is piecewise linear and rises, so Newton ends at the root of a
-// piece, and a bracket keeps it from going back and forth.
+// Finds the zero of the slope. The slope is piecewise linear and increasing, so Newton ends at the
+// root of a piece; a bracket prevents oscillation.
 static double al_search(const Al *al) {
   double curvature, low = 0, high = INFINITY, step = 1;
   double first = fabs(al_slope(al, 0, &curvature));
-  // Newton on the slope; outside of the bracket the middle of it, or twice the step.
+  // Newton on the slope. Outside of the bracket take its middle, or twice the step.
   for (int i = 0; i < SEARCHES; i++) {
     double now = al_slope(al, step, &curvature);
     if (!(fabs(now) > FLAT * first)) {
@@ -157,11 +158,11 @@ static double al_largest_imbalance(Al *al) {
   return worst;
 }
 
-// The same responses need no new factors.
+// Equal responses need no new factorisation.
 static bool al_factor(Al *al) {
   S2SolveRun *run = al->run;
   size_t size = sizeof(S2Response) * (size_t)run->system.units;
-  // Another set of rows that respond needs another factorisation.
+  // Other active rows need another factorisation.
   if (!al->ready || memcmp(al->response, al->factored, size) != 0) {
     memcpy(al->factored, al->response, size);
     run->iterations++;
@@ -170,15 +171,15 @@ static bool al_factor(Al *al) {
   return al->ready;
 }
 
-// One Newton step; false when the matrix is singular (by rounding: it never is). `done`: at the
-// minimum, for the whole step stays in its piece.
+// One Newton step; false if the matrix is singular (only by rounding). `done`: the whole step stays
+// in its piece, so this is the minimum.
 static bool step_inner(Al *al, bool *done) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   if (!al_factor(al)) {
     return false;
   }
-  // dv = -K^-1 imbalance, and the impulses that go with it: d eta = lambda - D du - eta.
+  // dv = -K^-1 imbalance, and the corresponding impulses: d eta = lambda - D du - eta.
   s2_system_solve(system, al->imbalance, al->imbalance);
   s2_system_row_velocity(system, al->imbalance, al->du);
   for (int k = 0; k < system->units; k++) {
@@ -188,12 +189,12 @@ static bool step_inner(Al *al, bool *done) {
       al->d_eta[i] = run->lambda[i] - (r == 0 ? d->nn : d->tt) * al->du[i] - al->eta[i];
     }
   }
-  // No row has left its piece: the full step is the minimum of it.
+  // No row has left its piece: the full step reaches the minimum.
   al_apply_law(al, 1);
   size_t size = sizeof(S2Response) * (size_t)system->units;
   *done = memcmp(al->response, al->factored, size) == 0;
   double step = *done ? 1 : al_search(al);
-  // Velocities belong to eta exactly, so the search is in rows alone.
+  // Velocities correspond to eta exactly, so the search uses rows alone.
   for (int i = 0; i < 2 * system->units; i++) {
     al->eta[i] += step * al->d_eta[i];
   }
@@ -205,14 +206,14 @@ static bool step_inner(Al *al, bool *done) {
   return true;
 }
 
-// Ends at the minimum, or when the balance is good enough. The impulses are then eta: lambda(u) has
-// the round-off of u times sigma.
+// Ends at the minimum, or when the balance is good enough. The impulses are then eta, because
+// lambda(u) has the round-off of u times sigma.
 static void al_solve_inner(Al *al, double enough) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   bool done = false;
   memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
-  // Newton steps; at least one, for the law at its anchor is balanced by itself.
+  // Newton steps; at least one, because the law at its anchor is trivially balanced.
   for (int i = 0; i < INNERS && !done; i++) {
     s2_system_row_velocity(system, run->v, run->u);
     al_apply_law(al, 0);
@@ -220,7 +221,7 @@ static void al_solve_inner(Al *al, double enough) {
       break;
     }
   }
-  // eta within the bounds that were held.
+  // Clip eta to the bounds of the inner problem.
   for (int k = 0; k < system->units; k++) {
     bool box = system->unit[k].kind == S2_UNIT_BOX;
     bool contact = system->unit[k].kind != S2_UNIT_BILATERAL && !box;
@@ -249,12 +250,12 @@ static void set_anchor(Al *al) {
   size_t size = sizeof(double) * (size_t)(2 * run->system.units);
   memcpy(al->anchor, run->lambda, size);
   memcpy(al->eta, run->lambda, size);
-  // How far friction bounds are from mu times the normal impulses.
+  // The distance of the friction bounds from mu times the normal impulses.
   double mismatch = 0;
   for (int k = 0; k < run->system.units; k++) {
     mismatch = fmax(mismatch, fabs(coulomb_bound(al, k) - al->bound[k]));
   }
-  // Bounds that run away from the fixed point are followed in shorter steps.
+  // Bounds that move away from the fixed point change by shorter steps.
   bool worse = mismatch > al->mismatch;
   al->share = worse ? fmax(SHARE_LEAST, al->share / 2) : fmin(1, al->share * SHARE_GROWTH);
   al->mismatch = mismatch;
@@ -267,7 +268,7 @@ static void al_solve(S2SolveRun *run, int outers) {
   Al al = al_make(run);
   double residual = run->best, milestone = INFINITY;
   al_restart(&al, 1);
-  // An outer step: anchor, inner problem, judge.
+  // An outer step: anchor, inner problem, residual.
   for (int i = 0, since = 0; i < outers && since < STALL && !s2_run_solved(run); i++, since++) {
     set_anchor(&al);
     al_solve_inner(&al, fmax(run->tolerance / 5, INNER_ACCURACY * fmin(residual, 1)));
@@ -277,14 +278,14 @@ static void al_solve(S2SolveRun *run, int outers) {
     if (isnan(residual)) {
       break;
     }
-    // A larger weight while that helps, a smaller one to calm bounds that do not settle.
+    // Increase the weight while that helps; otherwise reduce it to calm the bounds.
     al.sigma = residual < last ? fmin(SIGMA_MOST, al.sigma * SIGMA_GROWTH)
                                : fmax(SIGMA_LEAST, al.sigma / SIGMA_SHRINK);
     if (run->best < milestone / 2) {
       milestone = run->best;
       since = 0;
     }
-    // Squeezed bodies: back to the best point, with shorter steps of the bounds.
+    // Squeezed bodies: return to the best point, with shorter steps of the bounds.
     if (residual > RUNAWAY * fmax(run->best, RUNAWAY_LEAST)) {
       s2_run_back(run);
       al_restart(&al, al.share / 4);

@@ -8,15 +8,16 @@
 //
 //     p = (lambda_n, y0 + lambda_t, y0 - lambda_t),   q = (s_n, psi + s_t, psi - s_t)
 //
-// all products are p_i q_i = kappa, which is how they are kept: nothing cancels near the boundary.
-// The changes of one contact follow from those of its velocities in closed form, which leaves
-// 1 + A J' D J on the nodes.
+// all products are p_i q_i = kappa. The method stores p and q, so nothing cancels near the
+// boundary. The changes of one contact follow from those of its velocities in closed form, which
+// leaves 1 + A J' D J on the nodes.
 //
-// All equations but the products are linear, so any step of length a leaves 1 - a of what they
-// miss: Dojo's line search, which wants one of the two violations to fall, has nothing to do here.
+// All equations except the products are linear, so any step of length a leaves the fraction 1 - a
+// of their errors. Dojo's line search, which requires one of the two violations to fall, is not
+// needed here.
 //
-// With a final kappa above 0 (S2SolverOptions.kappa) it ends on the central path, where p_i q_i is
-// that: the point of the path is the answer, whatever its residual.
+// With a final kappa above 0 (S2SolverOptions.kappa) it ends on the central path, where p_i q_i =
+// kappa. That point is the answer, whatever its residual.
 #include "linalg/numbers.h"
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
@@ -24,46 +25,48 @@
 #include <math.h>
 #include <string.h>
 
-// As in ncp.c, with its reasons: fraction of the way to the boundary, at least and at most (numbers
-// and cones); directions this short are tried without the correction, or lead to a lift.
+// As in ncp.c: fraction of the way to the boundary, lower and upper limits (numbers, cones).
+// Directions shorter than SHORT are tried without the correction; shorter than JAMMED they lead to
+// a lift.
 static const double TAU = 0.95, TAU_MAX = 1 - 1e-8, TAU_CONE_MAX = 0.99;
 static const double SHORT = 0.5, JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
-static const double PROGRESS = 0.8; // a violation below this part of what it was made progress
+// a violation below this fraction of its former value has made progress
+static const double PROGRESS = 0.8;
 static const double UNDERCUT = 5, NO_PROGRESS_UNDERCUT = 10;
 enum { NO_PROGRESS_MAX = 3 };
 
-// Added to q / p: keeps D small enough for a factorisation without pivoting, at the price of
-// products that are aimed at with this error times p dp. 1e-13 solves a tenth fewer shaken piles of
-// discs.
+// Added to q / p: keeps D small enough for a factorisation without pivoting. The targets of the
+// products then have an error of this times p dp. 1e-13 solves a tenth fewer shaken piles of discs.
 static const double PROXIMAL_CONTACT = 1e-8;
 
-// The same for bilateral rows, whose equations are refined until they hold: each pass leaves about
-// this over the row's own freedom. Much less, and the round-off of velocities, divided by it, shows
-// as impulses: 1e-9 fails on chains of seven hinges.
+// The same for bilateral rows, whose equations are refined until they hold. Each pass leaves about
+// this over the row's own freedom. A much smaller value divides the round-off of velocities, which
+// then appears in the impulses: 1e-9 fails on chains of seven hinges.
 static const double PROXIMAL_JOINT = 1e-6;
 enum { PASSES = 6 };
-static const double PASS_GAIN = 0.5, PASS_ENOUGH = 1e-13; // stop when the error is, or does not
+// stop when the error is below, or hardly falls
+static const double PASS_GAIN = 0.5, PASS_ENOUGH = 1e-13;
 
 enum { ITERATIONS = 2 }; // for one of the caller's
-enum { FINISHES = 5 };   // exact solutions at the end, each of the modes the last one shows
-// Of a final kappa, how near the products have to come; and what rounding leaves of that.
+enum { FINISHES = 5 };   // exact solutions at the end, each in the modes of the last one
+// With a final kappa: required relative accuracy of the products, and its rounding limit.
 static const double PATH_PART = 1e-6, PATH_ROUNDING = 1e-12;
-enum { STALL = 40 }; // iterations without halving the violations: it will not come any more
+enum { STALL = 40 }; // iterations without halving the violations, after which progress is unlikely
 
 typedef struct Cone {
   S2SolveRun *run;
   double *joint;           // 2 a unit: impulses of bilateral rows
   double *p, *q, *dp, *dq; // 3 a unit
-  double *w, *e;           // 3 a unit: q / p; what p dq + q dp shall be, of bilateral rows -u
-  double *gap;             // 3 a unit: what s_n, s_t and y0 miss
+  double *w, *e;           // 3 a unit: q / p; target of p dq + q dp, of bilateral rows -u
+  double *gap;             // 3 a unit: errors of s_n, s_t and y0
   double *base, *change, *du;
   S2Quad *imbalance, *dv, *x;
   S2Response *response;
   S2Mode *mode, *mode_before;
-  bool tried;                  // mode_before, exactly
+  bool tried;                  // whether mode_before has been tried exactly
   double r, b, mean, undercut; // violations; mean product
-  double kappa;                // where it is to end; 0: at the solution
+  double kappa;                // final value; 0: the solution
   int no_progress, lifts;
 } Cone;
 
@@ -122,14 +125,14 @@ static void measure_unit(Cone *cone, int k) {
   const double *p = cone->p + 3 * k, *q = cone->q + 3 * k;
   double un = u[0] + unit->c[0] * lambda[0] + unit->b0[0];
   double ut = u[1] + unit->c[1] * lambda[1] + unit->b0[1], *gap = cone->gap + 3 * k;
-  // Equations count with the violations of the linear kind.
+  // Equations count among the linear violations.
   if (unit->kind == S2_UNIT_BILATERAL) {
     cone->e[3 * k] = -un;
     cone->e[3 * k + 1] = -ut;
     cone->r = s2_larger(cone->r, fmax(fabs(un), fabs(ut)));
     return;
   }
-  // What s_n is off, its product, and those of the cone with friction.
+  // The error of s_n and its product; then those of the cone with friction.
   gap[0] = un - q[0];
   cone->r = s2_larger(cone->r, fabs(gap[0]));
   cone->b = s2_larger(cone->b, fabs(p[0] * q[0] - cone->kappa));
@@ -145,14 +148,14 @@ static void measure_unit(Cone *cone, int k) {
   }
 }
 
-// Everything that depends on the point; judges it too.
+// Computes all that depends on the point, and its violations.
 static void contact_ncp_measure(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
   read_impulses(cone);
   s2_run_measure(run);
   s2_system_imbalance(system, run->v, run->lambda, cone->imbalance);
-  // r: the largest of what linear equations miss, nodes and rows; b: of the products.
+  // r: the largest error of linear equations, of nodes and rows; b: of the products.
   cone->r = cone->b = cone->mean = 0;
   for (int i = 0; i < system->nodes; i++) {
     S2Quad f = cone->imbalance[i];
@@ -184,13 +187,13 @@ static S2Response contact_ncp_respond(const S2Unit *unit, const double *w) {
   return d;
 }
 
-// Change of the impulses of a contact whose rows stand still.
+// Change of the impulses of a contact at fixed velocities of its rows.
 static void contact_base(const Cone *cone, int k, double *change) {
   const S2Unit *unit = &cone->run->system.unit[k];
   const double *p = cone->p + 3 * k, *w = cone->w + 3 * k, *e = cone->e + 3 * k;
   const double *gap = cone->gap + 3 * k;
   const S2Response *d = &cone->response[k];
-  // d lambda_n of e0 = p0 dq0 + q0 dp0 while the row stands still.
+  // d lambda_n from e0 = p0 dq0 + q0 dp0 at a fixed velocity.
   change[0] = (e[0] / p[0] - gap[0]) * d->nn;
   change[1] = 0;
   // The cone's two products, with the bound moving by mu d lambda_n.
@@ -205,7 +208,7 @@ static void contact_base(const Cone *cone, int k, double *change) {
 
 static void start_linear(Cone *cone) {
   const S2System *system = &cone->run->system;
-  // Impulses while the nodes stand still, and the nodes out of balance.
+  // Impulses at fixed velocities of the nodes, and the imbalance of the nodes.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &cone->response[k];
     double *base = cone->base + 2 * k;
@@ -223,8 +226,8 @@ static void start_linear(Cone *cone) {
   }
 }
 
-// What (dv, change) misses of the linear system: of the balance to x, of bilateral rows times their
-// response to base. Returns the largest.
+// The residual of (dv, change) in the linear system: of the balance to x, and of bilateral rows
+// times their response to base. Returns the largest.
 static double contact_ncp_miss(Cone *cone) {
   S2System *system = &cone->run->system;
   double worst = 0;
@@ -253,12 +256,13 @@ static double contact_ncp_miss(Cone *cone) {
   return worst;
 }
 
-// dv and the changes of impulse, refined on the way: bilateral rows are only nearly eliminated.
+// dv and the changes of impulse, refined on the way because bilateral rows are only nearly
+// eliminated.
 static void contact_ncp_solve_linear(Cone *cone) {
   S2System *system = &cone->run->system;
   start_linear(cone);
   double last = INFINITY;
-  // dv += K^-1 x, change += base - D J (K^-1 x), and what that leaves over again.
+  // dv += K^-1 x, change += base - D J (K^-1 x); then again for the remainder.
   for (int pass = 0; pass < PASSES; pass++) {
     s2_system_push_all(system, cone->base, 1, cone->x);
     s2_system_solve(system, cone->x, cone->x);
@@ -280,7 +284,7 @@ static void contact_ncp_solve_linear(Cone *cone) {
   }
 }
 
-// The direction to p q = kappa, with the correction for what the last one neglects or without.
+// The direction to p q = kappa. `corrected`: with the products that the last direction neglects.
 static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected) {
   const S2System *system = &cone->run->system;
   // Right sides: kappa - p q, less the product dp dq of the last direction.
@@ -304,7 +308,7 @@ static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected)
   }
 }
 
-// The longest step, at most 1, that stays the fraction `tau` of the way to the boundary.
+// The longest step, at most 1, that goes at most the fraction `tau` of the way to the boundary.
 static double contact_ncp_reach(const Cone *cone, double tau) {
   const S2System *system = &cone->run->system;
   double step = 1;
@@ -318,7 +322,7 @@ static double contact_ncp_reach(const Cone *cone, double tau) {
   return step;
 }
 
-// The central path's kappa to aim at, from how far the affine direction gets.
+// The next target for kappa on the central path, from the length of the affine direction.
 static double contact_ncp_next_kappa(const Cone *cone) {
   const S2System *system = &cone->run->system;
   double step = contact_ncp_reach(cone, TAU), ahead = 0;
@@ -365,7 +369,7 @@ static void contact_ncp_move(Cone *cone, double step) {
   }
 }
 
-// A floor of kappa that keeps the violations from falling is lowered.
+// Lowers the floor of kappa if it keeps the violations from falling.
 static void contact_ncp_watch_progress(Cone *cone, double r, double b) {
   double tolerance = cone->run->tolerance;
   bool fell = (cone->r >= tolerance && cone->r < PROGRESS * r) ||
@@ -376,7 +380,7 @@ static void contact_ncp_watch_progress(Cone *cone, double r, double b) {
   }
 }
 
-// False when the matrix is singular or the direction not finite.
+// False if the matrix is singular or the direction is not finite.
 static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   S2SolveRun *run = cone->run;
   // One factorisation for all directions of this iteration.
@@ -390,13 +394,13 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   if (!s2_system_factor(&run->system, cone->response, true)) {
     return false;
   }
-  // Predictor, then corrector towards the kappa it suggests.
+  // Predictor, then corrector towards its target kappa.
   contact_ncp_find_direction(cone, cone->kappa, false);
   *kappa = contact_ncp_next_kappa(cone);
   double tau = fmin(fmax(TAU, 1 - pow(fmax(cone->r, cone->b), 2)), TAU_MAX);
   contact_ncp_find_direction(cone, *kappa, true);
   *step = contact_ncp_reach(cone, tau);
-  // Too short: without the correction, if that gets further.
+  // Too short: try without the correction.
   if (*step < SHORT) {
     double corrected = *step;
     contact_ncp_find_direction(cone, *kappa, false);
@@ -410,7 +414,7 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   if (!isfinite(*step)) {
     return false;
   }
-  // Still jammed against the boundary: off it.
+  // Still jammed against the boundary: lift off it.
   if (*step < JAMMED && cone->lifts < MAX_LIFTS) {
     contact_ncp_lift(cone);
     *step = 0;
@@ -420,8 +424,8 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   return true;
 }
 
-// Modes that two iterations agree on are most likely those of the solution, which then is found
-// exactly at the price of one more factorisation.
+// Modes that two iterations agree on are most likely those of the solution. One more factorisation
+// then finds it exactly.
 static void contact_ncp_cross_over(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
@@ -431,13 +435,13 @@ static void contact_ncp_cross_over(Cone *cone) {
   s2_refine_modes(system, run->u, run->lambda, cone->mode);
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   bool same = memcmp(cone->mode, cone->mode_before, size) == 0;
-  // Each set of modes once, when it has come twice.
+  // Try each set of modes once, when it has occurred twice.
   if (!same || cone->tried) {
     cone->tried = same;
     return;
   }
   cone->tried = true;
-  // Solved in the run's own point, which is put back afterwards.
+  // Solve in the run's own point, which is restored afterwards.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Quad *v = S2_TAKE(run->arena, S2Quad, system->nodes + 1);
   memcpy(v, run->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
@@ -449,19 +453,19 @@ static void contact_ncp_cross_over(Cone *cone) {
   s2_arena_rewind(run->arena, mark);
 }
 
-// Is it where it was to end?
+// Whether the method has reached its end point.
 static bool contact_ncp_there(const Cone *cone) {
   return cone->kappa > 0 ? fmax(cone->r, cone->b) <= fmax(PATH_PART * cone->kappa, PATH_ROUNDING)
                          : s2_run_solved(cone->run);
 }
 
-// The point it is at becomes the answer, though others may have smaller residuals.
+// Makes the present point the answer, although others may have smaller residuals.
 static void contact_ncp_answer(Cone *cone) {
   cone->run->best = INFINITY;
   s2_run_measure(cone->run);
 }
 
-// From y and z at their neutral elements, velocities of the best point.
+// Starts with y and z at their neutral elements and the velocities of the best point.
 static void contact_ncp_solve(S2SolveRun *run, const S2SolverOptions *options) {
   S2ArenaMark mark = s2_arena_mark(run->arena);
   int max_iterations = ITERATIONS * options->max_iterations;
@@ -469,7 +473,7 @@ static void contact_ncp_solve(S2SolveRun *run, const S2SolverOptions *options) {
   Cone cone = contact_ncp_make(run, options);
   contact_ncp_measure(&cone);
   double milestone = INFINITY, step = 1;
-  // Step, judge, lower the floor of kappa when nothing falls, try the modes.
+  // Step, measure, lower the floor of kappa if nothing falls, try the modes.
   for (int i = 0, since = 0; i < max_iterations && since < STALL && !contact_ncp_there(&cone);
        i++, since++) {
     double r = cone.r, b = cone.b, kappa;
@@ -496,13 +500,13 @@ static void contact_ncp_solve(S2SolveRun *run, const S2SolverOptions *options) {
   s2_arena_rewind(run->arena, mark);
 }
 
-// Where the end game fails, the modes of the best point, solved exactly, tell what was wrong with
-// them.
+// If the last steps fail, solves the modes of the best point exactly. The result shows which modes
+// were wrong.
 static void contact_ncp_finish(S2SolveRun *run) {
   S2System *system = &run->system;
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mode *mode = S2_TAKE(run->arena, S2Mode, system->units);
-  // The exact solution of some modes shows other modes; again while that gets better.
+  // The exact solution of some modes shows other modes; repeat while it improves.
   for (int i = 0; i < FINISHES && !s2_run_solved(run); i++) {
     double before = run->best;
     s2_run_back(run);

@@ -1,11 +1,11 @@
-// Proximal semismooth Newton (newton.c) by itself: first as if the active set of the guess were
-// nearly right, then feeling its way with a small weight. Where that ends above the tolerance it
-// begins again from what Gauss-Seidel makes of the best point: the law is not monotone, so Newton
-// may be caught where none of its directions helps.
+// Proximal semismooth Newton (newton.c) alone: first with a large weight, as if the active set of
+// the guess were nearly right, then with a small weight. If that ends above the tolerance,
+// Gauss-Seidel sweeps from the best point give the next start. The law is not monotone, so Newton
+// may stall at a point where none of its directions helps.
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
-// The active set is nearly known: go for it.
+// The active set is nearly known, so the first weight is large.
 static const S2NewtonWay warm_way = {
     .weight = 1e6, .outers = 3, .inners = 6, .most = S2_NEWTON_MOST};
 enum { OUTERS_PER_ITERATION = 6 }; // of each start, for one of the caller's iterations

@@ -1,7 +1,7 @@
-// Nonsmooth nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben 2010): what a sweep of
-// projected Gauss-Seidel changes is taken as the negative gradient of a function that is minimal at
-// the solution, and Fletcher-Reeves directions are added after each sweep. Norms weigh impulses by
-// their row's g, which makes them energies whatever the masses are.
+// Nonsmooth nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben 2010). The change by a
+// sweep of projected Gauss-Seidel serves as the negative gradient of a function whose minimum is
+// the solution. Fletcher-Reeves directions are added after each sweep. Norms weigh impulses by
+// their row's g, so they are energies for all masses.
 #include "mcp/compare/relaxation.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ S2SolveStatus s2_contact_nncg_solve(const S2Problem *problem, const S2SolverOpti
     memcpy(before, run.lambda, sizeof(double) * (size_t)size);
     s2_relaxation_sweep(&run, S2_SWEEP_ROWS, 1, false);
     double now = nncg_difference(&run.system, run.lambda, before, r);
-    // Judged here, where no direction has been added: never a point outside the cone.
+    // Measure here, before a direction is added, so that the point is inside the cone.
     if (run.sweeps % S2_SWEEPS_PER_CHECK == 0 && !s2_relaxation_check(&run)) {
       break;
     }

@@ -3,11 +3,11 @@
 //
 //     min 1/2 x' A x + b' x,   lo <= x <= hi,   A = g^1/2 (J W^-1 J' + C) g^1/2,  x = g^1/2 lambda
 //
-// whose A has a unit diagonal: the preconditioner is in the units. It is solved by MPRGP (Dostal
-// 2009, algorithm 5.8): conjugate gradients on the free part, a gradient step with projection where
-// they leave the box, and a step along the chopped gradient where the bounds held are the larger
-// part of the error. Around it the bounds are set to mu lambda_n and all is repeated (the fixed
-// point of Haslinger), which contracts for small friction only.
+// whose A has a unit diagonal, so the scaling is the preconditioner. It is solved by MPRGP (Dostal
+// 2009, algorithm 5.8): conjugate gradients on the free part, a projected gradient step where they
+// leave the box, and a step along the chopped gradient where the active bounds are the larger part
+// of the error. An outer loop sets the bounds to mu lambda_n and repeats (the fixed point of
+// Haslinger), which contracts for small friction only.
 #include "mcp/compare/relaxation.h"
 
 #include "base/rng.h"
@@ -16,15 +16,16 @@
 #include <math.h>
 #include <string.h>
 
-// The inner problem is solved to this part of the residual before, as its bounds are no better.
+// The inner problem is solved to this fraction of the former residual, because its bounds are no
+// better.
 static const double INNER_FRACTION = 0.1;
-// Of the tolerance, and then it is good enough. Asking for more is lost on contacts that bear next
-// to nothing: of 200 steps of the pyramid of base 10, 7 miss with 0.5, 29 with 0.25.
+// Fraction of the tolerance at which it ends. Smaller values fail on contacts that bear almost no
+// load: of 200 steps of the pyramid of base 10, 7 miss with 0.5, 29 with 0.25.
 static const double FINAL_FRACTION = 0.5;
-enum { INNER_SWEEPS = 200 }; // then the bounds are set again in any case
+enum { INNER_SWEEPS = 200 }; // then the bounds are updated in any case
 
-// Length of the projected gradient steps times the norm of A; less than 2 is needed and the norm is
-// estimated from below.
+// Length of the projected gradient steps times the norm of A. It must be less than 2, and the norm
+// is estimated from below.
 static const double GRADIENT_STEP = 1.4;
 enum { POWER_STEPS = 12, SEED = 1 };
 
@@ -43,7 +44,7 @@ typedef struct Box {
 S2_WIDE static void pcg_apply(Box *box, const double *x, double *y) {
   const S2System *system = &box->run->system;
   memset(box->response, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  // x = g^1/2 lambda: impulses, the velocities they bring, back to the units of x.
+  // x = g^1/2 lambda: to impulses, to their velocities, back to the units of x.
   for (int k = 0; k < system->units; k++) {
     double change[2] = {x[2 * k] / box->root[2 * k], x[2 * k + 1] / box->root[2 * k + 1]};
     box->scaled[2 * k] = change[0];
@@ -75,12 +76,12 @@ static void find_gradient(Box *box) {
   run->sweeps += 1;
 }
 
-// Free and chopped gradients; the largest velocity error among them is returned.
+// Free and chopped gradients; returns the largest velocity error among them.
 static double pcg_split(Box *box) {
   double worst = 0;
   for (int i = 0; i < box->size; i++) {
     double x = box->x[i], g = box->gradient[i];
-    // Free: no bound is met. Chopped: the gradient leads away from a bound that is.
+    // Free: not at a bound. Chopped: at a bound, with a gradient that leads away from it.
     bool low = x <= box->lo[i], high = x >= box->hi[i];
     box->freed[i] = low || high ? 0 : g;
     box->chopped[i] = low && high ? 0 : low ? fmin(g, 0) : high ? fmax(g, 0) : 0;
@@ -91,7 +92,7 @@ static double pcg_split(Box *box) {
   return worst;
 }
 
-// Whether the free part of the error, shortened where a bound is near, is the larger one.
+// Whether the free part of the error, shortened near bounds, is the larger one.
 static bool pcg_proportional(const Box *box) {
   double sum = 0;
   for (int i = 0; i < box->size; i++) {
@@ -124,9 +125,9 @@ static void pcg_restart(Box *box) {
   memcpy(box->direction, box->freed, sizeof(double) * (size_t)box->size);
 }
 
-// One step of MPRGP. False: A is not positive along the direction (or by rounding no more).
+// One step of MPRGP. False: A is not positive along the direction (possibly by rounding).
 static bool pcg_step(Box *box) {
-  // Along the conjugate direction, or the chopped gradient where bounds are most of the error.
+  // Along the conjugate direction, or along the chopped gradient if bounds are most of the error.
   bool by_free = pcg_proportional(box);
   const double *d = by_free ? box->direction : box->chopped;
   pcg_apply(box, d, box->image);
@@ -138,7 +139,7 @@ static bool pcg_step(Box *box) {
   double longest = pcg_longest_step(box, d), length = slope / curvature;
   pcg_advance(box, fmin(length, longest), d);
   pcg_split(box);
-  // The box ends the step: a projected gradient step beyond, and a new start.
+  // The box ends the step: a projected gradient step beyond, and a restart.
   if (by_free && length > longest) { // expansion
     for (int i = 0; i < box->size; i++) {
       double x = box->x[i] - box->step * box->freed[i];
@@ -171,10 +172,10 @@ static void pcg_minimise(Box *box, double tolerance, int limit) {
   }
 }
 
-// Bounds for the normal impulses of x; x is brought within.
+// Sets the bounds for the normal impulses of x, and clips x to them.
 static void pcg_set_bounds(Box *box) {
   const S2System *system = &box->run->system;
-  // Normals from 0 on, tangents within mu lambda_n of now, joints free.
+  // Normals >= 0, tangents within mu times the present lambda_n, joints free.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool bilateral = unit->kind == S2_UNIT_BILATERAL;
@@ -200,7 +201,7 @@ static double estimate_norm(Box *box) {
   for (int i = 0; i < box->size; i++) {
     x[i] = i % 2 < box->run->system.unit[i / 2].rows ? s2_rng_normal(&rng) : 0;
   }
-  // Powers of A.
+  // Power iteration with A.
   for (int k = 0; k < POWER_STEPS; k++) {
     double length = sqrt(s2_numbers_dot(x, x, box->size));
     for (int i = 0; i < box->size && length > 0; i++) {
@@ -239,7 +240,7 @@ S2SolveStatus s2_contact_pcg_solve(const S2Problem *problem, const S2SolverOptio
     }
     Box box = make_box(&run);
     double final = FINAL_FRACTION * options->tolerance;
-    // The bounds of now, the box problem (some sweeps of it), and bounds again.
+    // Set the bounds, solve the box problem (some sweeps), repeat.
     do {
       pcg_set_bounds(&box);
       int limit = friction ? (int)fmin(run.limit, run.sweeps + INNER_SWEEPS) : run.limit;

@@ -1,9 +1,10 @@
 // The plain relaxation solvers.
 //
+//
 //   nsgs   nonsmooth contact dynamics (Moreau 1999; Jean 1999): contact by contact, each exactly,
-//          there and back
-//   pgs    row by row, there and back, over-relaxed by omega
-//   si     sequential impulses (Catto 2005): row by row, tangents first, always forward
+//          in alternating order
+//   pgs    row by row in alternating order, over-relaxed by omega
+//   si     sequential impulses (Catto 2005): row by row, tangents first, always forwards
 #include "mcp/compare/relaxation.h"
 
 static S2SolveStatus sweeps_solve(const S2Problem *problem, const S2SolverOptions *options,

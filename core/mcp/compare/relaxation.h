@@ -1,5 +1,5 @@
-// What the relaxation solvers (nsgs, pgs, si, nncg, pcg) share: the guess, sweeps over the units of
-// the scaled system, looking at the residual now and then, and the way back to the caller.
+// Shared by the relaxation solvers (nsgs, pgs, si, nncg, pcg): the guess, sweeps over the units of
+// the scaled system, checks of the residual, and the conversion of the result.
 //
 //     begin;  do { some sweeps } while (check);  end
 #ifndef S2_RELAXATION_H
@@ -8,12 +8,12 @@
 #include "mcp/chain/pdipm_system.h"
 #include "mcp/solvers.h"
 
-// Sweeps for each of S2SolverOptions.max_iterations, which callers choose for methods that factor
-// a matrix. One iteration of those costs as much as 8 sweeps (pyramids of 3 and 10 rows), but tens
-// of them do what takes thousands of sweeps.
+// Sweeps for each of S2SolverOptions.max_iterations, which callers choose for methods that factor a
+// matrix. One such iteration costs as much as 8 sweeps (pyramids of 3 and 10 rows). But tens of
+// iterations achieve what thousands of sweeps do.
 enum { S2_SWEEPS_PER_ITERATION = 100 };
 
-// A look at the residual costs about as much as a sweep, so there is one every so many sweeps.
+// A check of the residual costs about as much as a sweep, so it runs only every few sweeps.
 enum { S2_SWEEPS_PER_CHECK = 4 };
 
 typedef struct S2Relaxation {
@@ -22,34 +22,35 @@ typedef struct S2Relaxation {
   const S2SolverOptions *options;
   S2ArenaMark mark;
   S2Response *coupling; // of each unit
-  S2Quad *v;            // belongs to lambda, up to the rounding of the sweeps since the last check
+  S2Quad *v;            // of lambda, up to the rounding of the sweeps since the last check
   double *lambda, *lambda_best, *u;
-  double residual, best; // at the last check; the least so far, that of lambda_best
+  double residual, best; // at the last check; the smallest so far, that of lambda_best
   int sweeps, limit;
-  double milestone; // least residual when there last was noticeable progress
-  int progress;     // sweeps by then
+  double milestone; // residual at the last noticeable progress
+  int progress;     // number of sweeps then
 } S2Relaxation;
 
-// Starts from the solution's impulses, or from zeros where these have the smaller residual (a guess
-// may be anything). True when there is something to do.
+// Starts from the solution's impulses, or from zeros if those have the smaller residual (a guess
+// may be anything). False: the start already solves the problem.
 bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
                          const S2SolverOptions *options, S2Arena *arena,
                          const S2Solution *solution);
 
-// Recomputes the velocities, measures, keeps the best point, writes the history. True: go on.
+// Recomputes the velocities, measures, keeps the best point, writes the history. True: continue.
 bool s2_relaxation_check(S2Relaxation *run);
 
-// Writes the best point into `solution` and gives the scratch memory back.
+// Writes the best point into `solution` and releases the scratch memory.
 S2SolveStatus s2_relaxation_end(S2Relaxation *run, S2Solution *solution);
 
-// What is solved at a time. All three have the same fixed points, those of Coulomb's law.
+// The rows that one step relaxes. All three rules have the same fixed points, those of Coulomb's
+// law.
 typedef enum S2SweepRule {
   S2_SWEEP_ROWS,     // one row: normal, then tangent within the bound of the new normal impulse
   S2_SWEEP_IMPULSES, // one row: tangent within the bound of the last normal impulse, then normal
   S2_SWEEP_BLOCKS    // one unit, exactly
 } S2SweepRule;
 
-// One sweep over all units; omega over-relaxes rows (blocks take no notice).
+// One sweep over all units; omega over-relaxes rows (not blocks).
 void s2_relaxation_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward);
 
 #endif

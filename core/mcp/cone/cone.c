@@ -61,7 +61,7 @@ void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double s
   }
 }
 
-// |v| over the largest |v_k| would overflow for none but the largest numbers; scaled it never does.
+// The length of v, scaled by its largest number so that it cannot overflow.
 static double cone_length(const double *v, int count) {
   double largest = 0, sum = 0;
   for (int k = 0; k < count; ++k) {
@@ -88,9 +88,9 @@ double s2_cones_margin(const S2Cones *cones, const double *a) {
   return margin;
 }
 
-// The least s > 0 with a + s d on the boundary of Q, INFINITY when there is none. The root of
-// A s^2 + 2 B s + C with the Lorentz products A = <d, d>, B = <a, d>, C = <a, a> > 0, written so
-// that nothing cancels. B^2 >= A C, as a is inside the cone.
+// The smallest s > 0 with a + s d on the boundary of Q, or INFINITY. It is the root of A s^2 + 2 B
+// s + C with the Lorentz products A = <d, d>, B = <a, d>, C = <a, a> > 0, in a form without
+// cancellation. B^2 >= A C, because a is inside the cone.
 static double soc_boundary(const double *a, const double *d, int size) {
   double d_length = cone_length(d + 1, size - 1), a_length = cone_length(a + 1, size - 1);
   double d_scale = fmax(fabs(d[0]), d_length), a_scale = a[0];
@@ -104,7 +104,7 @@ static double soc_boundary(const double *a, const double *d, int size) {
   for (int k = 1; k < size; ++k) {
     ad -= a[k] / a_scale * (d[k] / d_scale);
   }
-  // The root that is above 0, in the form that does not cancel.
+  // The positive root, in the form without cancellation.
   double root = sqrt(fmax(0, ad * ad - dd * aa)), s = INFINITY;
   if (ad <= 0 && root - ad > 0) {
     s = aa / (root - ad);

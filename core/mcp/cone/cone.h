@@ -28,7 +28,7 @@ void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double s
 double s2_cones_margin(const S2Cones *cones, const double *a);
 
 // The step along d, at most 1, that goes the fraction `tau` (`tau_soc` for second-order cones) of
-// the way from `a`, which is inside, to the boundary. 1 where there is no boundary ahead.
+// the way from the interior point `a` to the boundary. 1 if d meets no boundary.
 double s2_cones_step(const S2Cones *cones, const double *a, const double *d, double tau,
                      double tau_soc);
 

@@ -10,19 +10,20 @@
 // Fraction of the way to the boundary: of the affine direction, and at least of the corrected one.
 static const double TAU = 0.95;
 
-// At most, so that no number is rounded onto the boundary; second-order cones have a curved one,
-// near which the products lose digits.
+// Upper limits, so that no number is rounded onto the boundary. Second-order cones have a curved
+// boundary, near which the products lose digits.
 static const double TAU_MAX = 1 - 1e-8, TAU_SOC_MAX = 0.99;
 
-// A violation made progress when it fell below this part of what it was.
+// A violation has made progress when it falls below this fraction of its former value.
 static const double PROGRESS = 0.8;
 
-// A boundary nearer than this part of the corrected direction makes the plain one worth a look.
+// If the boundary is nearer than this fraction of the corrected direction, the uncorrected one is
+// tried.
 static const double SHORT = 0.5;
 
-// A boundary nearer than this part of the direction says that some product of y and z vanished long
-// before the others: then both are lifted off it, so many times. A percent of random convex
-// problems ends without an answer otherwise; more lifts help none.
+// If the boundary is nearer than this fraction of the direction, some product of y and z has
+// vanished long before the others. Then both are lifted off the boundary, at most MAX_LIFTS times.
+// Otherwise a percent of random convex problems ends without a solution; more lifts do not help.
 static const double JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
 
@@ -46,7 +47,7 @@ typedef struct Solver {
   bool stop; // a function returned false
 } Solver;
 
-// ---- What can be asked ------------------------------------------------------------------------
+// ---- Options and checks -----------------------------------------------------------------------
 
 S2NcpOptions s2_ncp_options(void) {
   return (S2NcpOptions){
@@ -114,7 +115,7 @@ static S2Status ncp_check_options(const S2NcpOptions *o) {
 
 // ---- Measures ---------------------------------------------------------------------------------
 
-// NaN when there is one.
+// NaN if an entry is NaN.
 static double max_norm(const double *v, int count) {
   double norm = 0;
   for (int i = 0; i < count; ++i) {
@@ -169,8 +170,7 @@ static double mean_product(const Solver *solver) {
   return s2_numbers_dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
 }
 
-// The central path's kappa to aim at next, from how far the affine direction gets if nothing else
-// is asked for.
+// The next target for kappa on the central path, from the length of the affine direction.
 static double ncp_next_kappa(const Solver *solver) {
   const S2NcpOptions *options = solver->options;
   int cone = solver->system.cone;
@@ -189,15 +189,15 @@ static double ncp_next_kappa(const Solver *solver) {
   double change = s2_numbers_dot(now->y, dz, cone) + s2_numbers_dot(dy, now->z, cone) +
                   step * s2_numbers_dot(dy, dz, cone);
   double nu_affine = nu + step * change / solver->degree;
-  // From below a final kappa above 0 there is nothing to reduce.
-  // Mehrotra: the cube of what would be left is aimed at.
+  // Below a final kappa above 0 there is nothing to reduce. Mehrotra: aim at the cube of the
+  // remaining fraction.
   double ratio = nu > options->kappa ? (nu_affine - options->kappa) / (nu - options->kappa) : 0;
   double sigma = fmin(1, fmax(0, ratio));
   return fmax(sigma * sigma * sigma * nu, lowest);
 }
 
-// b := the direction towards kappa from the factors, with the correction for what the affine one
-// neglects or without.
+// b := the direction towards kappa, by the factors. `corrected`: with the correction for the
+// products that the affine direction neglects.
 static void ncp_find_direction(const Solver *solver, double kappa, bool corrected, double *b) {
   const S2NcpSystem *system = &solver->system;
   const double *dy = solver->affine + system->dimension, *dz = dy + system->cone;
@@ -239,8 +239,8 @@ static bool ncp_is_inside(const Solver *solver, const Point *point) {
   return s2_cones_margin(cones, point->y) > 0 && s2_cones_margin(cones, point->z) > 0;
 }
 
-// Is one of the violations smaller at the trial point? r below its tolerance moves by rounding,
-// which must not stop the other one.
+// Whether one of the violations is smaller at the trial point. An r below its tolerance changes by
+// rounding, which must not stop progress of the other one.
 static bool is_better(const Solver *solver) {
   const Point *now = &solver->now, *trial = &solver->trial;
   if (!isfinite(trial->r) || !isfinite(trial->b)) {
@@ -250,12 +250,12 @@ static bool is_better(const Solver *solver) {
   return settled || trial->r < now->r || trial->b < now->b;
 }
 
-// Goes along the direction as far as one of the violations allows; returns the step taken, 0 when
-// none was good.
+// Goes along the direction as far as one of the violations permits. Returns the step, or 0 if none
+// succeeds.
 static double ncp_search(Solver *solver, double step) {
   const S2NcpOptions *options = solver->options;
   for (int i = 0; i < options->max_ls; ++i, step *= options->ls_scale) {
-    // A step that leaves the cones or makes nothing smaller is shortened.
+    // Shorten a step that leaves the cones or reduces neither violation.
     ncp_move(solver, step);
     if (!ncp_is_inside(solver, &solver->trial)) {
       continue; // by rounding: long vectors next to a second-order cone
@@ -271,7 +271,7 @@ static double ncp_search(Solver *solver, double step) {
   return 0;
 }
 
-// A floor of kappa that keeps the violations from falling is lowered.
+// Lowers the floor of kappa if it keeps the violations from falling.
 static void ncp_watch_progress(Solver *solver) {
   const S2NcpOptions *options = solver->options;
   const Point *now = &solver->now, *trial = &solver->trial;
@@ -289,14 +289,14 @@ static void ncp_accept(Solver *solver) {
   solver->trial = t;
 }
 
-// Makes the trial point one with y and z moved inside, by the size they have on the central path.
-// False when that may not be.
+// Makes a trial point with y and z moved inside, by their size on the central path. False: no more
+// lifts are allowed.
 static bool ncp_lift(Solver *solver) {
   const S2Cones *cones = &solver->ncp->cones;
   if (solver->system.cone == 0 || solver->lifts == MAX_LIFTS || solver->stop) {
     return false;
   }
-  // The size that y and z have where all products are alike.
+  // The size of y and z if all products are equal.
   double height = sqrt(mean_product(solver));
   ncp_copy_point(solver, &solver->trial, &solver->now);
   s2_cones_add_neutral(cones, height, solver->trial.y);
@@ -306,12 +306,12 @@ static bool ncp_lift(Solver *solver) {
   return isfinite(solver->trial.r) && isfinite(solver->trial.b);
 }
 
-// The direction to go, and how far the boundary allows. The correction belongs to a full affine
-// step; where it brings the boundary too near, it is left out if that helps.
+// Finds the direction and the length that the boundary permits. The correction assumes a full
+// affine step. If it brings the boundary too near, it is left out if that helps.
 static double ncp_aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
   bool corrected = solver->options->corrector;
-  // The corrected direction; where it is short, the plain one if that is longer.
+  // The corrected direction; if it is short, the uncorrected one if that is longer.
   ncp_find_direction(solver, kappa, corrected, solver->direction);
   double reach = cone_step(solver, solver->direction, tau);
   if (corrected && reach < SHORT) {
@@ -325,15 +325,15 @@ static double ncp_aim(Solver *solver, double kappa) {
   return isfinite(max_norm(solver->direction, solver->system.size)) ? reach : 0;
 }
 
-// Makes the trial point the next one, from the factors. Returns how far it went: a step of the
-// direction, 0 for a lift, below 0 for nothing that helps.
+// Makes the trial point the next one, with the present factors. Returns the step along the
+// direction, 0 for a lift, below 0 if nothing helps.
 static double ncp_advance(Solver *solver, double *kappa) {
-  // Predictor, the kappa it suggests, and the direction there.
+  // Predictor, its target kappa, and the direction to it.
   ncp_find_direction(solver, solver->options->kappa, false, solver->affine);
   *kappa = ncp_next_kappa(solver);
   double reach = ncp_aim(solver, *kappa);
   double step = reach < JAMMED ? 0 : ncp_search(solver, reach);
-  // Neither a step nor a lift: the short step after all.
+  // If neither a step nor a lift succeeds, take the short step.
   if (step > 0 || ncp_lift(solver)) {
     return step;
   }
@@ -341,7 +341,7 @@ static double ncp_advance(Solver *solver, double *kappa) {
   return step > 0 ? step : -1;
 }
 
-// One step with a matrix regularised by `reg`: what advance returns.
+// One step with a matrix regularised by `reg`; returns the result of ncp_advance.
 static double ncp_attempt(Solver *solver, double reg, double *kappa, S2Arena *arena) {
   S2NcpSystem *system = &solver->system;
   const Point *now = &solver->now;
@@ -357,13 +357,14 @@ static double ncp_attempt(Solver *solver, double reg, double *kappa, S2Arena *ar
   return step;
 }
 
-// One iteration; S2_SOLVED means: go on. The regularised matrix is the last resort: it is not that
-// of Newton's method, which shows where y is large and z no larger than `reg`.
+// One iteration; S2_SOLVED means that the solve continues. The regularised matrix is the last
+// resort: it is not that of Newton's method, which matters where y is large and z is no larger than
+// `reg`.
 static S2SolveStatus ncp_iterate(Solver *solver, S2History *history, S2Arena *arena) {
   const S2NcpSystem *system = &solver->system;
   double kappa = 0, reg = solver->options->reg, step = ncp_attempt(solver, 0, &kappa, arena);
   bool full = system->lu.rank == system->size;
-  // No way with a matrix that lacks rank: regularised, once.
+  // No step with a rank-deficient matrix: regularise it once.
   if (step < 0 && !full && reg > 0 && !solver->stop) {
     ncp_measure(solver, &solver->now); // c is that of the last trial
     step = solver->stop ? step : ncp_attempt(solver, reg, &kappa, arena);

@@ -9,9 +9,9 @@
 // The method is the primal-dual interior point of Dojo (Howell, Le Cleac'h, Kolter, Schwager and
 // Manchester, "Dojo: a differentiable physics engine for robotics", 2022): Mehrotra's predictor and
 // corrector with one factorisation a step, and a line search on either violation. It differs where
-// that method stalls: the corrector's kappa replaces the last one, a final kappa above 0 is aimed
-// at by the affine direction too, and points jammed against the boundary are lifted off it.
-// Matrices are dense; nothing is convex, so a problem that has a solution may still end without.
+// that method stalls. The corrector's kappa replaces the last one, the affine direction aims at a
+// final kappa above 0, too, and points jammed against the boundary are lifted off it. Matrices are
+// dense. The problem need not be convex, so the method may fail although there is a solution.
 #ifndef S2_NCP_H
 #define S2_NCP_H
 
@@ -37,10 +37,10 @@ typedef struct S2Ncp {
   const double *theta; // `parameters` numbers; borrowed
 
   S2NcpFunction *residual; // c: dimension of x + size of the cones numbers
-  // dc/dw for w = (x, y, z) as stored, row-major; what a row says about the direction in which a
-  // rotation or quaternion would leave unit length does not matter. NULL: central differences of
-  // step 6e-6 max(1, |w_i|), good to 1e-10 or so of c's size; c must be defined that far outside
-  // the cones.
+  // dc/dw for w = (x, y, z) as stored, row-major. The entries for the direction in which a rotation
+  // or quaternion would leave unit length do not matter. NULL: central differences of step 6e-6
+  // max(1, |w_i|), accurate to about 1e-10 of c's size; c must be defined that far outside the
+  // cones.
   S2NcpFunction *jacobian;
   S2NcpFunction *theta_jacobian; // dc/dtheta, row-major; NULL: central differences likewise
   void *user;
@@ -54,24 +54,26 @@ typedef struct S2NcpOptions {
   int max_iter;    // >= 0
   double ls_scale; // the line search multiplies a refused step by it; in (0, 1)
   int max_ls;      // steps tried, >= 1
-  // kappa is not aimed below b_tol / undercut (INFINITY: no such floor). When steps without
-  // progress outnumber those with it by no_progress_max, every one more multiplies undercut by
-  // no_progress_undercut.
+  // kappa is not aimed below b_tol / undercut (INFINITY: no such floor). Once steps without
+  // progress outnumber those with progress by no_progress_max, each further one multiplies undercut
+  // by no_progress_undercut.
   double undercut;
   int no_progress_max;
   double no_progress_undercut;
-  double reg; // added (times e) to y and z in a matrix that lacks rank and shows no way; >= 0
-  // Of Mehrotra's two ideas, for those who compare: is the direction corrected for what the affine
-  // one neglects? And kappa is aimed at this part of the mean product y o z, 0 to 1 (0: at the
-  // final kappa or the floor at once); below 0: chosen by how far the affine direction gets.
+  // added (times e) to y and z in a rank-deficient matrix without a successful step; >= 0
+  double reg;
+  // Variants of Mehrotra's method, for comparison. `corrector`: whether the direction is corrected
+  // for the products that the affine one neglects. `centering`: fraction of the mean product y o z
+  // at which kappa is aimed, 0 to 1 (0: the final kappa or the floor at once); below 0: chosen by
+  // the length of the affine direction.
   bool corrector;
   double centering;
 } S2NcpOptions;
 
 typedef struct S2NcpInfo {
-  // S2_SOLVED exactly when r_vio <= r_tol and b_vio <= b_tol. Otherwise S2_MAX_ITERATIONS, which
-  // also says that no step made either violation smaller, or S2_SINGULAR: the same with a matrix
-  // that had not full rank, or values that are not finite.
+  // S2_SOLVED exactly when r_vio <= r_tol and b_vio <= b_tol. Otherwise S2_MAX_ITERATIONS, also if
+  // no step made either violation smaller; or S2_SINGULAR: the same with a rank-deficient matrix,
+  // or values that are not finite.
   S2SolveStatus status;
   double r_vio; // max |c_i|
   double b_vio; // max |(y o z - kappa e)_i|, with the kappa of the options
@@ -80,21 +82,21 @@ typedef struct S2NcpInfo {
 
 S2NcpOptions s2_ncp_options(void); // the defaults
 
-// Is the shape of the problem one that can be solved? S2_INVALID says why not.
+// Checks the shape of the problem. S2_INVALID: the message names the reason.
 S2Status s2_ncp_check(const S2Ncp *ncp);
 
-// x, in: where to start, its rotations and quaternions of any length but 0. Out: the last point. y
-// and z, out only, start at e. An error (S2_INVALID) is about the problem's shape, the options or
-// the start; S2_ABORTED says that a function returned false. `history` may be NULL: its residual is
-// the larger violation. Scratch memory comes from `arena` and is given back.
+// x is the start on input; its rotations and quaternions may have any length except 0. On output it
+// is the last point. y and z start at e. S2_INVALID concerns the shape of the problem, the options
+// or the start; S2_ABORTED: a function returned false. `history` may be NULL; its residual is the
+// larger violation. Scratch memory comes from `arena` and is released again.
 S2Status s2_ncp_solve(const S2Ncp *ncp, const S2NcpOptions *options, double *x, double *y,
                       double *z, S2History *history, S2Arena *arena, S2NcpInfo *info);
 
-// How a solution (x, y, z) follows theta, by the implicit function theorem: kappa (and with it the
-// products y o z) stays what it is. dw_dtheta is row-major, (size of x + 2 size of the cones) rows
-// of `parameters` numbers, in the numbers stored. *regular is false, and the numbers are NaN, where
-// the solution has no derivative: the matrix has not full rank. At kappa = 0 that is a solution
-// with y_i = z_i = 0, or one of many.
+// The derivative of a solution (x, y, z) by theta, by the implicit function theorem: kappa (and
+// with it the products y o z) stays constant. dw_dtheta is row-major with (size of x + 2 size of
+// the cones) rows of `parameters` numbers, in the stored numbers. If the matrix is rank-deficient,
+// the solution has no derivative: *regular is false, and the numbers are NaN. At kappa = 0 this is
+// a solution with y_i = z_i = 0, or one of many.
 S2Status s2_ncp_derivative(const S2Ncp *ncp, const double *x, const double *y, const double *z,
                            double *dw_dtheta, bool *regular, S2Arena *arena);
 

@@ -13,7 +13,7 @@ static bool theta_jacobian(const S2NcpSystem *system, const double *x, const dou
   }
   double *theta = S2_TAKE(arena, double, parameters);
   s2_copy_numbers(theta, ncp->theta, (size_t)parameters);
-  // Central differences; only the step that was really taken counts.
+  // Central differences, divided by the step after rounding.
   for (int k = 0; k < parameters; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(ncp->theta[k]));
     double ahead = ncp->theta[k] + h, behind = ncp->theta[k] - h;
@@ -35,7 +35,7 @@ static bool theta_jacobian(const S2NcpSystem *system, const double *x, const dou
   return true;
 }
 
-// Everything both derivatives need. *regular says whether the factors can be used.
+// Prepares the data for both derivatives. *regular: the factors can be used.
 static S2Status ncp_derivative_prepare(S2NcpSystem *system, const double *x, const double *y,
                                        const double *z, bool transposed, double **jacobian,
                                        bool *regular, S2Arena *arena) {

@@ -8,7 +8,7 @@ enum { ROTATION_SIZE = 2, QUATERNION_SIZE = 4, QUATERNION_DIMENSION = 3 };
 typedef struct Walk {
   int at, tangent;          // first number of the part, first tangent coordinate
   int size;                 // numbers of the part: 1, ROTATION_SIZE or QUATERNION_SIZE
-  int rotation, quaternion; // how many have been met
+  int rotation, quaternion; // the number of parts passed so far
 } Walk;
 
 static bool space_next_factor(const S2NcpSpace *m, Walk *walk) {
@@ -52,7 +52,7 @@ void s2_ncp_space_origin(const S2NcpSpace *m, double *x) {
 }
 
 // Scaled by the largest number first, so that squares neither overflow nor vanish. False for length
-// 0; a NaN spreads.
+// 0; a NaN propagates.
 static bool space_normalise(double *v, int size) {
   double largest = 0, sum = 0;
   for (int k = 0; k < size; ++k) {
@@ -118,7 +118,7 @@ void s2_ncp_space_move(const S2NcpSpace *m, const double *x, const double *d, do
       to[0] = from[0] + step * along[0];
     }
     if (walk.size > 1) {
-      space_normalise(to, walk.size); // rounding must not add up over the moves
+      space_normalise(to, walk.size); // rounding must not accumulate over the moves
     }
   }
 }

@@ -1,10 +1,10 @@
 // Unknowns that are not all plain numbers: planar rotations and unit quaternions among them.
 //
-// A planar rotation is the two numbers (cos, sin); it has a tangent space of one dimension, the
-// angle in rad. (An angle itself is a plain number and needs nothing from here.) A quaternion is
-// the four numbers (w, x, y, z) of unit length; its tangent space has three dimensions, the
-// rotation vector in rad, in the turned frame: q moves to q exp(d / 2). All other numbers are
-// Euclidean. Tangent coordinates come in the order of the numbers they belong to.
+// A planar rotation is the two numbers (cos, sin). Its tangent space has one dimension, the angle
+// in rad. (An angle itself is a plain number and is not a part here.) A quaternion is the four
+// numbers (w, x, y, z) of unit length. Its tangent space has three dimensions, the rotation vector
+// in rad in the rotated frame: q moves to q exp(d / 2). All other numbers are Euclidean. Tangent
+// coordinates follow the order of their numbers.
 #ifndef S2_NCP_SPACE_H
 #define S2_NCP_SPACE_H
 
@@ -20,13 +20,13 @@ typedef struct S2NcpSpace {
 
 int s2_ncp_space_dimension(const S2NcpSpace *m); // of the tangent space
 
-// Are the parts in order, apart from each other and within the numbers?
+// Whether the parts are in order, disjoint and within the numbers.
 bool s2_ncp_space_valid(const S2NcpSpace *m);
 
-// Writes the point nobody chose: zeros, no rotation.
+// Writes the default point: zeros, no rotation.
 void s2_ncp_space_origin(const S2NcpSpace *m, double *x);
 
-// Brings rotations and quaternions to unit length. Returns the index of one of length 0, or -1.
+// Normalises rotations and quaternions. Returns the index of one of length 0, or -1.
 int s2_ncp_space_normalise(const S2NcpSpace *m, double *x);
 
 // moved := x moved by `step` times the tangent vector d. `moved` may be x.
@@ -37,7 +37,7 @@ void s2_ncp_space_move(const S2NcpSpace *m, const double *x, const double *d, do
 void s2_ncp_space_pull(const S2NcpSpace *m, const double *x, const double *row, double *tangent);
 void s2_ncp_space_push(const S2NcpSpace *m, const double *x, const double *d, double *ambient);
 
-// One number a tangent coordinate: |x_i| of a Euclidean number, 1 of a rotation.
+// One number for each tangent coordinate: |x_i| of a Euclidean number, 1 of a rotation.
 void s2_ncp_space_magnitude(const S2NcpSpace *m, const double *x, double *magnitude);
 
 #endif

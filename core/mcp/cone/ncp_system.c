@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// A pivot of the equilibrated matrix up to this part of the largest one is rounding.
+// A pivot of the equilibrated matrix up to this fraction of the largest one is rounding.
 static const double RANK_TOLERANCE = 1e-14;
 
 S2NcpSystem s2_ncp_system(const S2Ncp *ncp, S2Arena *arena) {
@@ -44,7 +44,7 @@ static void set_difference(S2NcpSystem *system, int column, double width) {
   }
 }
 
-// Within that space, so that the residual sees unit lengths only.
+// Moves within the tangent space, so that the residual sees unit lengths only.
 static bool difference_x(S2NcpSystem *system, const double *x, const double *y, const double *z) {
   const S2Ncp *ncp = system->ncp;
   memset(system->direction, 0, sizeof(double) * (size_t)system->dimension);
@@ -74,7 +74,7 @@ static bool difference_cone(S2NcpSystem *system, int column, const double *x, co
   double *copy = system->point;
   const double *at_y = varied == y ? copy : y, *at_z = varied == z ? copy : z;
   s2_copy_numbers(copy, varied, (size_t)system->cone);
-  // The step that was really taken, ahead - behind, is what is divided by.
+  // Divide by the step after rounding, ahead - behind.
   for (int k = 0; k < system->cone; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(varied[k]));
     double ahead = varied[k] + h, behind = varied[k] - h;
@@ -93,7 +93,7 @@ static bool difference_cone(S2NcpSystem *system, int column, const double *x, co
   return true;
 }
 
-// The user's Jacobian, with x's columns turned to its tangent space.
+// The user's Jacobian, with x's columns mapped to its tangent space.
 static bool users_jacobian(S2NcpSystem *system, const double *x, const double *y, const double *z) {
   const S2Ncp *ncp = system->ncp;
   int numbers = ncp->x.size, stored = numbers + 2 * system->cone;
@@ -148,13 +148,13 @@ static double ncp_system_scale_of(double size) {
   return size > 0 ? ldexp(1, -ilogb(size)) : 1;
 }
 
-// Rows, then columns, to a largest entry near 1, for the rank is judged by sizes. False when there
-// is an entry that is not finite.
+// Scales rows, then columns, to a largest entry near 1, because sizes decide the rank. False if an
+// entry is not finite.
 static bool ncp_system_equilibrate(S2NcpSystem *system) {
   int n = system->size;
   double *column = system->column_scale;
   memset(column, 0, sizeof(double) * (size_t)n);
-  // Rows first, and what that makes of columns.
+  // Rows first, with their effect on the columns.
   for (int i = 0; i < n; ++i) {
     double *row = ncp_system_entry(system, i, 0), largest = 0;
     for (int k = 0; k < n; ++k) {

@@ -12,20 +12,20 @@
 #include "mcp/cone/ncp.h"
 #include "mcp/pivot/dense_lu.h"
 
-// Cube root of the rounding unit: where the errors of central differences by truncation and by
-// rounding balance.
+// Cube root of the rounding unit, at which truncation and rounding errors of central differences
+// balance.
 static const double S2_NCP_DIFFERENCE = 6.0554544523933429e-6;
 
 typedef struct S2NcpSystem {
   const S2Ncp *ncp;
   int dimension, cone; // of x's tangent space; of y, and of z
   int equations, size; // of c: dimension + cone; of the matrix: equations + cone
-  double *matrix;      // row-major; the factors once there are some
+  double *matrix;      // row-major; its factors after factorisation
   double *row_scale, *column_scale;
   S2DenseLu lu;                  // in memory of the last factorisation
-  double *user;                  // the user's Jacobian; NULL without
+  double *user;                  // the user's Jacobian, or NULL
   double *plus, *minus;          // c on both sides of a point, for differences
-  double *point;                 // room for x, y and z
+  double *point;                 // for x, y and z
   double *direction, *magnitude; // of tangent vectors
 } S2NcpSystem;
 
@@ -36,14 +36,13 @@ S2NcpSystem s2_ncp_system(const S2Ncp *ncp, S2Arena *arena);
 bool s2_ncp_system_assemble(S2NcpSystem *system, const double *x, const double *y, const double *z,
                             double reg);
 
-// Factors the matrix, or its transpose. False when it holds a value that is not finite; the rank is
-// in `lu`.
+// Factors the matrix, or its transpose. False if an entry is not finite; the rank is in `lu`.
 bool s2_ncp_system_factor(S2NcpSystem *system, bool transposed, S2Arena *arena);
 
-// In place; the basic solution when the rank is not full.
+// In place; the basic solution if the matrix is rank-deficient.
 void s2_ncp_system_solve(const S2NcpSystem *system, double *b);
 
-// Of a row in a row-major matrix, and room for one.
+// The offset of a row in a row-major matrix, also the size of that many rows.
 static inline size_t s2_ncp_offset(int row, int stride) {
   return (size_t)row * (size_t)stride;
 }

@@ -6,7 +6,7 @@
 // Local form:  u = W r + q, W the Delassus matrix.
 // Global form: M v = H r + q,  u = H' v + b, M symmetric positive definite.
 //
-// Both are the step problem of mcp.h, solved by the same solvers and judged by the same residual.
+// Both are the step problem of mcp.h, with the same solvers and the same residual.
 #ifndef S2_CONTACT_H
 #define S2_CONTACT_H
 
@@ -24,7 +24,7 @@ typedef struct S2ContactProblem {
 
 typedef struct S2GlobalContactProblem {
   int freedoms, contacts;
-  const S2Csr *m;   // freedoms x freedoms; only its lower half and diagonal are read
+  const S2Csr *m;   // freedoms x freedoms; only the lower triangle with the diagonal is read
   const S2Csr *h;   // freedoms x 2n
   const double *q;  // freedoms, N s: momentum without contacts
   const double *b;  // 2n, m/s
@@ -36,22 +36,22 @@ typedef struct S2ContactSolution {
   double *u;           // 2n, the caller's; out
   double *v;           // freedoms, the caller's; out; global form only
   double *z;           // 4n, the caller's; out; points of the central path only
-  double kappa;        // 0: a solution; else the point of the path it is
+  double kappa;        // 0: a solution; else its kappa on the central path
   S2Residual residual; // scaled: velocities over max |q| (global form: |H' M^-1 q + b|)
   S2SolveStatus status;
   S2Solver used;
   int iterations;
 } S2ContactSolution;
 
-// Solves in local form; scaled residuals are compared with the tolerance. The best point found is
-// left with its residual. S2_SINGULAR where data are not finite. Scratch comes from the arena and
-// is given back.
+// Solves in local form. The tolerance applies to the scaled residual. On failure the best point
+// found is returned with its residual; S2_SINGULAR if data are not finite. Scratch memory comes
+// from the arena and is released again.
 S2SolveStatus s2_contact_solve(const S2ContactProblem *problem, const S2SolverOptions *options,
                                S2Arena *arena, S2ContactSolution *solution);
 
-// Solves in global form: on bodies of three freedoms each where M is diagonal and no contact joins
-// more than two of them (then no matrix is formed), else by the local form, W = H' M^-1 H.
-// S2_SINGULAR also where M is not positive definite; S2_UNSUPPORTED above S2_CONTACT_CONDENSE_MAX.
+// Solves in global form. If M is diagonal and no contact joins more than two bodies of three
+// freedoms, it works on bodies and forms no matrix; otherwise it uses the local form, W = H' M^-1
+// H. S2_SINGULAR also if M is not positive definite; S2_UNSUPPORTED above S2_CONTACT_CONDENSE_MAX.
 S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
                                       const S2SolverOptions *options, S2Arena *arena,
                                       S2ContactSolution *solution);
@@ -63,9 +63,9 @@ S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
 //     z1 - z2 = r_t, s1 = z3 + u_t, s2 = z3 - u_t, s3 = mu z0 - z1 - z2
 //
 // So velocities of contacts that hardly touch are about the root of kappa. No guess is used.
-// S2_SOLVED if and only if momentum and z_i s_i W_kk / V^2, V the larger of that root and what the
-// above measure velocities in, are right to the tolerance, the latter to kappa / (1000 V^2) too:
-// residual.scaled. The rest of `residual` says how far the point is from a solution.
+// S2_SOLVED if and only if residual.scaled is at most the tolerance: it compares momentum and z_i
+// s_i W_kk / V^2, the latter also relative to kappa / (1000 V^2). V is the larger of that root and
+// the velocity scale above. The rest of `residual` is the distance of the point from a solution.
 // S2_UNSUPPORTED: kappa is not positive and finite.
 S2SolveStatus s2_contact_smooth_solve(const S2ContactProblem *problem, double kappa,
                                       const S2SolverOptions *options, S2Arena *arena,
@@ -74,26 +74,27 @@ S2SolveStatus s2_contact_smooth_solve_global(const S2GlobalContactProblem *probl
                                              const S2SolverOptions *options, S2Arena *arena,
                                              S2ContactSolution *solution);
 
-// Derivatives: from those of a loss with respect to a solution (each may be NULL: 0; v: global form
-// only) to those with respect to the data (each may be NULL; written, not added to).
+// Derivatives of a loss by a solution (each may be NULL, which is 0; v: global form only) are
+// converted to those by the data (each may be NULL; written, not added).
 typedef struct S2ContactLoss {
   const double *r, *u, *v;
 } S2ContactLoss;
 
 typedef struct S2LocalContactGradient {
-  double *w; // one per entry of problem->w, so that an entry of 0 has its derivative too
+  double *w; // one per entry of problem->w; entries of 0 have a derivative, too
   double *q, *mu;
 } S2LocalContactGradient;
 
 typedef struct S2GlobalContactGradient {
-  double *m, *h; // one per entry; of M 0 above the diagonal, where nobody reads it
+  double *m, *h; // one per entry; 0 above the diagonal of M, which is not read
   double *q, *b, *mu;
 } S2GlobalContactGradient;
 
-// Of a solution or, with solution->kappa > 0, a point of the central path. r, u, v (global form), z
-// (on the path) and kappa are read; they are not checked to be a solution. Returns S2VjpFlag's.
-// With S2_VJP_REDUNDANT w, q (global form: h, b) and mu hold for changes that keep contacts
-// compatible; of a global form m and q are what they always are.
+// For a solution or, with solution->kappa > 0, a point of the central path. It reads r, u, v
+// (global form), z (on the path) and kappa, and does not check that they are a solution. Returns
+// S2VjpFlags. With S2_VJP_REDUNDANT the derivatives by w, q (global form: h, b) and mu are right
+// for changes that keep contacts compatible; in a global form those by m and q are right without
+// this condition.
 unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution *solution,
                         const S2ContactLoss *loss, const S2LocalContactGradient *gradient,
                         S2Arena *arena);
@@ -101,11 +102,11 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
                                const S2ContactSolution *solution, const S2ContactLoss *loss,
                                const S2GlobalContactGradient *gradient, S2Arena *arena);
 
-// Builds what the above solve, for callers who solve it otherwise: the step problem of the local
-// form. Memory comes from the arena.
+// Builds the step problem of the local form, for callers that solve it with other methods. Memory
+// comes from the arena.
 S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *arena);
 
-// Text files, all digits kept (docs/problem-format.md). Reading gives one of the two forms, whose
+// Text files with all digits (docs/problem-format.md). Reading gives one of the two forms; its
 // numbers live until the file is freed.
 typedef struct S2ContactFile {
   bool global;                        // which form it is:

@@ -80,14 +80,14 @@ static void diagonal_of(const S2Csr *m, double *diagonal) {
   }
 }
 
-// One column of H into the row of contact k; false where a third body turns up.
+// Adds one column of H to the row of contact k; false if there is a third body.
 static bool fill_jacobian(S2Row *row, int which, const S2Csr *columns, int column) {
   for (int32_t p = columns->start[column]; p < columns->start[column + 1]; p++) {
     int32_t body = columns->column[p] / 3, lane = columns->column[p] % 3;
     if (columns->value[p] == 0) {
       continue;
     }
-    // The first body met, the second; a third makes it no step problem.
+    // The first body, then the second one; with a third one it is no step problem.
     if (row->a < 0 || row->a == body) {
       row[0].a = row[1].a = body;
       row[which].ja[lane] = columns->value[p];
@@ -109,7 +109,7 @@ static void swap_sides(S2Row *row) {
   memcpy(row->jb, old.ja, sizeof old.ja);
 }
 
-// The step problem of bodies with three freedoms each; false when it is none.
+// The step problem of bodies with three freedoms each; false if there is none.
 static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step, S2Arena *arena) {
   int bodies = (problem->freedoms + 2) / 3, n = problem->contacts;
   if (!is_diagonal(problem->m)) {
@@ -118,9 +118,9 @@ static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step,
   double *mass = S2_TAKE(arena, double, 3 * bodies),
          *rhs = S2_TAKE_ZEROED(arena, double, 3 * bodies);
   for (int i = problem->freedoms; i < 3 * bodies; i++) {
-    mass[i] = 1; // fills up the last body
+    mass[i] = 1; // pads the last body
   }
-  // Bodies of three freedoms each, the last filled up.
+  // Bodies of three freedoms each; the last one is padded.
   diagonal_of(problem->m, mass);
   memcpy(rhs, problem->q, sizeof(double) * (size_t)problem->freedoms);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
@@ -135,7 +135,7 @@ static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step,
         return false;
       }
     }
-    if (rows->a < 0) { // nothing that moves: any body will do, as the Jacobian is zero
+    if (rows->a < 0) { // moves nothing: the node does not matter, because the Jacobian is zero
       rows[0].a = rows[1].a = 0;
     }
     if (rows->b >= 0 && rows->b < rows->a) {
@@ -180,7 +180,7 @@ static bool form_factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   }
   s2_blocksparse_init(&f->matrix, f->blocks, edges, edge, slot, arena);
   s2_blocksparse_clear(&f->matrix, false);
-  // The same walk fills them in.
+  // Fill them in the same order.
   edges = 0;
   for (int i = 0; i < 3 * f->blocks; i++) {
     S2Quad *diagonal = f->matrix.diagonal + 3 * (size_t)f->matrix.place[i / 3];
@@ -216,7 +216,7 @@ static void form_solve(const S2ContactMass *f, double *x) {
   }
 }
 
-// W = H' M^-1 H, entries that are exactly 0 left out.
+// W = H' M^-1 H, without entries that are exactly 0.
 static S2Csr form_condense(const S2GlobalContactProblem *problem, const S2ContactMass *f,
                            S2Arena *arena) {
   int rows = 2 * problem->contacts, freedoms = problem->freedoms;
@@ -228,7 +228,7 @@ static S2Csr form_condense(const S2GlobalContactProblem *problem, const S2Contac
              .column = S2_TAKE(arena, int32_t, (size_t)rows * (size_t)rows),
              .value = S2_TAKE(arena, double, (size_t)rows *(size_t)rows)};
   // x = M^-1 h_j, w_ij = h_i' x
-  for (int j = 0; j < rows; j++) { // row j, which is column j too
+  for (int j = 0; j < rows; j++) { // row j, which is also column j
     memset(x, 0, sizeof(double) * (size_t)freedoms);
     for (int32_t p = columns.start[j]; p < columns.start[j + 1]; p++) {
       x[columns.column[p]] = columns.value[p];

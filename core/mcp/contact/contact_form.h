@@ -1,5 +1,5 @@
-// The step problems (mcp.h) that stand for contact problems given as matrices. Memory comes from
-// the arena.
+// Step problems (mcp.h) that are equivalent to contact problems given as matrices. Memory comes
+// from the arena.
 #ifndef S2_CONTACT_FORM_H
 #define S2_CONTACT_FORM_H
 
@@ -8,8 +8,8 @@
 
 bool s2_contact_finite(const S2ContactProblem *problem);
 
-// s2_contact_step_problem; place[p]: which number of its mobility's blocks entry p of W is (or
-// NULL).
+// s2_contact_step_problem; place[p] (or NULL) receives the index of entry p of W in the blocks of
+// the mobility.
 S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place, S2Arena *arena);
 
 typedef struct S2ContactMass { // M of a global form, factored by blocks of three
@@ -20,12 +20,12 @@ typedef struct S2ContactMass { // M of a global form, factored by blocks of thre
 
 typedef struct S2GlobalForm {
   bool bodies;        // nodes are three freedoms each; else contacts, of the local form
-  S2Problem step;     // the bias of rows is that of contacts, or 0 in the local form
+  S2Problem step;     // the bias of rows is that of contacts; 0 in the local form
   double *v;          // 3 a node: velocities without impulses
   S2ContactMass mass; // in the local form only
 } S2GlobalForm;
 
-// S2_SOLVED, or why there is none: S2_SINGULAR, S2_UNSUPPORTED as of s2_contact_solve_global.
+// S2_SOLVED, or the reason of a failure: S2_SINGULAR, S2_UNSUPPORTED as in s2_contact_solve_global.
 S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2GlobalForm *form,
                                      S2Arena *arena);
 void s2_global_form_respond(const S2GlobalForm *form, int freedoms, double *x); // x = M^-1 x

@@ -1,10 +1,10 @@
-// Of the step problem that stands for a contact problem, mcp_vjp.h gives y = dl/db (dl/dq of the
-// local form, where u has no other) and, for the central path, the slope dl/d(W_kk). With p the
-// adjoint of the momentum, M p = dl/dv + H y,
+// For the equivalent step problem, mcp_vjp.h gives y = dl/db (in the local form, where u has no
+// other bias, dl/dq) and, for the central path, the slope dl/d(W_kk). With p the adjoint of the
+// momentum, M p = dl/dv + H y,
 //
 //     dl/dq = p,   dl/dM = -p v',   dl/dH = p r' + v y',   dl/db = y
 //
-// whatever form it was solved in; of M only the lower half is read, which stands for both.
+// for both forms. Only the lower triangle of M is read, and it represents both.
 #include "mcp/contact/contact.h"
 
 #include "linalg/numbers.h"
@@ -13,14 +13,14 @@
 #include <math.h>
 #include <string.h>
 
-// The derivative of the step problem at r, given 3 numbers a node of velocities.
+// The derivative of the step problem at r, with 3 velocities a node.
 static unsigned contact_vjp_pull(S2Problem *step, const S2ContactSolution *solution,
                                  const double *v, const double *dl_dv, const double *dl_dr,
                                  const S2McpGradient *gradient, S2Arena *arena) {
   if (!(solution->kappa > 0)) {
     return s2_mcp_vjp(step, v, solution->r, dl_dv, dl_dr, gradient, arena);
   }
-  // The path's pairs, as the step problem numbers its rows.
+  // The pairs of the path, in the step problem's order of rows.
   double *z = S2_TAKE_ZEROED(arena, double, 4 * step->rows);
   double *nodes = S2_TAKE(arena, double, 3 * step->nodes);
   for (int k = 0; k < step->rows / 2; k++) {
@@ -41,7 +41,7 @@ static void write_mu(const double *from, int contacts, double *to) {
 
 // ---- Local form -------------------------------------------------------------------------------
 
-// Two numbers a contact on the lanes of its node.
+// Copies two numbers a contact to the lanes of its node.
 static double *contact_vjp_spread(const double *from, int contacts, S2Arena *arena) {
   double *to = S2_TAKE_ZEROED(arena, double, 3 * contacts);
   for (int i = 0; i < 2 * contacts && from != NULL; i++) {
@@ -50,7 +50,7 @@ static double *contact_vjp_spread(const double *from, int contacts, S2Arena *are
   return to;
 }
 
-// y, and what else `to` asks for but rhs.
+// Computes y and the members of `to` except rhs.
 static unsigned contact_vjp_pull_local(S2Problem *step, const S2ContactSolution *solution,
                                        const S2ContactLoss *loss, double *y, S2McpGradient to,
                                        S2Arena *arena) {
@@ -96,7 +96,7 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
 
 // ---- Global form ------------------------------------------------------------------------------
 
-// What comes back from the step problem.
+// The results from the step problem.
 typedef struct Adjoint {
   double *p;              // freedoms
   double *y, *slope, *mu; // 2n
@@ -112,7 +112,7 @@ static unsigned pull_bodies(S2GlobalForm *form, const S2GlobalContactProblem *pr
   if (loss->v != NULL) {
     memcpy(dl_dv, loss->v, sizeof(double) * (size_t)freedoms);
   }
-  // u = H' v + b: what the loss says of u it says of v and b.
+  // u = H' v + b: the loss's derivative by u contributes to those by v and b.
   if (loss->u != NULL) {
     s2_csr_add_times(problem->h, 1, loss->u, dl_dv);
   }
@@ -184,7 +184,7 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
   for (int32_t e = 0; e < numbers.start[freedoms]; e++) {
     numbers.value[e] = e;
   }
-  // One column h of H a turn: x = M^-1 h.
+  // One column h of H at a time: x = M^-1 h.
   S2Csr columns = s2_csr_transpose(&numbers, arena);
   for (int k = 0; k < columns.rows; k++) {
     memset(x, 0, sizeof(double) * (size_t)freedoms);
@@ -195,7 +195,7 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
     for (int32_t e = columns.start[k]; e < columns.start[k + 1] && to->h != NULL; e++) {
       to->h[(int32_t)columns.value[e]] += 2 * slope[k] * x[columns.column[e]];
     }
-    // -x x', folded onto the lower half.
+    // -x x', folded onto the lower triangle.
     for (int i = 0; i < freedoms && to->m != NULL; i++) {
       for (int32_t e = m->start[i]; e < m->start[i + 1] && m->column[e] <= i; e++) {
         to->m[e] -= (m->column[e] < i ? 2 : 1) * slope[k] * x[i] * x[m->column[e]];
@@ -219,7 +219,7 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
     s2_fill_numbers(gradient->mu, problem->contacts, NAN);
     return S2_VJP_SINGULAR;
   }
-  // By bodies or by the local form, whichever solved it.
+  // By bodies or by the local form, as in the solve.
   Adjoint adjoint = {.p = S2_TAKE(arena, double, freedoms),
                      .y = S2_TAKE(arena, double, rows),
                      .slope = S2_TAKE(arena, double, rows),

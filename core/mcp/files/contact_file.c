@@ -66,7 +66,7 @@ static S2Status contact_read_integer(S2Tokens *reader, const char *what, int mos
   return s2_tokens_integer(reader, what, 0, most, value);
 }
 
-// What a file announces beyond the numbers it can hold is a mistake.
+// A file that announces more numbers than it can contain is invalid.
 static int contact_most_numbers(const S2Tokens *reader) {
   size_t most = reader->size / S2_TEXT_LEAST_WORD;
   return most < INT32_MAX ? (int)most : INT32_MAX;
@@ -110,7 +110,7 @@ static S2Status contact_read_triplets(S2Tokens *reader, int rows, int columns, i
   return s2_ok();
 }
 
-// What follows the name of a matrix. rows, columns < 0: any.
+// Reads a matrix after its name. rows, columns < 0: any size.
 static S2Status contact_read_matrix(S2Tokens *reader, int rows, int columns, S2Arena *arena,
                                     S2Csr *matrix) {
   int height = 0, width = 0, entries = 0, most = contact_most_numbers(reader);
@@ -121,7 +121,7 @@ static S2Status contact_read_matrix(S2Tokens *reader, int rows, int columns, S2A
     return s2_tokens_complain(reader, "the matrix is %d x %d; %d x %d was expected", height, width,
                               rows >= 0 ? rows : height, columns >= 0 ? columns : width);
   }
-  // On the heap, since they are gone when the matrix stands in the arena.
+  // On the heap, because they are no longer needed once the matrix is in the arena.
   S2Triplet *triplet = s2_memory_take(sizeof *triplet * ((size_t)entries + 1));
   S2Status status = contact_read_triplets(reader, height, width, entries, triplet);
   if (status.code == S2_OK) {

@@ -20,7 +20,7 @@ enum {
 static void problem_write_text(FILE *file, const void *user) {
   const S2Problem *problem = user;
   fprintf(file, "sim2d-problem %d\n", VERSION);
-  // What counts as one, then a line a node and a line a row.
+  // The scales, then one line for each node and each row.
   fprintf(file, "velocity_scale ");
   s2_text_line(file, &problem->velocity_scale, 1);
   fprintf(file, "length ");
@@ -170,7 +170,7 @@ static S2Status problem_read_body(S2Tokens *reader, const S2Problem *problem, do
   return s2_tokens_end_line(reader);
 }
 
-// A problem, its rows and its vectors, in this order, are one block.
+// One block holds a problem, its rows and its vectors, in this order.
 typedef struct Block {
   S2Problem problem;
   S2Row row[];
@@ -179,7 +179,7 @@ typedef struct Block {
 static S2Status problem_read_text(S2Tokens *reader, void **problem) {
   S2Problem header = {0};
   S2_TRY(problem_read_header(reader, &header));
-  // One block for all, freed at once.
+  // One block for all, freed together.
   size_t nodes = (size_t)header.nodes, rows = (size_t)header.rows;
   Block *block =
       s2_memory_take_zeroed(sizeof(Block) + rows * sizeof(S2Row) + 6 * nodes * sizeof(double));

@@ -8,18 +8,18 @@
 
 static const double TOLERANCE = 1e-9;
 
-// Where nothing is said: passes of refinement with all regularisations together, and steps of the
-// iterative methods. Without rounding those need one step an unknown; with mass ratios, several.
+// Defaults: passes of refinement over all regularisations, and steps of the iterative methods.
+// Without rounding these need one step for each unknown; with large mass ratios, several.
 enum { PASSES = 120, STEPS_PER_UNKNOWN = 10, STEPS_LEAST = 200 };
 
-// Of the tolerance: what the methods aim at, for the last judgement divides in another order.
+// Fraction of the tolerance that the methods aim at, because the final residual rounds differently.
 static const double AIM = 1 - 1e-12;
 
-// W and its transpose may differ by this part of sqrt(W_ii W_jj): rounding of whoever made it.
+// W and its transpose may differ by this fraction of sqrt(W_ii W_jj): rounding of its computation.
 static const double ASYMMETRY = 1e-12;
 
-// y shows that rows contradict each other when J' y and C y (scaled, y of length 1) are below this
-// part of b' y: a solution would be larger than the data by its inverse.
+// y proves that rows contradict each other if J' y and C y (scaled, y of length 1) are below this
+// fraction of b' y: a solution would exceed the data by its inverse.
 static const double CONTRADICTION = 1e-8;
 
 // ---- Scaling ----------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ static bool kkt_is_symmetric(const S2Csr *w, S2Arena *arena) {
   S2Csr other = s2_csr_transpose(w, arena);
   double *row = S2_TAKE_ZEROED(arena, double, w->rows);
   bool symmetric = true;
-  // Row i of W less row i of W', scattered, and swept up again.
+  // Scatter row i of W less row i of W', then check and clear it.
   for (int i = 0; i < w->rows; i++) {
     for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
       row[w->column[p]] += w->value[p];
@@ -73,14 +73,14 @@ static void scale_rows(const S2Kkt *from, S2KktScaled *kkt, double scale) {
       double entry = from->j.value[p] * kkt->v_unit[from->j.column[p]];
       sum += entry * entry;
     }
-    kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1; // 0: a row nothing can move
+    kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1; // 0: a row that nothing can move
     kkt->compliance[i] = kkt_compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
     kkt->b[i] = from->b[i] * kkt->row_unit[i];
     kkt->row_measure[i] = s2_kkt_weight(from->row_weight, i) / kkt->row_unit[i] / scale;
   }
 }
 
-// S2_SOLVED when the scaled system is a sound one.
+// S2_SOLVED if the scaled system is valid.
 static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) {
   int n = from->n, m = from->m;
   double size = s2_kkt_velocity_scale(from);
@@ -95,7 +95,7 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
       .v_measure = S2_TAKE(arena, double, n),
       .row_measure = S2_TAKE(arena, double, m),
   };
-  // Unknowns by their diagonal of W ...
+  // Scale unknowns by their diagonal of W ...
   for (int i = 0; i < n; i++) {
     double d = s2_kkt_diagonal(&from->w, i);
     if (!(d > 0) && !isnan(d)) {
@@ -105,13 +105,13 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
     kkt->c[i] = from->c[i] * kkt->v_unit[i];
     kkt->v_measure[i] = s2_kkt_weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
   }
-  // ... then rows by what those make of their length.
+  // ... then rows by their resulting length.
   scale_rows(from, kkt, size);
   S2Csr w = scaled_copy(&from->w, kkt->v_unit, kkt->v_unit, arena);
   S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
   kkt->w = w;
   kkt->j = j;
-  // What does not fit into a double, and what the methods do not take.
+  // Numbers too large for a double, and systems that the methods do not support.
   bool sound = s2_all_finite(w.value, (size_t)w.start[n]) &&
                s2_all_finite(j.value, (size_t)j.start[m]) &&
                s2_all_finite(kkt->compliance, (size_t)m) && s2_all_finite(kkt->c, (size_t)n) &&
@@ -150,13 +150,13 @@ const char *s2_kkt_solver_summary(S2KktSolver solver) {
   return (unsigned)solver < S2_KKT_SOLVER_COUNT ? METHODS[solver].summary : NULL;
 }
 
-// Rows that nothing satisfies leave, at the best compromise, speeds u that no impulse lessens:
-// J' u = 0, C u = 0 and b' u = u' u. With y = u they are the proof. A direct method says what these
-// are; others are taken by their word, the speeds at the best point.
+// Rows that cannot all be satisfied have, at the best compromise, speeds u that no impulse reduces:
+// J' u = 0, C u = 0 and b' u = u' u. y = u is the proof. A direct method supplies such a vector;
+// for other methods the speeds at the best point are tried.
 static bool kkt_contradictory(S2KktRun *run, double *proof) {
   const S2KktScaled *kkt = run->kkt;
   s2_kkt_offer(run, run->v, run->lambda);
-  // The witness of a direct method, or the speeds at the best point, made of length 1.
+  // The witness of a direct method, or the speeds at the best point, normalised.
   double *y = run->r_row, *pull = run->r_v, length = 0, along = 0, most = 0, largest = 0;
   if (run->witness != NULL) {
     memcpy(y, run->witness, sizeof(double) * (size_t)kkt->m);
@@ -168,7 +168,7 @@ static bool kkt_contradictory(S2KktRun *run, double *proof) {
   if (!(length > 0)) {
     return false;
   }
-  // |J' y| and |C y| against b' y, in parts of the size of c and b.
+  // J' y| and |C y| against b' y, relative to the size of c and b.
   memset(pull, 0, sizeof(double) * (size_t)kkt->n);
   for (int i = 0; i < kkt->m; i++) {
     y[i] /= length;
@@ -181,7 +181,8 @@ static bool kkt_contradictory(S2KktRun *run, double *proof) {
   for (int i = 0; i < kkt->n; i++) {
     most = fmax(most, fabs(pull[i]));
   }
-  // A solution x would have b' y = -(J' y)' v - (C y)' lambda: larger than the data by the inverse.
+  // A solution would have b' y = -(J' y)' v - (C y)' lambda, so it would exceed the data by the
+  // inverse.
   double size = 0;
   for (int i = 0; i < kkt->n; i++) {
     size = fmax(size, fabs(kkt->c[i]));
@@ -193,7 +194,7 @@ static bool kkt_contradictory(S2KktRun *run, double *proof) {
   if (!(along > 0 && most * size <= CONTRADICTION * along)) {
     return false;
   }
-  // In the caller's units, with b' y > 0.
+  // Convert to the caller's units, with b' y > 0.
   for (int i = 0; i < kkt->m && proof != NULL; i++) {
     proof[i] = side * y[i] * kkt->row_unit[i] / largest;
   }
@@ -216,22 +217,22 @@ static S2SolveStatus kkt_run_method(const S2KktScaled *kkt, const S2KktOptions *
       .status = S2_MAX_ITERATIONS,
       .arena = arena,
   };
-  // Passes of refinement are dear, steps of iterative methods many.
+  // Passes of refinement are expensive; steps of iterative methods are many.
   if (run.max_iterations == 0) {
     bool direct = options->solver == S2_KKT_LDL || options->solver == S2_KKT_SCHUR;
     run.max_iterations = direct ? PASSES : STEPS_LEAST + STEPS_PER_UNKNOWN * (n + m);
   }
-  // lambda = 0 is the first point.
+  // The first point is lambda = 0.
   s2_kkt_velocity(kkt, run.lambda, run.v, arena);
   s2_kkt_offer(&run, run.v, run.lambda);
   if (!s2_kkt_done(&run)) {
     METHODS[options->solver].solve(&run);
-    // Momentum to the last digit, where the rows bear it.
+    // Balance the momentum to the last digit, if the rows permit.
     double *balanced = S2_TAKE(arena, double, n);
     s2_kkt_velocity(kkt, run.lambda, balanced, arena);
     s2_kkt_offer(&run, balanced, run.lambda);
   }
-  // Back to the caller's units.
+  // Convert to the caller's units.
   for (int i = 0; i < n; i++) {
     solution->v[i] = run.v[i] * kkt->v_unit[i];
   }
@@ -254,7 +255,7 @@ S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Aren
   memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);
   memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
   solution->iterations = 0;
-  // Scaled, put into blocks, solved by the method; numbers that are not finite become zeros.
+  // Scale, divide into blocks, run the method; numbers that are not finite become zeros.
   solution->status = kkt_scale(kkt, &scaled, arena);
   if (solution->status == S2_SOLVED) {
     solution->status = s2_kkt_prepare(&scaled, arena);

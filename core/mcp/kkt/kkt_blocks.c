@@ -17,7 +17,7 @@ static int row_bodies(const S2Csr *j, int i, int32_t *body) {
   return count;
 }
 
-// Neighbouring rows on the same bodies share a group: such are the rows of a joint or a contact.
+// Neighbouring rows on the same bodies form a group, such as the rows of a joint or a contact.
 static void kkt_blocks_find_groups(S2KktScaled *kkt, S2Arena *arena) {
   kkt->group_start = S2_TAKE(arena, int32_t, kkt->m + 1);
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -39,8 +39,8 @@ static void kkt_blocks_find_groups(S2KktScaled *kkt, S2Arena *arena) {
   s2_arena_rewind(arena, mark);
 }
 
-// Adds the entries of `matrix` between first_row <= row < end to the links of one node, of which
-// the first is links[begin]; returns the new number of links.
+// Adds the entries of `matrix` with first_row <= row < end to the links of one node, which begin at
+// links[begin]; returns the new number of links.
 static int add_links(const S2Csr *matrix, int node, int first_row, int end, int columns_end,
                      S2KktLink *links, int begin, int count, int32_t *last) {
   for (int i = first_row; i < end; i++) {
@@ -49,7 +49,7 @@ static int add_links(const S2Csr *matrix, int node, int first_row, int end, int 
       if (body >= columns_end) {
         continue;
       }
-      // The first entry between this node and that body makes the block.
+      // The first entry between this node and that body creates the block.
       if (last[body] < begin) {
         last[body] = count;
         links[count++] = (S2KktLink){.row = node, .column = body};
@@ -74,7 +74,8 @@ static void kkt_blocks_find_links(S2KktScaled *kkt, S2Arena *arena) {
                            kkt->link, kkt->links, kkt->links, last);
   }
   memset(last, -1, sizeof(int32_t) * (size_t)kkt->bodies);
-  // Blocks of W: below the diagonal as couplings, on it in w_block, filled up to full bodies.
+  // Blocks of W: those below the diagonal as couplings, those on it in w_block, padded to full
+  // bodies.
   for (int k = 0; k < kkt->bodies; k++) {
     int first = BODY * k, end = first + BODY < n ? first + BODY : n;
     kkt->couplings =
@@ -102,7 +103,7 @@ static bool factor_mass(S2KktScaled *kkt, S2Arena *arena) {
     edge[2 * k] = kkt->coupling[k].row;
     edge[2 * k + 1] = kkt->coupling[k].column;
   }
-  // W = L D L' in blocks; definite when all pivots are.
+  // W = L D L' in blocks; positive definite if all pivots are.
   s2_blocksparse_init(&kkt->mass, kkt->bodies, kkt->couplings, edge, slot, arena);
   s2_blocksparse_clear(&kkt->mass, false);
   for (int k = 0; k < kkt->bodies; k++) {
@@ -145,13 +146,13 @@ void s2_kkt_velocity(const S2KktScaled *kkt, const double *lambda, double *v, S2
 
 // ---- The preconditioner -----------------------------------------------------------------------
 
-// Added to the blocks, whose diagonals are about 1: repeated rows leave them singular. A
-// preconditioner need not be exact; the smaller this is, the more it amplifies rounding there.
+// Added to the blocks, whose diagonals are about 1, because repeated rows leave them singular. A
+// preconditioner need not be exact; a smaller value would amplify rounding more.
 static const double PRECONDITIONER_FLOOR = 1e-6;
 
 // Inverse of a symmetric positive definite 3 x 3 matrix by Gauss-Jordan elimination, in place.
 static void kkt_blocks_invert(double a[9]) {
-  // One column a turn, in place.
+  // One column at a time, in place.
   for (int k = 0; k < 3; k++) {
     double pivot = a[4 * k];
     a[4 * k] = 1;
@@ -187,7 +188,7 @@ double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
       }
     }
   }
-  // ... with compliance, inverted; 1 where a group has fewer rows.
+  // ... with compliance, inverted; 1 for missing rows of a group.
   for (int g = 0; g < kkt->groups; g++) {
     int rows = kkt->group_start[g + 1] - kkt->group_start[g];
     for (int r = 0; r < 3; r++) {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Rounding makes the recurrences drift; they are started afresh from the best point this often.
+// Rounding makes the recurrences drift, so they restart from the best point this often.
 enum { RESTARTS = 10 };
 
 // ---- Conjugate gradients (Hestenes & Stiefel 1952) --------------------------------------------
@@ -25,7 +25,7 @@ static double measure_rows(const S2KktScaled *kkt, const double *u) {
   return worst;
 }
 
-// From run->lambda on, as far as the recurrence is to be believed.
+// From run->lambda, for as long as the recurrence can be trusted.
 static void krylov_descend(S2KktRun *run, Gradients *g, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int m = kkt->m;
@@ -74,7 +74,7 @@ static void krylov_descend(S2KktRun *run, Gradients *g, const double *inverse) {
       memcpy(g->lambda_best, g->lambda, rows);
     }
   }
-  // What the recurrence promised is measured.
+  // Measure the point that the recurrence found.
   s2_kkt_velocity(kkt, g->lambda_best, g->v, run->arena);
   s2_kkt_offer(run, g->v, g->lambda_best);
 }
@@ -137,7 +137,7 @@ static void krylov_rotate(double **a, double **b, double **c) {
   *c = first;
 }
 
-// Steps from the best point until solved, or until nothing of the residual seems left.
+// Steps from the best point until solved, or until the estimated residual is negligible.
 static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int n = kkt->n, size = kkt->n + kkt->m;
@@ -171,11 +171,11 @@ static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
     if (!(a1 > 0)) {
       break;
     }
-    // The direction that belongs to it, from the two before.
+    // Its direction, from the two before.
     for (int i = 0; i < size; i++) {
       r->w_new[i] = (r->z[i] - a3 * r->w_old[i] - a2 * r->w[i]) / a1;
     }
-    // The step along it, and what is left of the residual.
+    // The step along it, and the remaining residual.
     c_old = c;
     s_old = s;
     c = a0 / a1;
@@ -189,7 +189,7 @@ static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
     if (!(gamma_new > 0)) {
       break;
     }
-    // The oldest vectors make room for the next.
+    // Reuse the oldest vectors for the next step.
     gamma_old = gamma;
     gamma = gamma_new;
     krylov_rotate(&r->v_old, &r->v, &r->v_new);

@@ -1,8 +1,8 @@
-// The whole system factored, rows as nodes of its graph. [W -J'; -J -C - delta] is quasi-definite
-// (Vanderbei 1995): every order of elimination has its L D L' without pivoting. A row that comes
-// before its bodies has the pivot delta, so D is ill-conditioned and the matrix must be `careful`.
-// Making rows wait for a body was measured: refinement then fails more often, since rows that
-// nearly repeat others meet small pivots all the same.
+// Factors the whole system, with rows as nodes of its graph. [W -J'; -J -C - delta] is
+// quasi-definite (Vanderbei 1995): it has an L D L' without pivoting in every order of elimination.
+// A row eliminated before its bodies has the pivot delta, so D is ill-conditioned and the matrix
+// must be `careful`. The alternative, to eliminate a body before its rows, was measured: refinement
+// then fails more often, because rows that nearly repeat others still have small pivots.
 #include "mcp/kkt/kkt_stages.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static bool ldl_factor(void *method, double delta) {
   for (int k = 0; k < kkt->bodies; k++) {
     s2_blocksparse_add(&ldl->matrix, -1, k, k, kkt->w_block + 9 * k);
   }
-  // groups, -1 where one has fewer than three rows,
+  // groups, with -1 for missing rows of a group,
   for (int g = 0; g < kkt->groups; g++) {
     int first = kkt->group_start[g], rows = kkt->group_start[g + 1] - first;
     double block[9] = {0};
@@ -31,7 +31,7 @@ static bool ldl_factor(void *method, double delta) {
     }
     s2_blocksparse_add(&ldl->matrix, -1, kkt->bodies + g, kkt->bodies + g, block);
   }
-  // and what couples them: -J, then W off its diagonal.
+  // and couplings: -J, then W off its diagonal.
   for (int k = 0; k < kkt->links; k++) {
     const S2KktLink *link = &kkt->link[k];
     double block[9];
@@ -52,7 +52,7 @@ static void ldl_solve(void *method, double *x, double *y) {
   Ldl *ldl = method;
   const S2KktScaled *kkt = ldl->kkt;
   memset(ldl->x, 0, sizeof(S2Quad) * (size_t)ldl->matrix.nodes);
-  // The rows of the matrix have the other sign.
+  // The rows of the matrix have the opposite sign.
   for (int i = 0; i < kkt->n; i++) {
     ldl->x[i / 3][i % 3] = x[i];
   }

@@ -1,17 +1,16 @@
-// Solving a system whose rows are regularised, again and again on what is left over, until the
-// system itself is solved: the proximal method on the rows. It converges for redundant rows too,
-// the error of a row with the stiffness s shrinking by delta / (s + delta) a pass, to the impulses
-// nearest to the start. What is too soft for that is left to generalised minimal residuals (Saad &
-// Schultz 1986; flexible, Saad 1993) with the same factors: soft rows are few, and each takes it
-// about one step.
+// Iterative refinement with regularised rows, repeated on the residual until the original system is
+// solved: the proximal method on the rows. It also converges for redundant rows, to the impulses
+// nearest to the start. The error of a row with stiffness s shrinks by delta / (s + delta) a pass.
+// Rows too soft for that are left to generalised minimal residuals (Saad & Schultz 1986; flexible,
+// Saad 1993) with the same factors: soft rows are few, and each needs about one step.
 #include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-// Scaled rows have a length of about 1. A large delta makes an accurate factor (rounding leaves
-// 1e-16 / delta), a small one few passes; where light bodies link heavy ones the stiffness s is as
+// Scaled rows have a length of about 1. A large delta gives an accurate factor (with an error of
+// 1e-16 / delta), a small one few passes. If light bodies link heavy ones, the stiffness s is as
 // small as the mass ratio.
 static const double DELTAS[] = {1e-7, 1e-5, 1e-9, 1e-11};
 enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
@@ -19,12 +18,12 @@ enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
 static const double GAIN = 0.3; // a pass that shrinks the residual by less is a stall
 
 enum {
-  BASIS = 20, // vectors of minimal residuals before it starts afresh
-  CYCLES = 4, // such starts with one factor
+  BASIS = 20, // vectors of minimal residuals before a restart
+  CYCLES = 4, // restarts with one factor
   WITNESS_STEPS = 3,
 };
 
-static const double CYCLE_GAIN = 0.5; // a cycle that shrinks the residual by less is the last
+static const double CYCLE_GAIN = 0.5; // a cycle that shrinks the residual by less is the last one
 
 typedef struct Refinement {
   S2KktRun *run;
@@ -54,7 +53,7 @@ static void kkt_refine_solve(Refinement *r, double *x) {
   r->run->iterations++;
 }
 
-// Plain passes while they gain; also beyond the tolerance, for the last digits.
+// Plain passes while they gain; they continue below the tolerance, for the last digits.
 static void kkt_refine_passes(Refinement *r) {
   S2KktRun *run = r->run;
   const S2KktScaled *kkt = run->kkt;
@@ -86,12 +85,13 @@ static void kkt_refine_operate(const S2KktScaled *kkt, const double *x, double *
   s2_csr_add_times(&kkt->j, 1, x, y + kkt->n);
 }
 
-// Makes w orthogonal to the basis, twice as once leaves too much (the coefficients go to column k),
-// then turns the column by the rotations so far and one more. Returns the length of what was left.
+// Makes w orthogonal to the basis, twice because once is not accurate enough (the coefficients go
+// to column k). Then applies the rotations so far, and one more, to the column. Returns the length
+// of the remainder.
 static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size) {
   double *h = r->h[k];
   memset(h, 0, sizeof r->h[k]);
-  // Gram and Schmidt, twice over.
+  // Gram and Schmidt, twice.
   for (int i = 0; i < 2 * (k + 1); i++) {
     const double *v = r->basis[i % (k + 1)];
     double along = 0;
@@ -103,7 +103,7 @@ static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size
       w[j] -= along * v[j];
     }
   }
-  // The rotations so far, on the new column; one more makes it triangular.
+  // Apply the rotations so far to the new column; one more makes it triangular.
   double left = h[k + 1] = sqrt(s2_numbers_dot(w, w, size));
   for (int i = 0; i < k; i++) {
     double upper = r->cosine[i] * h[i] + r->sine[i] * h[i + 1];
@@ -114,7 +114,7 @@ static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size
   r->cosine[k] = length > 0 ? h[k] / length : 1;
   r->sine[k] = length > 0 ? h[k + 1] / length : 0;
   h[k] = length;
-  // And on the right side, whose last number is what the residual will be.
+  // Rotate the right side; its last number is the new residual.
   r->g[k + 1] = -r->sine[k] * r->g[k];
   r->g[k] *= r->cosine[k];
   return left;
@@ -145,7 +145,7 @@ static double kkt_refine_cycle(Refinement *r) {
   int size = kkt->n + kkt->m, count = 0;
   size_t bytes = sizeof(double) * (size_t)size;
   back_to_best(r);
-  // The first vector: what the best point misses.
+  // The first vector: the residual of the best point.
   double residual = kkt_refine_offer(r), *v = r->basis[0];
   memcpy(v, run->r_v, sizeof(double) * (size_t)kkt->n);
   memcpy(v + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
@@ -161,7 +161,7 @@ static double kkt_refine_cycle(Refinement *r) {
     kkt_refine_operate(kkt, r->step[count], r->basis[count + 1]);
     length = kkt_refine_orthogonalise(r, count, r->basis[count + 1], size);
     count++;
-    // What is promised in the 2-norm, in parts of where this start was, of the measure there.
+    // The estimated 2-norm relative to its value at the start, times the residual there.
     double promised = residual * fabs(r->g[count]) / fmax(fabs(r->g[0]), fabs(r->g[count]));
     s2_history_add(run->history, promised, 1, 0);
     if (promised < run->tolerance * GAIN || run->iterations >= run->max_iterations) {
@@ -172,8 +172,8 @@ static double kkt_refine_cycle(Refinement *r) {
   return kkt_refine_offer(r);
 }
 
-// What of the rows' speeds no impulse lessens: (S + delta)^-1 enlarges that 1 / delta times, the
-// rest less, and its powers leave nothing else.
+// Finds the part of the rows' speeds that no impulse reduces: (S + delta)^-1 multiplies it by 1 /
+// delta and the rest by less, so its powers leave only that part.
 static void find_witness(Refinement *r) {
   const S2KktScaled *kkt = r->run->kkt;
   if (!r->direct->factor(r->direct->method, DELTAS[0])) {
@@ -205,7 +205,7 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
     r.step[i] = S2_TAKE(run->arena, double, size);
   }
   run->status = S2_SINGULAR;
-  // One regularisation after the other, until one's passes and cycles arrive.
+  // Try one regularisation after the other, until the passes and cycles of one converge.
   for (int k = 0; k < COUNT && may_go_on(run); k++) {
     if (!direct->factor(direct->method, DELTAS[k])) {
       continue;
@@ -220,7 +220,7 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
       }
     }
   }
-  // Perhaps nothing can: what would show that.
+  // Perhaps there is no solution: prepare a witness.
   if (!s2_kkt_done(run)) {
     find_witness(&r);
   }

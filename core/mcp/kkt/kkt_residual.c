@@ -1,4 +1,4 @@
-// How far a point is from a solution, in the caller's units and in those of the scaled system.
+// The distance of a point from a solution, in the caller's units and in those of the scaled system.
 #include "linalg/double2.h"
 #include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
@@ -39,8 +39,8 @@ static double residual_rounded(S2Double2 x) {
   return isnan(x.lo) && !isnan(x.hi) ? x.hi : sum; // an infinity has no low part
 }
 
-// f = W v - J' lambda - c and u = J v + C lambda + b, summed with twice the digits: large terms
-// that cancel must not pass for a solution, nor keep refinement from one.
+// f = W v - J' lambda - c and u = J v + C lambda + b, summed with twice the digits. Otherwise
+// cancellation of large terms could hide an error, or keep refinement from converging.
 static void residual_find_misses(const S2Csr *w, const S2Csr *j, const double *c, const double *b,
                                  const double *compliances, const double *v, const double *lambda,
                                  double *f, double *u, S2Arena *arena) {
@@ -53,7 +53,7 @@ static void residual_find_misses(const S2Csr *w, const S2Csr *j, const double *c
       residual_add_product(&sum[i], w->value[p], v[w->column[p]]);
     }
   }
-  // ... less J' lambda, and the rows beside it, as each entry of J serves both.
+  // ... less J' lambda; the rows at the same time, because each entry of J serves both.
   for (int k = 0; k < j->rows; k++) {
     S2Double2 row = {b[k], 0};
     residual_add_product(&row, compliances != NULL ? compliances[k] : 0, lambda[k]);
@@ -74,7 +74,7 @@ double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, 
   double *f = S2_TAKE(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
   double worst = 0;
   residual_find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
-  // Momenta as velocities by the diagonal of W, weighted.
+  // Momenta, converted to velocities by the diagonal of W, weighted.
   for (int i = 0; i < kkt->n; i++) {
     double error = fabs(f[i] / s2_kkt_diagonal(&kkt->w, i));
     worst = s2_larger(worst, error * s2_kkt_weight(kkt->v_weight, i));
@@ -97,7 +97,7 @@ double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
   for (int i = 0; i < kkt->m; i++) {
     worst = s2_larger(worst, fabs(run->r_row[i]) * kkt->row_measure[i]);
   }
-  // The best point so far; what it misses stays in r_v and r_row.
+  // Keep the best point. The errors of this one stay in r_v and r_row.
   if (worst < run->best) {
     run->best = worst;
     memmove(run->v, v, sizeof(double) * (size_t)kkt->n);

@@ -1,12 +1,12 @@
-// S = J W^-1 J' + C, which is symmetric positive definite with delta added, factored: in blocks
-// where W is block-diagonal (which is faster from the smallest on), else as a dense matrix.
+// Factors S = J W^-1 J' + C, which is symmetric positive definite once delta is added: in blocks if
+// W is block-diagonal (faster for all sizes), else as a dense matrix.
 #include "linalg/dense.h"
 #include "mcp/kkt/kkt_stages.h"
 
 #include <string.h>
 
-// Pairs of groups on one body, 80 bytes each and more in the factor. Beyond, a body with very many
-// rows (they all meet there) asks for too much memory: "ldl" takes that.
+// Largest number of pairs of groups on one body. A pair takes 80 bytes, and more in the factor. A
+// body with very many rows (all of them meet there) needs too much memory: use "ldl" then.
 enum { PAIRS_MAX = 20000000 };
 
 typedef struct Schur {
@@ -33,7 +33,7 @@ static void assemble_dense(Schur *schur) {
   memset(schur->s, 0, sizeof(double) * size * size);
   S2ArenaMark mark = s2_arena_mark(schur->arena);
   double *x = S2_TAKE(schur->arena, double, n);
-  // Row i of S: J (W^-1 J_i') + C, one solution with W each.
+  // Row i of S: J (W^-1 J_i') + C, with one solve with W for each row.
   for (int i = 0; i < m; i++) {
     memset(x, 0, sizeof(double) * (size_t)n);
     for (int32_t p = kkt->j.start[i]; p < kkt->j.start[i + 1]; p++) {
@@ -86,7 +86,7 @@ static bool assemble_blocks(Schur *schur) {
   S2Arena *arena = schur->arena;
   int32_t *start = S2_TAKE(arena, int32_t, kkt->bodies + 1);
   int32_t *by_body = sort_links(kkt, start, arena);
-  // Rows that meet on one body make a pair each; so many only as memory bears.
+  // Rows that meet on one body form pairs; their number is limited by memory.
   int64_t pairs = 0;
   for (int k = 0; k < kkt->bodies; k++) {
     int64_t rows = start[k + 1] - start[k];
@@ -130,7 +130,7 @@ static void fill_blocks(Schur *schur, double delta) {
     int32_t slot = pair->row != pair->column ? schur->slot[edges++] : -1;
     s2_blocksparse_add(&schur->matrix, slot, pair->row, pair->column, pair->block);
   }
-  // C + delta on the diagonal; 1 where a group has fewer than three rows.
+  // C + delta on the diagonal; 1 for missing rows of a group.
   for (int g = 0; g < kkt->groups; g++) {
     int first = kkt->group_start[g], rows = kkt->group_start[g + 1] - first;
     double block[9] = {0};

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// S2_SOLVED means a residual below this times (1 + |q|) after equilibration. Pivoting that went
-// right leaves 1e-14 or so; a wrong basis leaves a sizeable part of |q|.
+// S2_SOLVED means a residual below this times (1 + |q|) after equilibration. Successful pivoting
+// leaves about 1e-14; a wrong basis leaves a significant fraction of |q|.
 static const double ACCEPT = 1e-10;
 
 // A ray proves infeasibility when M' ray <= 0 up to the rounding of its terms (entries of M and the
@@ -30,7 +30,7 @@ static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
   return largest <= RAY_ROUNDING && along_q < -RAY_CLEAR;
 }
 
-// Back to the caller's units.
+// Converts the result to the caller's units.
 static void lcp_deliver(const S2LcpScaled *s, const double *m, const double *q, double *z,
                         double *w, double *ray, S2LcpInfo *info) {
   double largest = 0;
@@ -80,7 +80,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR; // no scaling of these numbers fits into a double
   }
-  // A ray or a failure may be rounding: a second attempt refreshes its dictionary often.
+  // A ray or a failure may be due to rounding: a second attempt refreshes its dictionary often.
   bool *basic = S2_TAKE(arena, bool, size);
   S2LcpPivoting pivoting = s2_lcp_pivoting_default(n, cover);
   if (options != NULL && options->max_pivots > 0) {
@@ -98,7 +98,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     }
     s2_lcp_pivoting_careful(&pivoting);
   }
-  // A ray proves something only if its numbers do.
+  // A ray is a proof only if its numbers confirm it.
   info->infeasible = status == S2_RAY && proves_infeasible(&s, direction);
   lcp_deliver(&s, m, q, z, w, direction, info);
   if (!s2_all_finite(z, size) || !s2_all_finite(w, size)) {

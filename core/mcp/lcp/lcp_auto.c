@@ -1,4 +1,4 @@
-// Lemke's method as a stage, and the chain that `auto` stands for (lcp.h says which).
+// Lemke's method as a stage, and the chain of `auto` (see lcp.h).
 #include "mcp/lcp/lcp_stages.h"
 #include "mcp/mixed/mixed.h"
 
@@ -6,18 +6,18 @@
 #include <string.h>
 
 enum {
-  QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 where it is the method to take
+  QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 for problems that suit it
 };
 
-// Pivoting compares all rows with the largest -q_i (scaled), and takes for 0 what is 1e-16 of it. A
-// walk from where it ended looks at each row by itself.
+// Pivoting compares all rows with the largest -q_i (scaled), and counts 1e-16 of it as 0. A walk
+// from its end point treats each row separately.
 static void lcp_auto_polish(S2LcpRun *run) {
   const S2LcpProblem *problem = run->problem;
   int n = problem->n;
   if (s2_lcp_residual(n, problem->m, problem->q, run->z, run->allowed) <= run->allowed) {
     return;
   }
-  // Another point than pivoting's, so in a copy.
+  // In a copy, because this is another point than that of pivoting.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mixed p = s2_mixed_pairs(n, problem->m, problem->q, run->arena);
   double *x = S2_TAKE(run->arena, double, n);
@@ -49,11 +49,11 @@ S2SolveStatus s2_lcp_lemke_stage(S2LcpRun *run) {
   return status;
 }
 
-// Runs a method from the chain; true when it solved the problem. Keeps the best point.
+// Runs a method of the chain; true if it solved the problem. Keeps the best point.
 static bool lcp_auto_attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage,
                              int max_iterations, double *least, S2SolveStatus *claim) {
   int n = run->problem->n;
-  // A run of its own from z = 0, with the caller's limit or the one given.
+  // A separate run from z = 0, with the caller's limit or the given one.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpSolverOptions options = *run->options;
   options.max_iterations = options.max_iterations > 0 ? options.max_iterations : max_iterations;
@@ -67,7 +67,7 @@ static bool lcp_auto_attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stag
   if (inner.has_ray) {
     run->has_ray = true;
   }
-  // Its point without negative z, judged as all are.
+  // Clip its point to z >= 0 and measure it, as for all methods.
   for (int i = 0; i < n; ++i) {
     inner.z[i] = fmax(0, inner.z[i]);
   }
@@ -93,7 +93,7 @@ static bool positive_diagonal(const S2LcpProblem *problem) {
 S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
   double least = INFINITY;
   S2SolveStatus claim, ended;
-  // Few iterations where M is a P matrix.
+  // Few iterations if M is a P matrix.
   if (positive_diagonal(run->problem) &&
       lcp_auto_attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, QUICK_BLOCKS, &least, &claim)) {
     return S2_SOLVED;
@@ -106,7 +106,7 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
     run->used = S2_LCP_LEMKE;
     return S2_INFEASIBLE;
   }
-  // Small problems are settled by trying every set.
+  // For small problems, trying every set decides.
   if (run->problem->n <= S2_LCP_ENUMERATE_MAX) {
     if (lcp_auto_attempt(run, S2_LCP_ENUMERATE, s2_lcp_enumerate_stage, 0, &least, &claim)) {
       return S2_SOLVED;
@@ -116,7 +116,7 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
       return claim;
     }
   }
-  // What else may help, the likeliest first.
+  // Further methods, the most promising first.
   if (lcp_auto_attempt(run, S2_LCP_LEMKE, s2_lcp_restart_stage, 0, &least, &claim) ||
       lcp_auto_attempt(run, S2_LCP_NEWTON, s2_lcp_newton_stage, 0, &least, &claim) ||
       lcp_auto_attempt(run, S2_LCP_PDIPM, s2_lcp_pdipm_stage, 0, &least, &claim) ||

@@ -1,7 +1,7 @@
 // Block principal pivoting (Kostreva 1978; Judice and Pires 1994; Portugal, Judice and Vicente
-// 1994): guess which z_i are positive, solve for them, move all the wrong ones to the other side at
-// once. That may cycle. When the number of wrong ones has not fallen for a while, Murty's rule
-// (move only the last wrong one), which cannot cycle for P matrices, is used until it has.
+// 1994): guess the positive z_i, solve for them, move all wrong ones to the other side together.
+// This may cycle. If the number of wrong ones has not fallen for a while, Murty's rule (move only
+// the last wrong one), which cannot cycle for P matrices, takes over until it has.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "linalg/dense.h"
@@ -30,7 +30,7 @@ typedef struct Blocks {
   int32_t *pivot;
 } Blocks;
 
-// Four sums at a time: the same result on every machine, and not one long chain of additions.
+// Four sums side by side: the same result on every machine, without one long chain of additions.
 static double bpp_dot(int n, const double *x, const double *y) {
   double sum[4] = {0};
   int i = 0;
@@ -48,7 +48,7 @@ static double bpp_dot(int n, const double *x, const double *y) {
 static void bpp_survey(Blocks *blocks) {
   int n = blocks->n;
   blocks->symmetric = true;
-  // The largest entry of each row, for what rounding may leave; and is M symmetric?
+  // The largest entry of each row bounds its rounding. Also check whether M is symmetric.
   for (int i = 0; i < n; ++i) {
     const double *row = blocks->m + (size_t)i * (size_t)n;
     double largest = 0;
@@ -82,7 +82,7 @@ static void bpp_product(Blocks *blocks) {
   }
 }
 
-// z of the present choice and w = M z + q, refined once. False when the block is singular.
+// z of the present set and w = M z + q, refined once. False if the block is singular.
 static bool solve_block(Blocks *blocks) {
   int count = 0;
   for (int i = 0; i < blocks->n; ++i) {
@@ -91,7 +91,7 @@ static bool solve_block(Blocks *blocks) {
     }
   }
   memset(blocks->z, 0, sizeof(double) * (size_t)blocks->n);
-  // M_BB z_B = -q_B: Cholesky where that may go through, L U where not.
+  // M_BB z_B = -q_B: by Cholesky if that succeeds, else by L U.
   S2Dense dense = {.size = count, .a = blocks->a, .pivot = blocks->pivot};
   bool regular = true;
   if (count > 0) {
@@ -109,7 +109,7 @@ static bool solve_block(Blocks *blocks) {
       s2_dense_solve(&dense, blocks->b);
     }
   }
-  // w = M z + q, and one step of refinement by what the basic w miss.
+  // w = M z + q, and one step of refinement by the residuals of the basic w.
   for (int i = 0; i < count && regular; ++i) {
     blocks->z[blocks->index[i]] = blocks->b[i];
   }
@@ -127,10 +127,10 @@ static bool solve_block(Blocks *blocks) {
   return regular;
 }
 
-// How many are on the wrong side; the last of them.
+// The number of variables on the wrong side, and the last of them.
 static int count_wrong(const Blocks *blocks, bool *wrong, int *last) {
   double largest = 0, sum = 0;
-  // Negative beyond the rounding of what it is a sum of.
+  // Negative by more than the rounding of the sum.
   for (int i = 0; i < blocks->n; ++i) {
     largest = fmax(largest, fabs(blocks->z[i]));
     sum += fabs(blocks->z[i]);
@@ -173,7 +173,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       .pivot = S2_TAKE(run->arena, int32_t, size),
   };
   bool *wrong = S2_TAKE(run->arena, bool, size);
-  // z_i is guessed to be positive where q_i is negative.
+  // The first guess: z_i is positive where q_i is negative.
   bpp_survey(&blocks);
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations
                                                : ITERATIONS_LEAST + ITERATIONS_PER_ROW * n;
@@ -183,7 +183,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
   for (int i = 0; i < n; ++i) {
     blocks.in[i] = blocks.q[i] < 0;
   }
-  // Solve, count what is on the wrong side, move it.
+  // Solve, count the variables on the wrong side, move them.
   while (run->iterations < limit) {
     run->iterations += 1;
     if (!solve_block(&blocks)) {
@@ -201,7 +201,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       status = S2_SOLVED;
       break;
     }
-    // Fewer wrong ones are progress; without it for long, only the last one moves.
+    // Fewer wrong ones are progress; without it for long, move only the last one.
     if (count < best) {
       best = count;
       patience = PATIENCE;

@@ -3,8 +3,8 @@
 //     M_iA z_A + q_i = 0 (i in A),   M_iA z_A + q_i >= 0 (i not in A),   z_A >= 0
 //
 // has a solution. Each is a small system of linear inequalities, decided by the first phase of the
-// simplex method with Bland's rule, which does not ask whether the basis is singular. Shares no
-// code with the other methods, which are tested against it.
+// simplex method with Bland's rule, which does not depend on a regular basis. This file shares no
+// code with the other methods, because their tests compare with it.
 #include "mcp/lcp/lcp_stages.h"
 
 #include <math.h>
@@ -17,8 +17,9 @@ enum {
   PIVOTS_MAX = 2000, // Bland's rule ends long before; a guard against rounding
 };
 
-static const double ZERO = 1e-12;    // entries of the tableau, of 1
-static const double NOISE = 1e-13;   // between this and ZERO they may be real: nothing is proved
+static const double ZERO = 1e-12; // entries of the tableau, of 1
+// entries between this and ZERO may be significant: nothing is proved
+static const double NOISE = 1e-13;
 static const double FEASIBLE = 1e-9; // sum of infeasibilities, of 1
 static const double DOUBT = 1e-7;    // up to this nothing is proved either way
 
@@ -28,7 +29,7 @@ typedef struct Tableau {
   double column[N], unit; // z = column unit scaled z
   double a[N][WIDTH];     // the tableau
   double cost[WIDTH];     // sum of the rows of artificial variables
-  bool doubtful;          // an entry was neglected that may be real
+  bool doubtful;          // a neglected entry may be significant
   int basic[N];           // variable of a row: column, or ARTIFICIAL + row
 } Tableau;
 
@@ -70,14 +71,14 @@ static void enumerate_scale(Tableau *t, const S2LcpProblem *problem) {
     }
   }
   for (int i = 0; i < n; ++i) {
-    t->unit = fmax(t->unit, -t->q[i]); // rows with q_i > 0 ask for nothing
+    t->unit = fmax(t->unit, -t->q[i]); // rows with q_i > 0 require nothing
   }
   for (int i = 0; i < n && t->unit > 0; ++i) {
     t->q[i] /= t->unit;
   }
 }
 
-// M_iA z_A - w_i = -q_i with the sign that makes the right side >= 0; w_i is basic where it can.
+// M_iA z_A - w_i = -q_i, with the sign that makes the right side >= 0; w_i is basic where possible.
 static void enumerate_fill(Tableau *t, unsigned set) {
   int n = t->n;
   for (int j = 0; j <= n; ++j) {
@@ -119,7 +120,7 @@ static void enumerate_pivot(Tableau *t, int row, int column) {
     }
     t->a[i][column] = 0;
   }
-  // The cost is the sum of the rows whose artificial variable is still there.
+  // The cost is the sum of the rows that still have their artificial variable.
   t->basic[row] = column;
   for (int j = 0; j <= t->n; ++j) {
     t->cost[j] = 0;
@@ -129,7 +130,7 @@ static void enumerate_pivot(Tableau *t, int row, int column) {
   }
 }
 
-// Row with the least ratio; of equal ones that of the first variable, as Bland's rule asks.
+// The row with the smallest ratio; of equal ones that of the first variable (Bland's rule).
 static int enumerate_leaving_row(Tableau *t, int column) {
   int best = -1;
   double least = INFINITY;
@@ -147,7 +148,7 @@ static int enumerate_leaving_row(Tableau *t, int column) {
   return best;
 }
 
-// Sum of infeasibilities that is left over.
+// The remaining sum of infeasibilities.
 static double first_phase(Tableau *t) {
   for (int count = 0; count < PIVOTS_MAX; ++count) {
     // Bland: the first column that lowers the cost, the first row among the least ratios.
@@ -199,7 +200,7 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
   enumerate_scale(&t, problem);
   double z[N] = {0}, best = INFINITY;
   int limit = run->options->max_iterations;
-  // Every set A: is there a z_A >= 0 with w >= 0?
+  // For every set A: is there a z_A >= 0 with w >= 0?
   for (unsigned set = 0; set < 1u << problem->n; ++set) {
     if (limit > 0 && run->iterations == limit) {
       return S2_MAX_ITERATIONS;
@@ -208,7 +209,7 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
     enumerate_fill(&t, set);
     double left = first_phase(&t);
     t.doubtful = t.doubtful || !(left > DOUBT);
-    // By the tableau there is; the numbers of the problem decide.
+    // The tableau has a solution; the numbers of the problem decide.
     if (left <= FEASIBLE) {
       enumerate_read_point(&t, set, z);
       double residual = min_map(problem, z);

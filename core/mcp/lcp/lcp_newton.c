@@ -14,7 +14,7 @@ enum {
   ITERATIONS = 100, // of each start
   STARTS = 4,       // 0, ones, and random points
   HALVINGS = 50,
-  WINDOW = 10, // iterations after which a merit that has hardly fallen is taken for a local minimum
+  WINDOW = 10, // iterations after which a hardly reduced merit counts as a local minimum
   SEED = 1996,
 };
 
@@ -56,7 +56,7 @@ static double lcp_newton_merit(int n, const double *z, const double *w) {
 // An element of the generalised Jacobian diag(a) + diag(b) M, and the merit's gradient.
 static void lcp_newton_linearise(Newton *t, const double *z) {
   int n = t->s.n;
-  // At the kink (z_i = w_i = 0) a direction of z stands for both.
+  // At the kink (z_i = w_i = 0) a direction of z defines both derivatives.
   for (int i = 0; i < n; ++i) {
     t->trial[i] = hypot(z[i], t->w[i]) <= ORIGIN ? 1 : 0;
   }
@@ -82,7 +82,7 @@ static void lcp_newton_linearise(Newton *t, const double *z) {
   }
 }
 
-// Newton's direction; false when there is none that descends.
+// Newton's direction; false if it does not descend.
 static bool newton_direction(Newton *t, double *slope) {
   int n = t->s.n;
   // (diag(a) + diag(b) M) d = -phi
@@ -108,7 +108,7 @@ static bool newton_direction(Newton *t, double *slope) {
   return isfinite(size) && *slope <= -DESCENT * size;
 }
 
-// Steps along the direction; false when no step descends. The step is left in *step.
+// Steps along the direction; false if no step descends. Writes the step to *step.
 static bool lcp_newton_search(Newton *t, double *z, double slope, double *step) {
   int n = t->s.n;
   double here = lcp_newton_merit(n, z, t->w);
@@ -128,7 +128,7 @@ static bool lcp_newton_search(Newton *t, double *z, double slope, double *step) 
   return false;
 }
 
-// What is delivered has no z below 0: moves there, and returns the residual of that.
+// Clips z to z >= 0, as in the final answer, and returns the residual.
 static double lcp_newton_clip(Newton *t, double *z) {
   for (int i = 0; i < t->s.n; ++i) {
     z[i] = fmax(0, z[i]);
@@ -137,13 +137,13 @@ static double lcp_newton_clip(Newton *t, double *z) {
   return s2_lcp_unscaled_residual(&t->s, z, t->w);
 }
 
-// From z until it is good enough or nothing descends any more; returns the residual.
+// From z until the residual is small enough or nothing descends; returns the residual.
 static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run) {
   int n = t->s.n;
   lcp_newton_product(&t->s, z, t->w);
   double residual = INFINITY, before = INFINITY;
   for (int k = 0; k < limit; ++k) {
-    // A merit that hardly falls is that of a local minimum.
+    // A merit that hardly falls is at a local minimum.
     if (k % WINDOW == 0) {
       double now = lcp_newton_merit(t->s.n, z, t->w);
       if (now > HARDLY * before) {
@@ -152,7 +152,7 @@ static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run)
       before = now;
     }
     lcp_newton_linearise(t, z);
-    // Newton's direction, or straight down.
+    // Newton's direction, or steepest descent.
     double slope, step;
     if (!newton_direction(t, &slope)) {
       slope = 0;
@@ -165,14 +165,14 @@ static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run)
     if (!(slope < 0) || !lcp_newton_search(t, z, slope, &step)) {
       break;
     }
-    // Good enough only when it is so without the negative z.
+    // The residual must be small with z clipped.
     residual = s2_lcp_unscaled_residual(&t->s, z, t->w);
     s2_history_add(run->options->history, residual, step, 0);
     if (residual <= run->allowed && lcp_newton_clip(t, z) <= run->allowed) {
       return run->allowed;
     }
   }
-  // Near a solution the signs are right before the digits are.
+  // Near a solution the signs are right before the digits.
   s2_lcp_finish(&t->s, z, t->w, run->arena);
   return lcp_newton_clip(t, z);
 }
@@ -198,7 +198,7 @@ S2SolveStatus s2_lcp_newton_stage(S2LcpRun *run) {
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations : ITERATIONS;
   bool usable = s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size);
   S2Rng rng = s2_rng_seeded(SEED);
-  // From 0, from ones, then at random; the best end counts.
+  // Starts from 0, from ones, then at random; the best result counts.
   for (int start = 0; start < STARTS && usable && !(least <= run->allowed); ++start) {
     for (int i = 0; i < n; ++i) {
       z[i] = start == 0 ? 0 : start == 1 ? 1 : exp(SPREAD * (2 * s2_rng_uniform(&rng) - 1));

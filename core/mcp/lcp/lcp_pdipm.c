@@ -12,8 +12,8 @@
 
 enum { ITERATIONS = 60 }; // monotone problems take 7 to 25
 
-static const double BACK_OFF = 0.99;  // of the way to the boundary
-static const double STALLED = 1e-10;  // shorter steps do not get anywhere
+static const double BACK_OFF = 0.99;  // fraction of the way to the boundary
+static const double STALLED = 1e-10;  // shorter steps make no progress
 static const double LEAST_MU = 1e-20; // of 1: below, z / w has no digits left
 
 typedef struct Interior {
@@ -40,7 +40,7 @@ static bool lcp_pdipm_is_symmetric(const S2LcpScaled *s) {
 // Factors M + diag(d), or M + 1 without d.
 static bool lcp_pdipm_factor(Interior *t, const double *z, const double *w) {
   int n = t->s.n;
-  // Cholesky where M is symmetric; where that fails, or it is not, L U.
+  // Cholesky if M is symmetric; otherwise, or if that fails, L U.
   for (int attempt = t->symmetric ? 0 : 1; attempt < 2; ++attempt) {
     t->dense =
         (S2Dense){.size = n, .nonsymmetric = attempt == 1, .a = t->matrix, .pivot = t->pivot};
@@ -57,9 +57,9 @@ static bool lcp_pdipm_factor(Interior *t, const double *z, const double *w) {
   return false;
 }
 
-// z with w = -z, each then moved as far as makes it positive: the point of least norm that
-// Mattingley and Boyd (2012) start quadratic programmes from, for this kind of problem. Ones where
-// M + 1 is singular, which it never is for monotone problems.
+// z with w = -z, each then shifted until it is positive: the least-norm point from which Mattingley
+// and Boyd (2012) start quadratic programs, for this kind of problem. Ones if M + 1 is singular,
+// which it never is for monotone problems.
 static bool lcp_pdipm_start(Interior *t) {
   int n = t->s.n;
   // (M + 1) z = -q, w = -z
@@ -73,7 +73,7 @@ static bool lcp_pdipm_start(Interior *t) {
     t->z[i] = -t->s.q[i];
   }
   s2_dense_solve(&t->dense, t->z);
-  // Each moved as a whole until all of it is positive.
+  // Shift each as a whole until it is positive.
   double least = INFINITY, largest = -INFINITY;
   for (int i = 0; i < n; ++i) {
     least = fmin(least, t->z[i]);
@@ -120,7 +120,8 @@ static double lcp_pdipm_gap(const Interior *t, double step) {
   return sum / t->s.n;
 }
 
-// The true w of the present z in dw, and how far it is off in r; returns the residual.
+// Writes w = M z + q of the present z to dw, and its difference from t->w to r; returns the
+// residual.
 static double lcp_pdipm_measure(Interior *t) {
   int n = t->s.n;
   for (int i = 0; i < n; ++i) {
@@ -132,7 +133,7 @@ static double lcp_pdipm_measure(Interior *t) {
 
 static double lcp_pdipm_advance(Interior *t, double mu) {
   int n = t->s.n;
-  // Predictor: c = -z o w. Its gap says how far the corrector aims down.
+  // Predictor: c = -z o w. Its gap determines the target of the corrector.
   for (int i = 0; i < n; ++i) {
     t->c[i] = -t->z[i] * t->w[i];
   }
@@ -144,7 +145,7 @@ static double lcp_pdipm_advance(Interior *t, double mu) {
     t->c[i] += target - t->dz[i] * t->dw[i];
   }
   lcp_pdipm_direction(t);
-  // Not quite to the boundary.
+  // Stay inside the boundary.
   double step = fmin(1, BACK_OFF * lcp_pdipm_longest_step(t));
   for (int i = 0; i < n; ++i) {
     t->z[i] += step * t->dz[i];
@@ -173,7 +174,7 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
   S2SolveStatus status = S2_SINGULAR;
   if (s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size) && lcp_pdipm_start(&t)) {
     status = S2_MAX_ITERATIONS;
-    // Until it is good enough, nothing moves any more, or mu has no digits left.
+    // Until the residual is small enough, nothing moves, or mu has no digits left.
     double residual = lcp_pdipm_measure(&t), step = 1;
     while (!(residual <= run->allowed) && run->iterations < limit) {
       double mu = lcp_pdipm_gap(&t, 0);
@@ -193,7 +194,7 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
         break;
       }
     }
-    // The signs may be right before the digits are.
+    // The signs may be right before the digits.
     if (residual > run->allowed && isfinite(residual)) {
       s2_lcp_finish(&t.s, t.z, t.dw, run->arena);
       residual = lcp_pdipm_measure(&t);

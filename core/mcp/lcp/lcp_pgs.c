@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SWEEPS = 10000 }; // convergence is linear: beyond, there is none worth waiting for
+enum { SWEEPS = 10000 }; // convergence is linear; more sweeps are not useful
 
 S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
   int n = run->problem->n;
@@ -20,15 +20,15 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
   double *z = run->z;
   memset(z, 0, sizeof(double) * (size_t)n);
   while (run->iterations < limit) {
-    // A sweep: z_i := max(0, z_i - omega w_i / M_ii), each with the z before it.
-    double seen = 0; // of the row just before it is changed: the residual when nothing changes
+    // A sweep: z_i := max(0, z_i - omega w_i / M_ii), with the updated z of earlier rows.
+    double seen = 0; // residuals of rows just before they change: the residual if nothing changes
     for (int i = 0; i < n; ++i) {
       double w = s2_lcp_row(n, m, q, z, i);
       seen = fmax(seen, fabs(fmin(z[i], w)));
       z[i] = fmax(0, z[i] - omega * w / m[(size_t)i * (size_t)n + (size_t)i]);
     }
     run->iterations += 1;
-    // The residual itself costs as much as a sweep, so it is measured when that looks worth it.
+    // The residual costs as much as a sweep, so it is measured only when it is likely to be small.
     double residual = seen;
     if (run->options->history != NULL || seen <= run->allowed) {
       residual = s2_lcp_residual(n, m, q, z, run->allowed);
@@ -38,7 +38,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
       return S2_SOLVED;
     }
     if (!isfinite(seen) || !s2_all_finite(z, (size_t)n)) {
-      return S2_SINGULAR; // it diverged out of the range of a double
+      return S2_SINGULAR; // it diverged beyond the range of a double
     }
   }
   return S2_MAX_ITERATIONS;

@@ -1,10 +1,10 @@
 // Lemke's method from other starts, for problems where it ends on a ray that proves nothing.
 //
-// Exchanging z_i and w_i for the rows of a regular principal block gives a problem with the same
+// If z_i and w_i are exchanged for the rows of a regular principal block, the problem has the same
 // solutions under other names (the principal pivot transform), and Lemke's path through it starts
 // elsewhere. For the problem of two matrices, M = [0 A; B' 0] with A, B > 0, every path from the
-// original basis ends on a ray at once, whatever the covering vector; a path that starts from a
-// pair of pure strategies is Lemke and Howson's.
+// original basis ends on a ray at once, for all covering vectors. A path that starts from a pair of
+// pure strategies is that of Lemke and Howson.
 #include "mcp/lcp/lcp_stages.h"
 #include "mcp/pivot/lcp_pivot.h"
 
@@ -14,15 +14,15 @@
 #include <string.h>
 
 enum {
-  STARTS = 200,  // of random dense problems with 20 rows 48 solve 84 %, these 94 %
+  STARTS = 200,  // of random dense problems with 20 rows, 48 starts solve 84 %, these 94 %
   MOVES_MAX = 8, // blocks of one or two rows exchanged before a start
   SEED = 1964,
 };
 
-// Pivots and determinants below this (entries are about 1) would spoil the digits.
+// Pivots and determinants below this (entries are about 1) would lose digits.
 static const double REGULAR = 1e-2;
 
-// Entries of dictionaries computed, about a second: with many rows there are fewer starts.
+// Number of computed dictionary entries, about a second: problems with many rows have fewer starts.
 static const double WORK = 1e9;
 
 // Random covering vectors are exp(+-SPREAD).
@@ -31,10 +31,10 @@ static const double SPREAD = 1.5;
 typedef struct Start {
   int n;
   double *m, *q;
-  bool *turned; // z_i and w_i have changed places
+  bool *turned; // whether z_i and w_i are exchanged
 } Start;
 
-// Row `row` of w = M z + q is solved for z_column, and put into the other rows.
+// Solves row `row` of w = M z + q for z_column, and substitutes it in the other rows.
 static void restart_exchange(Start *start, int row, int column) {
   int n = start->n;
   double *pivot_row = start->m + row * n, inverse = 1 / pivot_row[column];
@@ -44,7 +44,7 @@ static void restart_exchange(Start *start, int row, int column) {
   }
   pivot_row[column] = inverse;
   start->q[row] *= -inverse;
-  // ... put into all other rows.
+  // ... substituted in all other rows.
   for (int i = 0; i < n; ++i) {
     double factor = start->m[i * n + column];
     if (i == row || factor == 0) {
@@ -63,7 +63,7 @@ static void exchange_pair(Start *start, int i, int k) {
   int n = start->n;
   restart_exchange(start, i, k);
   restart_exchange(start, k, i);
-  // Row i now holds z_k and column k stands for w_i: back into their places.
+  // Row i now holds z_k and column k stands for w_i: restore their order.
   for (int j = 0; j < n; ++j) {
     s2_swap_numbers(&start->m[i * n + j], &start->m[k * n + j]);
   }
@@ -73,7 +73,7 @@ static void exchange_pair(Start *start, int i, int k) {
   }
 }
 
-// Turns row i: alone, or where its diagonal is too small together with a random partner.
+// Exchanges row i alone or, if its diagonal is too small, together with a random partner.
 static void restart_move(Start *start, int i, S2Rng *rng) {
   int n = start->n;
   const double *m = start->m;
@@ -82,7 +82,7 @@ static void restart_move(Start *start, int i, S2Rng *rng) {
     start->turned[i] = !start->turned[i];
     return;
   }
-  // From a random place on, the first partner whose 2 x 2 block is regular.
+  // Beginning at a random place, the first partner with a regular 2 x 2 block.
   int first = (int)s2_rng_integer(rng, 0, n - 1);
   for (int step = 0; step < n; ++step) {
     int k = (first + step) % n;
@@ -109,7 +109,7 @@ static void restart_prepare(Start *start, const S2LcpScaled *s, int moves, S2Rng
 S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
   int n = run->problem->n;
   size_t size = (size_t)n;
-  // Equilibrated once, for all starts.
+  // Equilibrate once, for all starts.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpScaled s = s2_lcp_equilibrate(n, run->problem->m, run->problem->q, run->arena);
   if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
@@ -146,7 +146,7 @@ S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
       basic[i] = basic[i] != start.turned[i];
       z[i] = 0;
     }
-    // Which z_i are positive is all that counts: the problem itself is solved for them.
+    // Only the set of positive z_i is used: the original problem is solved for them.
     if (status != S2_SOLVED) {
       continue;
     }

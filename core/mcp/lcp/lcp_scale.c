@@ -10,21 +10,21 @@
 
 enum {
   EQUILIBRATION_PASSES = 4, // each halves the spread's logarithm; scales are powers of two
-  REFINEMENTS = 2,          // of the final basic solution; the first brings nearly all there is
+  REFINEMENTS = 2,          // of the final basic solution; the first one gives nearly all digits
 };
 
 // Relative to the largest entry of the final basis matrix (entries about 1).
 static const double RANK_TOLERANCE = 1e-15;
 
-// Share of the allowed residual that the rounding of w may have.
+// Fraction of the allowed residual that the rounding of w may reach.
 static const double SURE = 0.1;
 
-// Of several numbers side by side; a plain comparison, unlike fmax, is one instruction.
+// For vectorised loops: a plain comparison, unlike fmax, is one instruction.
 S2_INLINE double lcp_scale_larger(double a, double b) {
   return b > a ? b : a;
 }
 
-// Sums of products are kept four side by side, or every addition would wait for the last.
+// Sums of products are kept four side by side, so that additions do not wait for each other.
 enum { LANES = 4 };
 
 S2_WIDE double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i) {
@@ -57,7 +57,7 @@ S2_WIDE double s2_lcp_sure_row(int n, const double *m, const double *q, const do
   const double *row = m + (size_t)i * (size_t)n;
   double sum[LANES] = {q[i], 0, 0, 0}, size[LANES] = {fabs(q[i]), 0, 0, 0};
   int j = 0;
-  // The sum and, beside it, the sum of sizes, which says what rounding may do.
+  // The sum, and the sum of magnitudes, which bounds the rounding.
   for (; j + LANES <= n; j += LANES) {
     for (int k = 0; k < LANES; ++k) {
       double term = row[j + k] * z[j + k];
@@ -116,7 +116,7 @@ S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena 
   for (int i = 0; i < n; ++i) {
     s.row[i] = s.column[i] = 1;
   }
-  // By powers of two, until no scale changes any more.
+  // By powers of two, until no scale changes.
   for (int pass = 0; pass < EQUILIBRATION_PASSES; ++pass) {
     find_largest(n, s.m, row_max, column_max);
     bool changed = false;
@@ -175,7 +175,7 @@ double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Are
   }
   S2DenseLu lu = s2_dense_lu_factor(count, block, RANK_TOLERANCE, arena);
   double best = scaled_residual(s, z);
-  // Steps by what the basic rows miss; each point is judged clipped.
+  // Steps by the residuals of the basic rows; each point is measured after clipping.
   for (int pass = 0; pass <= REFINEMENTS; ++pass) {
     for (int i = 0; i < count; ++i) {
       step[i] = -s2_lcp_row(n, s->m, s->q, trial, index[i]);

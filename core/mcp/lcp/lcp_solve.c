@@ -1,4 +1,4 @@
-// The one entry: what all methods have in common, before and after.
+// The entry point: the common part of all methods, before and after.
 #include "mcp/lcp/lcp.h"
 
 #include "linalg/dense.h"
@@ -43,14 +43,14 @@ S2LcpSolver s2_lcp_solver_from_name(const char *name) {
   return S2_LCP_SOLVER_COUNT;
 }
 
-// Clips z and measures it; what does not fit into a double gives way to z = 0.
+// Clips z and measures it; results too large for a double are replaced by z = 0.
 static void lcp_solve_deliver(const S2LcpProblem *problem, double allowed,
                               S2LcpSolution *solution) {
   int n = problem->n;
   for (int i = 0; i < n; ++i) {
     solution->z[i] = solution->z[i] > 0 ? solution->z[i] : 0;
   }
-  // No z of a double solves it: the point 0.
+  // No finite z solves it: use the point 0.
   solution->residual = s2_lcp_residual(n, problem->m, problem->q, solution->z, allowed);
   if (!isfinite(solution->residual)) {
     memset(solution->z, 0, sizeof(double) * (size_t)n);
@@ -75,7 +75,7 @@ static S2SolveStatus lcp_solve_run_method(const S2LcpProblem *problem,
       .ray = S2_TAKE_ZEROED(arena, double, problem->n),
       .used = options->solver,
   };
-  // A second thread costs more than these systems take.
+  // A second thread costs more time than these systems take.
   s2_dense_single_threaded();
   S2SolveStatus claim = METHODS[options->solver].stage(&run);
   solution->used = run.used;
@@ -89,8 +89,8 @@ static S2SolveStatus lcp_solve_run_method(const S2LcpProblem *problem,
 }
 
 // ---- Central path -----------------------------------------------------------------------------
-// Points with z o w = kappa, by the interior point of mixed problems: from its own start, then from
-// next to a solution, which helps where the problem is not monotone.
+// Points with z o w = kappa, by the interior point of mixed problems: first from its usual start,
+// then from next to a solution, which helps if the problem is not monotone.
 
 enum { PATH_ITERATIONS = 100 };
 
@@ -110,7 +110,7 @@ static S2SolveStatus lcp_path(const S2LcpProblem *problem, const S2LcpSolverOpti
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Mixed p = s2_mixed_pairs(problem->n, problem->m, problem->q, arena);
   int most = options->max_iterations > 0 ? options->max_iterations : PATH_ITERATIONS;
-  // The interior point, aimed at kappa from its own start.
+  // The interior point, aimed at kappa, from its usual start.
   solution->used = S2_LCP_PDIPM;
   solution->iterations =
       s2_mixed_interior(&p, options->kappa, most, options->history, solution->z, arena);
@@ -131,7 +131,7 @@ static S2SolveStatus lcp_path(const S2LcpProblem *problem, const S2LcpSolverOpti
   return solved ? S2_SOLVED : S2_MAX_ITERATIONS;
 }
 
-// ---- The entry --------------------------------------------------------------------------------
+// ---- Entry point ------------------------------------------------------------------------------
 
 S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
                            S2Arena *arena, S2LcpSolution *solution) {
@@ -145,7 +145,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (n == 0) {
     return solution->status;
   }
-  // z = 0 until something is found; what is too large or not finite ends here.
+  // z = 0 until a better point is found. Problems that are too large or not finite end here.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
   memcpy(solution->w, problem->q, sizeof(double) * (size_t)n);
   if (n > S2_LCP_MAX) {
@@ -175,7 +175,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   lcp_solve_deliver(problem, allowed, solution);
   if (solution->residual <= allowed) {
     solution->status = S2_SOLVED;
-    solution->has_ray = false; // a ray on the way to a solution is of no interest
+    solution->has_ray = false; // a ray on the way to a solution does not matter
   } else {
     solution->status = claim == S2_SOLVED ? S2_SINGULAR : claim; // rounding: no digits are left
   }

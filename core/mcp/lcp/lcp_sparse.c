@@ -1,5 +1,5 @@
-// Sparse problems: the step problem's stages on nodes of three unknowns, whose mobility is M
-// itself.
+// Sparse problems, by the stages of the step problem on nodes of three unknowns, with M as the
+// mobility.
 #include "linalg/double2.h"
 #include "mcp/lcp/lcp.h"
 #include "mcp/solvers.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 
 static const double DEFAULT_TOLERANCE = 1e-9;
-static const double LEAST_TOLERANCE = 1e-14; // the stages' residual has rounding of its own
-enum { MAX_ITERATIONS = 50 };                // of the interior point, where the caller gives none
+static const double LEAST_TOLERANCE = 1e-14; // the stages' residual has rounding errors
+enum { MAX_ITERATIONS = 50 };                // default for the interior point
 
 static double sure_row(const S2Csr *m, const double *q, const double *z, int i) {
   S2Double2 sum = {q[i], 0};
@@ -27,7 +27,7 @@ static double sure_row(const S2Csr *m, const double *q, const double *z, int i) 
   return plain;
 }
 
-// Clips z, finds w; infinite where a number is not finite.
+// Clips z and computes w; infinite if a number is not finite.
 static double lcp_sparse_deliver(const S2Csr *m, const double *q, double *z, double *w) {
   double worst = 0;
   for (int i = 0; i < m->rows; i++) {
@@ -60,7 +60,7 @@ static S2Problem step_problem(const S2Csr *m, const double *q, double scale, S2A
                      .length = 1};
 }
 
-// A scaled residual that brings max |min(z, w)| below `allowed`: the stages measure z by M_ii z.
+// A scaled residual that implies max |min(z, w)| <= `allowed`: the stages measure z by M_ii z.
 static double scaled_tolerance(const S2Problem *problem, double allowed, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *d = S2_TAKE(arena, double, problem->rows), least = 1;
@@ -114,32 +114,32 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
   if (n == 0) {
     return solution->status = S2_SOLVED;
   }
-  // z = 0 until something is found; numbers that are not finite end here.
+  // z = 0 until a better point is found. Problems with numbers that are not finite end here.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
   if (!s2_all_finite(m->value, (size_t)m->start[n]) || !s2_all_finite(q, (size_t)n)) {
     memcpy(solution->w, q, sizeof(double) * (size_t)n);
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;
   }
-  // Solved means what it means for dense problems.
+  // Solved has the same meaning as for dense problems.
   double largest = 0;
   for (int i = 0; i < n; i++) {
     largest = fmax(largest, fabs(q[i]));
   }
   double allowed = chosen.tolerance * fmax(1, largest);
   S2ArenaMark mark = s2_arena_mark(arena);
-  // The sparse chain first, judged in the caller's units.
+  // The sparse chain first, measured in the caller's units.
   bool sparse = chosen.solver == S2_LCP_AUTO || chosen.solver == S2_LCP_PDIPM;
   if (sparse && largest > 0) {
     solve_sparse(m, q, &chosen, largest, allowed, arena, solution);
   }
   solution->residual = lcp_sparse_deliver(m, q, solution->z, solution->w);
-  if (!isfinite(solution->residual)) { // does not fit into a double
+  if (!isfinite(solution->residual)) { // too large for a double
     memset(solution->z, 0, sizeof(double) * (size_t)n);
     solution->residual = lcp_sparse_deliver(m, q, solution->z, solution->w);
     solution->status = S2_SINGULAR;
   }
-  // Methods for dense matrices where that failed or was not asked for.
+  // Dense methods if that failed, or if they were requested.
   bool solved = solution->residual <= allowed;
   if (solved) {
     solution->status = S2_SOLVED;

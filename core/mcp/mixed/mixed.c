@@ -1,4 +1,4 @@
-// What all that works on mixed problems needs: products, measures, scaling.
+// Common functions for mixed problems: products, measures, scaling.
 #include "mcp/mixed/mixed.h"
 
 #include "linalg/double2.h"
@@ -19,7 +19,7 @@ S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2A
 }
 
 // Summed with twice the digits: far from the origin of a flat valley, rounding alone may make the
-// sum zero where no solution is.
+// sum zero away from any solution.
 static double row_at(const double *row, const double *x, double r, int size) {
   double sum = r, lost = 0;
   for (int j = 0; j < size; j++) {
@@ -94,11 +94,11 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
   for (int i = 0; i < size; i++) {
     s[i] = 1;
   }
-  // K' = S K S with each row's and column's largest entry next to 1, s_i by the roots of them.
+  // K' = S K S, with the largest entry of each row and column near 1; s_i uses their roots.
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     double *next = scaled->r;
     for (int i = 0; i < size; i++) {
-      // The largest of row and column i, as both get the same scale.
+      // The largest entry of row and column i, which share a scale.
       double largest = 0;
       for (int j = 0; j < size; j++) {
         double across = fabs(p->k[(size_t)i * (size_t)size + (size_t)j]) * s[j];
@@ -110,7 +110,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
     }
     memcpy(s, next, sizeof(double) * (size_t)size);
   }
-  // Applied once at the end: powers of two are exact.
+  // Apply the scales once at the end: powers of two are exact.
   for (int i = 0; i < size; i++) {
     for (int j = 0; j < size; j++) {
       size_t at = (size_t)i * (size_t)size + (size_t)j;
@@ -118,7 +118,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
     }
     scaled->r[i] = p->r[i] * s[i];
   }
-  // And a unit for the right side; a path's x o w = kappa has the size of its root.
+  // A unit for the right side; x o w = kappa on a path has the size of its root.
   int exponent = 0;
   frexp(fmax(s2_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
   for (int i = 0; i < size; i++) {

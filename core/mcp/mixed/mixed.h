@@ -1,5 +1,5 @@
-// Private to core/mcp: mixed problems as one matrix, which linear, mixed and quadratic problems,
-// and proofs that conditions contradict each other, are brought to.
+// Private to core/mcp: mixed problems as one matrix, the common form of linear, mixed and quadratic
+// problems, and of proofs that conditions contradict each other.
 #ifndef S2_MIXED_H
 #define S2_MIXED_H
 
@@ -39,60 +39,61 @@ S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2A
 
 // f := K x + r, rounded once
 void s2_mixed_apply(const S2Mixed *p, const double *x, double *f);
-// What counts as one in row i: the largest of its numbers |r_i| and |K_ij| max(1, |x_j|), but at
-// most `most`. So a row of 1e-150 is not kept by any x, and one of 1e150 excuses no other.
+// The unit of row i: the largest of its numbers |r_i| and |K_ij| max(1, |x_j|), but at most `most`.
+// So every row has a meaningful unit: neither does a row of 1e-150 hold for all x, nor does one of
+// 1e150 hide errors of others.
 double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most);
-// How far x, w of a pair are from lo <= x <= hi _|_ w, in parts of x_unit and w_unit.
+// The distance of a pair (x, w) from lo <= x <= hi _|_ w, in units of x_unit and w_unit.
 double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit);
-// max |f_i| of the equations and |min(x_i, f_i)| of the pairs; f as s2_mixed_apply leaves it.
+// max |f_i| of the equations and |min(x_i, f_i)| of the pairs; f from s2_mixed_apply.
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f);
-// What |x_i f_i - kappa| may be on the central path: the tolerance, and a small part of kappa, for
-// a product that is off by kappa is on no path.
+// The allowed |x_i f_i - kappa| on the central path: the tolerance, and a small fraction of kappa,
+// because a product with an error of kappa is on no path.
 double s2_mixed_path_tolerance(double tolerance, double kappa);
 
-// max |x_i f_i - kappa| of the pairs; infinite where x_i or f_i is not positive.
+// max |x_i f_i - kappa| of the pairs; infinite if x_i or f_i is not positive.
 double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa);
 
-// K' = S K S, which keeps the problem monotone, with rows and columns of size 1
-// and a right side r' of size 1: x = unit S x', w = unit w' / S, so that all x o w shrink by
-// unit^2. Powers of two: exact. s: one a row; returns unit. kappa counts as a right side of its
-// root.
+// K' = S K S, which keeps the problem monotone, with rows and columns of size 1 and a right side r'
+// of size 1: x = unit S x', w = unit w' / S, so all x o w shrink by unit^2. Powers of two are
+// exact. s: one a row; returns unit. kappa counts as a right side of the size of its root.
 double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa);
 
-// mixed_interior.c. Leaves the best point found in x (pairs >= 0); returns the iterations spent.
-// With kappa > 0 the point sought is that of the central path, x_i w_i = kappa.
+// mixed_interior.c: leaves the best point found in x (pairs >= 0); returns the number of
+// iterations. With kappa > 0 it searches for the point of the central path, x_i w_i = kappa.
 int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                       double *x, S2Arena *arena);
-// The same for kappa > 0 from next to x, a solution of the problem. Where that is regular, a path
-// with small kappa ends there, monotone problem or not.
+// The same for kappa > 0, starting next to a solution x of the problem. If x is regular, a path
+// with small kappa ends there, even if the problem is not monotone.
 int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                        double *x, S2Arena *arena);
 
-// mixed_active.c. Takes pairs with x_i > w_i for w_i = 0, solves that afresh, with the least change
-// where it is singular, moves pairs that came out negative, and keeps what has a smaller residual.
+// mixed_active.c: sets w_i = 0 for pairs with x_i > w_i and solves that system (with the least
+// change if it is singular). Moves pairs that became negative, and keeps the point with the
+// smallest residual.
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena);
 
-// mixed_active.c. From x through sets of pairs that are at a bound until no pair asks for another,
-// each set solved by itself, so that small rows are not lost beside large ones. x is at its bounds
-// exactly. False when the walk does not end, or ends in numbers that do not fit into a double.
+// mixed_active.c: walks from x through sets of pairs at a bound until no pair requires another one.
+// It solves each set separately, so that small rows are not lost beside large ones. x is exactly at
+// its bounds. False if the walk does not end, or ends in numbers too large for a double.
 bool s2_mixed_walk(const S2Mixed *p, const S2Bounds *bounds, double *x, S2Arena *arena);
 
-// mixed_active.c. Solves K' l = r for a p of equations only; of least norm, and false, where K is
+// mixed_active.c: solves K' l = r for a p of equations only. False, with l of least norm, if K is
 // singular to rounding.
 bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena);
 
-// mixed_adjoint.c. From g = dl/dx at a solution x to l: a change dK, dr of the data changes the
-// loss by -l' (dK x + dr). Pairs stay on the side they are on; with kappa > 0, on the central path
-// w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i). to_lo, to_hi: dl/d(bounds), m each, or NULL;
-// each gets half of what an x_i with lo_i = hi_i is worth. False where there is no such derivative:
-// a pair on the edge between two sides (taken as at the bound), a singular system (least norm), or
+// mixed_adjoint.c: from g = dl/dx at a solution x to l: a change dK, dr of the data changes the
+// loss by -l' (dK x + dr). Pairs stay on their side; with kappa > 0, on the central path w_i =
+// kappa / (x_i - lo_i) - kappa / (hi_i - x_i). to_lo, to_hi: dl/d(bounds), m each, or NULL; with
+// lo_i = hi_i each gets half of the derivative by both. False if there is no such derivative: a
+// pair on the edge between two sides (taken as at the bound), a singular system (least norm), or
 // numbers that are not finite (NaN).
 bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x, double kappa,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena);
 
-// mixed_box.c. The same problem with lower bounds of 0 only: unknowns without bounds join the
-// equations, those with an upper bound only change their sign, one with both has a second pair
-// (s, hi - x) whose s is the negative part of its w, and one with lo = hi is a constant.
+// mixed_box.c: the same problem with lower bounds of 0 only. Unknowns without bounds join the
+// equations. Those with an upper bound only change their sign. One with both bounds has a second
+// pair (s, hi - x), where s is the negative part of its w. One with lo = hi is a constant.
 typedef struct S2Box {
   S2Mixed p;
   int n, m;     // of the original
@@ -102,7 +103,7 @@ typedef struct S2Box {
 } S2Box;
 S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena);
 void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, double *to); // n + m
-// Multipliers of the rows of p to those of the original rows; largest 1.
+// Converts multipliers of the rows of p to those of the original rows; largest 1.
 void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_rows,
                   const double *pair_rows, double *to);
 
@@ -113,8 +114,8 @@ typedef struct S2Conditions {
   const double *e_constant, *d_constant;      // a, b
 } S2Conditions;
 
-// mixed_conflict.c. True when they were proved to have no point:
-// E' p + D' t = 0, C' p + B' t <= 0, t >= 0, a' p + b' t < 0, the largest of |p|, |t| being 1.
+// mixed_conflict.c: true if they provably have no point: E' p + D' t = 0, C' p + B' t <= 0, t >= 0,
+// a' p + b' t < 0, with largest |p|, |t| of 1.
 bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t, S2Arena *arena);
 
 #endif

@@ -1,6 +1,6 @@
-// Mixed problems once it is known which side of each pair is zero: linear systems on the active
-// set. Redundant rows make them singular but consistent; those are solved by complete orthogonal
-// factorisation, which gives the solution of least norm.
+// Mixed problems with known zero sides of their pairs: linear systems on the active set. Redundant
+// rows make them singular but consistent. Complete orthogonal factorisation then gives the solution
+// of least norm.
 #include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"
@@ -9,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-static const double RANK = 1e-12; // of the equilibrated matrix's size: what counts as zero
+static const double RANK = 1e-12; // fraction of the equilibrated matrix's size that counts as zero
 
-static const double GOOD = 1e-12; // residual, in parts of the right side, beyond improvement
+static const double GOOD = 1e-12; // residual relative to the right side that is not improved
 
 enum {
   MOVES = 8,       // of all pairs at once
-  MOST_MOVES = 40, // then one at a time: a factorisation each, so not many
+  MOST_MOVES = 40, // then one at a time, with a factorisation each
   CORRECTIONS = 30
 };
 
@@ -23,13 +23,13 @@ enum {
 
 typedef struct Active {
   int count;
-  int *index;    // unknowns that are solved for: all free ones, and pairs with w_i = 0
-  double *full;  // room for count^2: the matrix, column-major
-  double *spent; // the same: what the least-norm solution destroys
+  int *index;    // unknowns to solve for: all free ones, and pairs with w_i = 0
+  double *full;  // count^2: the matrix, column-major
+  double *spent; // the same: overwritten by the least-norm solution
   double *change, *before;
   S2Dense lu;
-  bool regular; // then lu holds the factors
-  double worst; // reciprocal condition that passes for regular
+  bool regular; // whether lu holds the factors
+  double worst; // reciprocal condition that counts as regular
   S2Arena *arena;
 } Active;
 
@@ -72,17 +72,17 @@ static bool active_factor(Active *active) {
   return regular;
 }
 
-// The active matrix of the pairs marked, or its transpose, ready to be solved with.
+// Prepares the active matrix of the marked pairs, or its transpose, for solves.
 static void active_prepare(Active *active, const S2Mixed *p, const bool *in, bool transposed) {
   size_t size = (size_t)s2_mixed_size(p), count = 0;
-  // All free unknowns, and the pairs that are in.
+  // All free unknowns, and the marked pairs.
   for (int i = 0; i < (int)size; i++) {
     if (i < p->n || in[i]) {
       active->index[count++] = i;
     }
   }
   active->count = (int)count;
-  // Their rows and columns of K, by columns as LAPACK wants them.
+  // Their rows and columns of K, by columns as in LAPACK.
   for (size_t i = 0; i < count; i++) {
     const double *row = p->k + (size_t)active->index[i] * size;
     for (size_t j = 0; j < count; j++) {
@@ -101,9 +101,9 @@ static void active_solve(Active *active) {
     }
     return;
   }
-  // Singular: dgelsy gives the shortest of all best answers.
+  // Singular: dgelsy gives the shortest least-squares solution.
   S2ArenaMark mark = s2_arena_mark(active->arena);
-  lapack_int rank = 0, length = 5 * count + 1; // what the unblocked method asks for
+  lapack_int rank = 0, length = 5 * count + 1; // required by the unblocked method
   lapack_int *order = S2_TAKE_ZEROED(active->arena, lapack_int, count);
   double *work = S2_TAKE(active->arena, double, length);
   memcpy(active->spent, active->full, sizeof(double) * (size_t)count * (size_t)count);
@@ -114,11 +114,11 @@ static void active_solve(Active *active) {
 
 // ---- Finish -----------------------------------------------------------------------------------
 
-// Newton's correction of x on the active set, repeated while any equation gains from it: where
-// sizes differ much, some need many. f: K x + r at the end.
+// Newton's correction of x on the active set, repeated while it improves any equation: if sizes
+// differ much, some need many corrections. f: K x + r at the end.
 static void active_correct(Active *active, const S2Mixed *p, double *x, double *f) {
   s2_mixed_apply(p, x, f);
-  // dx = -K_AA^-1 (K x + r)_A, again while an equation is halved by it.
+  // dx = -K_AA^-1 (K x + r)_A, repeated while an equation is halved by it.
   bool gained = true;
   for (int pass = 0; pass < CORRECTIONS && gained; pass++) {
     for (int i = 0; i < active->count; i++) {
@@ -137,18 +137,18 @@ static void active_correct(Active *active, const S2Mixed *p, double *x, double *
   }
 }
 
-// Walks from x through active sets; keeps the best point in x, whose residual it returns.
+// Walks from x through active sets; keeps the best point in x and returns its residual.
 static double active_walk(Active *active, const S2Mixed *p, double *x, double best, bool *in,
                           double *trial, double *f) {
   int n = p->n, size = s2_mixed_size(p);
   bool moved = true;
   s2_mixed_apply(p, x, f);
-  // Pairs belong to w = 0 where x is the larger side.
+  // w = 0 for pairs whose x is the larger side.
   for (int i = n; i < size; i++) {
     in[i] = x[i] > f[i];
   }
   memcpy(trial, x, sizeof(double) * (size_t)size);
-  // Solve on the set, move all pairs that came out negative, keep the best point.
+  // Solve on the set, move all pairs that became negative, keep the best point.
   for (int move = 0; move < MOVES && moved; move++) {
     for (int i = n; i < size; i++) {
       trial[i] = in[i] ? trial[i] : 0;
@@ -184,7 +184,7 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   s2_mixed_apply(p, x, f);
   double best = active_walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
   if (!(best <= GOOD * fmax(1, s2_largest(p->r, (size_t)size)))) {
-    // What was taken for rank missing may be a bad condition that LU can bear.
+    // An apparently missing rank may be a bad condition that LU can handle.
     active.worst = 0;
     active_walk(&active, p, x, best, in, trial, f);
   }
@@ -193,13 +193,14 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
 
 // ---- Between bounds ---------------------------------------------------------------------------
 
-// The side a pair is on that shows, or should be moved to: -1 at lo, 0 between, 1 at hi.
+// The side of a pair that its numbers show, or to which it should move: -1 at lo, 0 between, 1 at
+// hi.
 static int active_side_of(double x, double w, double lo, double hi) {
   return lo < hi && x - lo > w && hi - x > -w ? 0 : lo == hi || x - lo <= w ? -1 : 1;
 }
 
-// The sides of pairs that are wrong change: all of them, or the last one (Murty's rule, which ends
-// where all principal blocks have positive determinants). False when none is.
+// Changes the wrong sides of pairs: all of them, or the last one (Murty's rule, which terminates if
+// all principal blocks have positive determinants). False if none is wrong.
 static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int *side,
                          const double *x, const double *f) {
   bool changed = false;
@@ -207,7 +208,7 @@ static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i), v = x[p->n + i];
     double w = f[p->n + i];
     int now = side[i];
-    // Between: out of the bounds is at a bound. At a bound: w of the wrong sign is between.
+    // Between: beyond a bound moves to that bound. At a bound: w of the wrong sign moves between.
     if (now == 0) {
       side[i] = v < lo ? -1 : v > hi ? 1 : 0;
     } else if (lo < hi && (now < 0 ? w < 0 : w > 0)) {
@@ -225,13 +226,13 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
                S2_TAKE(arena, double, size + 1)};
   double *s = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
   double *lo = S2_TAKE(arena, double, m + 1), *hi = S2_TAKE(arena, double, m + 1);
-  // Equilibrated: a small row is not lost beside large ones.
+  // Equilibrated, so that a small row is not lost beside large ones.
   double unit = s2_mixed_equilibrate(&p, s, original, 0);
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   int *side = S2_TAKE(arena, int, m + 1);
   S2Bounds scaled = {lo, hi};
   Active active = active_make(&p, arena);
-  // The point and the bounds in those units, and the side each pair seems to be on.
+  // The point and the bounds in those units, and the apparent side of each pair.
   for (int i = 0; i < size; i++) {
     x[i] = x[i] / unit / s[i];
   }
@@ -241,7 +242,8 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
     hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
     side[i] = active_side_of(x[n + i], f[n + i], lo[i], hi[i]);
   }
-  // Until no pair asks for another side: solve between the bounds, the others exactly at them.
+  // Until no pair requires another side: solve for those between, with the others exactly at their
+  // bounds.
   bool moved = s2_all_finite(p.k, (size_t)size * (size_t)size) && s2_all_finite(f, (size_t)size);
   for (int move = 0; move < MOST_MOVES && moved; move++) {
     for (int i = 0; i < m; i++) {
@@ -252,7 +254,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
     active_correct(&active, &p, x, f);
     moved = change_sides(&p, &scaled, move >= MOVES, side, x, f);
   }
-  // Back in the caller's units; what is at a bound is there to the bit.
+  // Convert to the caller's units, with exact bounds.
   for (int i = 0; i < size; i++) {
     int at = i < n ? 0 : side[i - n];
     x[i] = at < 0   ? s2_bounds_lo(bounds, i - n)
@@ -274,12 +276,12 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena) {
   Active active = active_make(p, arena);
   s2_dense_single_threaded();
   const bool *no_pairs = S2_TAKE_ZEROED(arena, bool, size + 1);
-  // First equilibrated, where a sound matrix is told from a singular one ...
+  // First equilibrated, which distinguishes a regular matrix from a singular one ...
   double unit = s2_mixed_equilibrate(&scaled, scale, p, 0);
   active_prepare(&active, &scaled, no_pairs, true);
   bool regular = active.regular;
   memcpy(active.change, scaled.r, bytes);
-  // ... else as it was, since which answer is the shortest depends on the units.
+  // ... if singular, in the original units, because the least norm depends on the units.
   if (!regular) { // of least norm in the caller's units
     active_prepare(&active, p, no_pairs, true);
     active.regular = false;

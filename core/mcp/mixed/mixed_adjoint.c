@@ -1,5 +1,5 @@
-// Derivatives of solutions of mixed problems. On the active set: with F the unknowns that are not
-// at a bound, K_FF dx_F = -(dK x + dr)_F - K_Fb dx_b. On the central path
+// Derivatives of solutions of mixed problems. On the active set, with F the unknowns that are not
+// at a bound: K_FF dx_F = -(dK x + dr)_F - K_Fb dx_b. On the central path
 //
 //     K dx + dK x + dr = dw,   w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i)
 //
@@ -7,8 +7,8 @@
 #include "linalg/numbers.h"
 #include "mcp/mixed/mixed.h"
 
-// A pair is on the edge of two sides when both its numbers are no further from zero than this,
-// which is what solutions are good to (the constraint's in parts of its right side above 1).
+// A pair is on the edge of two sides if both its numbers are within this of zero, which is the
+// accuracy of solutions (for the constraint, relative to its right side above 1).
 static const double EDGE = 1e-9;
 
 typedef enum Side { INSIDE, AT_LO, AT_HI, FIXED } Side;
@@ -19,8 +19,8 @@ typedef struct Sides {
   bool clear;            // no pair is on an edge
 } Sides;
 
-// The distances of a point to its bounds and w are related by kappa; the smaller one of a pair is
-// taken from the larger, as differences to a bound may have no digits left.
+// kappa relates the distances of a point from its bounds to w. The smaller number of a pair is
+// computed from the larger one, because differences to a bound may have no digits left.
 static void find_slopes(Sides *sides, int i, double below, double above, double w, double kappa) {
   double lower = kappa / below, upper = kappa / above; // the two parts of w
   if (below <= above && w + upper > below) {
@@ -60,7 +60,8 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
   return sides;
 }
 
-// dl/dx_i beyond what the unknowns inside take up: the worth of a bound that x_i sits on.
+// The derivative of the loss by x_i itself, for an x_i at a bound, including the response of the
+// unknowns inside.
 static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const double *l, int i) {
   int size = s2_mixed_size(p);
   double sum = g[i];
@@ -72,7 +73,8 @@ static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const doubl
 
 static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, const double *l,
                         double *to_lo, double *to_hi) {
-  // At a bound its worth; on the path what w's part of that bound hands on; half each when fixed.
+  // At a bound its derivative; on the path the share through that bound's part of w; half each when
+  // fixed.
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];
@@ -96,7 +98,7 @@ static bool mixed_adjoint_solve(const S2Mixed *p, const Sides *sides, const doub
       index[count++] = i;
     }
   }
-  // (K + D)' of the unknowns inside, D from the path (0 on an active set).
+  // (K + D)' of the unknowns inside, with D from the path (0 on an active set).
   S2Mixed inside = {(int)count, 0, S2_TAKE(arena, double, count *count + 1),
                     S2_TAKE(arena, double, count + 1)};
   double *solution = S2_TAKE(arena, double, count + 1);

@@ -1,5 +1,6 @@
-// Proofs that linear conditions contradict each other. The point that violates them least, in the
-// sense of least squares, always exists, and its violations (p, t) are the proof when not zero:
+// Proofs that linear conditions contradict each other. There is always a point that violates them
+// least in the sense of least squares, and its violations (p, t) are the proof if they are not
+// zero:
 //
 //     min |p|^2 / 2 + |t|^2 / 2,   p = E u + C v + a,   D u + B v + b + t >= 0,   v >= 0
 //
@@ -8,17 +9,17 @@
 //     0 <= v _|_ C' p - B' t >= 0
 //     0 <= t _|_ D u + B v + t + b >= 0     =>   a' p - b' t = |p|^2 + |t|^2
 //
-// a monotone mixed problem, solved by the interior point. With -p for p these are the conditions of
-// the theorem of Farkas.
+// a monotone mixed problem, solved by the interior point. With -p in place of p these are the
+// conditions of the theorem of Farkas.
 #include "mcp/mixed/mixed.h"
 
 #include <math.h>
 #include <string.h>
 
-// Of the largest violation, in equilibrated conditions: less than this may be rounding.
+// Fraction of the largest violation, in equilibrated conditions: smaller gains may be rounding.
 static const double LEAST_GAIN = 1e-9;
-// How far the proof may miss its equations, in parts of its gain: a point that refutes it would
-// have to be larger than the data by the inverse of this.
+// Errors of the proof's equations, as a fraction of its gain: a point that refutes it would have to
+// exceed the data by the inverse of this.
 static const double LEAST_REACH = 1e-8;
 
 enum { EQUILIBRATIONS = 8, MAX_ITERATIONS = 100 };
@@ -53,7 +54,7 @@ static Work conditions_make(const S2Conditions *s, S2Arena *arena) {
       w.k[(size_t)i * columns + (size_t)j] = conditions_original(s, i, j);
     }
   }
-  // Rows and columns towards a largest entry of 1, by powers of two.
+  // Scale rows and columns to a largest entry of 1, by powers of two.
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     for (size_t i = 0; i < rows; i++) {
       by_row[i] = s2_half_inverse(s2_largest(w.k + i * columns, columns));
@@ -72,7 +73,7 @@ static Work conditions_make(const S2Conditions *s, S2Arena *arena) {
       }
     }
   }
-  // The right side, too: what is small then is small beside the data.
+  // Scale the right side, too: small values are then small relative to the data.
   int exponent = 0;
   for (int i = 0; i < w.rows; i++) {
     w.r[i] = w.row[i] * (i < w.equations ? s->e_constant[i] : s->d_constant[i - w.equations]);
@@ -91,8 +92,8 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(&p), columns = (size_t)w->columns;
   p.k = S2_TAKE_ZEROED(arena, double, size *size + 1);
   p.r = S2_TAKE_ZEROED(arena, double, size + 1);
-  // A row p (or t) is its own diagonal and stands against the columns it is made of: K is skew but
-  // for that.
+  // A row p (or t) has a diagonal entry and couples to the columns of its condition: apart from the
+  // diagonal K is skew.
   for (int i = 0; i < w->rows; i++) {
     bool equation = i < w->equations;
     size_t at = (size_t)(equation ? w->free + i : p.n + bounded + i - w->equations);
@@ -109,10 +110,10 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
   return p;
 }
 
-// y: (-p, t) of the rows, largest 1. Does it prove the conflict?
+// y: (-p, t) of the rows, largest 1. Whether it proves the conflict.
 static bool conditions_proves(const Work *w, const double *y) {
   double gain = 0, miss = 0;
-  // gain = -r' y; miss = K' y, of bounded unknowns only what is above 0.
+  // gain = -r' y; miss = K' y, for bounded unknowns only its positive part.
   for (int i = 0; i < w->rows; i++) {
     gain -= w->r[i] * y[i];
   }
@@ -132,13 +133,13 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
   bool proved = false;
   if (s2_all_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
       s2_all_finite(w.r, (size_t)w.rows)) {
-    // The point that violates them least.
+    // The point of least violation.
     S2Mixed least = least_violation(&w, arena);
     double *x = S2_TAKE(arena, double, s2_mixed_size(&least) + 1);
     double *y = S2_TAKE(arena, double, w.rows + 1);
     s2_mixed_interior(&least, 0, MAX_ITERATIONS, NULL, x, arena);
     const double *violated = x + least.n + w.columns - w.free;
-    // Its violations as a proof, the largest 1 for judging ...
+    // Its violations as a proof, with a largest entry of 1 ...
     for (int i = 0; i < w.rows; i++) {
       y[i] = i < w.equations ? -x[w.free + i] : violated[i - w.equations];
     }
@@ -146,15 +147,15 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
     for (int i = 0; i < w.rows; i++) {
       y[i] /= largest > 0 ? largest : 1;
     }
-    // Judged in equilibrated units, where sizes compare.
+    // Checked in equilibrated units, in which sizes compare.
     proved = s2_all_finite(y, (size_t)w.rows) && conditions_proves(&w, y);
     for (int i = 0; i < w.rows; i++) {
       y[i] *= w.row[i];
     }
-    // ... and again in the caller's units.
+    // ... then converted to the caller's units.
     largest = s2_largest(y, (size_t)w.rows);
     for (int i = 0; i < w.rows && proved; i++) {
-      *(i < w.equations ? &p[i] : &t[i - w.equations]) = y[i] / largest + 0.0; // no -0
+      *(i < w.equations ? &p[i] : &t[i - w.equations]) = y[i] / largest + 0.0; // avoids -0
     }
   }
   s2_arena_rewind(arena, mark);

@@ -1,10 +1,10 @@
 // Interior point of mixed problems (Mehrotra 1992; start: Mattingley and Boyd). Newton's equations
 //
 //     [ A   C         ] [du]   [ -r1        ]    r1 = A u + C v + a,  r2 = D u + B v + b - w
-//     [ D   B + W / V ] [dv] = [ -r2 - t / v]    t: by how much v o w is to fall
+//     [ D   B + W / V ] [dv] = [ -r2 - t / v]    t: required reduction of v o w
 //
-// are solved as they stand, by LU: condensing v away would square the spread of W / V, which loses
-// the directions in which a linear program has no curvature of its own.
+// are solved by LU without condensation. Elimination of v would square the spread of W / V, which
+// loses the directions in which a linear program has no curvature.
 #include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"
@@ -13,25 +13,25 @@
 #include <string.h>
 
 // Added to the diagonal of the (equilibrated) matrix, which is then regular for every monotone
-// problem, redundant rows or not. Refinement takes its effect out again.
+// problem, also with redundant rows. Refinement removes its effect.
 static const double PROXIMAL = 1e-10;
 
 enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2 };
 
-static const double STEP_MARGIN = 0.99; // of the way to the boundary
-static const double CROWDED = 0.1;      // a step shorter than this is spent on centring instead,
-static const double CENTRING = 0.5;     // aiming at this part of the mean complementarity
-static const double DONE = 1e-13;       // of the equilibrated residual: the finish does the rest
+static const double STEP_MARGIN = 0.99; // fraction of the way to the boundary
+static const double CROWDED = 0.1;      // a shorter step is replaced by one of centring,
+static const double CENTRING = 0.5;     // aimed at this fraction of the mean complementarity
+static const double DONE = 1e-13;       // equilibrated residual; the finish supplies the rest
 
 typedef struct Interior {
   S2Mixed p;
   double *x, *w, *f;     // w: m
-  double *dx, *dw, *rhs; // rhs kept while dx is refined
+  double *dx, *dw, *rhs; // rhs is kept while dx is refined
   double *target;        // m
   double *ratio;         // m: w / v
   double *best, *work;
   double best_merit, mean;
-  double kappa; // what v o w is to end at
+  double kappa; // final value of v o w
   S2Dense lu;
 } Interior;
 
@@ -76,7 +76,7 @@ static void mixed_interior_solve(Interior *ip) {
   int size = s2_mixed_size(&ip->p), n = ip->p.n;
   memcpy(ip->dx, ip->rhs, sizeof(double) * (size_t)size);
   s2_dense_solve(&ip->lu, ip->dx);
-  // Refined: rhs - (K + ratio) dx without the proximal term.
+  // Refine: rhs - (K + ratio) dx without the proximal term.
   for (int pass = 0; pass < REFINEMENTS; pass++) {
     for (int i = 0; i < size; i++) {
       const double *row = ip->p.k + (size_t)i * (size_t)size;
@@ -93,10 +93,11 @@ static void mixed_interior_solve(Interior *ip) {
   }
 }
 
-// The change for v o w -> v o w - target; returns the longest step that keeps v, w >= 0, at most 1.
+// The change for v o w -> v o w - target. Returns the longest step, at most 1, that keeps v, w >=
+// 0.
 static double mixed_interior_find_direction(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
-  // Right side of the head's equations: -r1, and -r2 - t / v.
+  // The right side of Newton's equations: -r1, and -r2 - t / v.
   for (int i = 0; i < n; i++) {
     ip->rhs[i] = -ip->f[i];
   }
@@ -104,7 +105,7 @@ static double mixed_interior_find_direction(Interior *ip) {
     ip->rhs[n + i] = ip->w[i] - ip->f[n + i] - ip->target[i] / ip->x[n + i];
   }
   mixed_interior_solve(ip);
-  // dw by v dw + w dv = -t, and the longest step that keeps v, w >= 0.
+  // dw from v dw + w dv = -t, and the longest step that keeps v, w >= 0.
   double step = 1;
   for (int i = 0; i < m; i++) {
     double v = ip->x[n + i], dv = ip->dx[n + i];
@@ -119,10 +120,10 @@ static double mixed_interior_find_direction(Interior *ip) {
   return step;
 }
 
-// One predictor-corrector step of the length returned; 0 when there is none.
+// One predictor-corrector step; returns its length, or 0 if there is none.
 static double mixed_interior_iterate(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
-  // Predictor: all the way to kappa.
+  // Predictor: straight to kappa.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = ip->w[i] / ip->x[n + i];
     ip->target[i] = ip->w[i] * ip->x[n + i] - ip->kappa;
@@ -130,7 +131,7 @@ static double mixed_interior_iterate(Interior *ip) {
   if (!mixed_interior_factor(ip)) {
     return 0;
   }
-  // What of the mean would be left by it says how far the corrector aims down.
+  // The mean that it would leave determines the target of the corrector.
   double step = mixed_interior_find_direction(ip), ahead = 0;
   for (int i = 0; i < m; i++) {
     ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
@@ -139,18 +140,18 @@ static double mixed_interior_iterate(Interior *ip) {
   double fraction = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
   double aim = fmax(fraction * fraction * fraction * ip->mean, ip->kappa);
   for (int i = 0; i < m; i++) {
-    // With the product dv o dw that the predictor neglects.
+    // Include the product dv o dw, which the predictor neglects.
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
   step = mixed_interior_find_direction(ip);
-  // Some pair is far below the others: back to the middle first.
+  // A pair is far below the others: centre first.
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
       ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
     }
     step = mixed_interior_find_direction(ip);
   }
-  // Equations alone need one full step.
+  // Equations alone permit one full step.
   step = fmin(1, STEP_MARGIN * step);
   if (m == 0) {
     step = 1;
@@ -167,12 +168,12 @@ static double mixed_interior_iterate(Interior *ip) {
   return step;
 }
 
-// f, the mean and how far the point is from a solution; remembers the best.
+// Computes f, the mean and the distance from a solution; keeps the best point.
 static double mixed_interior_measure(Interior *ip) {
   int n = ip->p.n, m = ip->p.m, size = n + m;
   s2_mixed_apply(&ip->p, ip->x, ip->f);
   double merit = s2_largest(ip->f, (size_t)n), sum = 0;
-  // The equations, what w is off from K x + r, and the smaller side of each pair.
+  // The equations, the difference of w from K x + r, and the smaller side of each pair.
   for (int i = 0; i < m; i++) {
     sum += ip->x[n + i] * ip->w[i];
     merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));
@@ -187,9 +188,9 @@ static double mixed_interior_measure(Interior *ip) {
   return merit;
 }
 
-// ---- The whole --------------------------------------------------------------------------------
+// ---- The solve --------------------------------------------------------------------------------
 
-// Where v + w = 0 would be the solution, both moved until they are positive.
+// Solves with v + w = 0, then shifts both until they are positive.
 static bool mixed_interior_start(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
   // K with 1 added to the pairs: (K + 1) x = -r has w = -v.
@@ -204,7 +205,7 @@ static bool mixed_interior_start(Interior *ip) {
   }
   mixed_interior_solve(ip);
   memcpy(ip->x, ip->dx, sizeof(double) * ((size_t)n + (size_t)m));
-  // Each side moved as a whole until all of it is above 0.
+  // Shift each side as a whole until it is positive.
   double lowest_v = INFINITY, lowest_w = INFINITY;
   for (int i = 0; i < m; i++) {
     ip->w[i] = -ip->x[n + i];
@@ -218,7 +219,7 @@ static bool mixed_interior_start(Interior *ip) {
   return s2_all_finite(ip->x, (size_t)n + (size_t)m);
 }
 
-// x, with both sides of every pair moved to the size they have at least on the central path.
+// Starts at x, with both sides of every pair raised to their least size on the central path.
 static void start_near(Interior *ip, const double *x) {
   int n = ip->p.n, m = ip->p.m;
   double least = sqrt(ip->kappa);
@@ -235,7 +236,7 @@ static void start_near(Interior *ip, const double *x) {
 static int mixed_interior_run(Interior *ip, int max_iterations, S2History *history) {
   double merit = mixed_interior_measure(ip), halved = merit;
   int iterations = 0, since = 0;
-  // Nothing finishes a point of the central path but the last steps themselves.
+  // A point of the central path has no finish, so these steps must find its last digits.
   while (iterations < max_iterations && since < STALL &&
          (merit > DONE || (ip->kappa > 0 && since < SETTLED))) {
     double step = mixed_interior_iterate(ip);
@@ -265,7 +266,7 @@ static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterati
   for (int i = 0; i < size; i++) {
     x[i] = near ? x[i] / unit / s[i] : 0;
   }
-  // From its own start or from next to x; the active set of a solution is then solved exactly.
+  // From the usual start or from next to x; then solve the active set of a solution exactly.
   if (size > 0 && s2_all_finite(scaled.k, (size_t)size * (size_t)size) &&
       s2_all_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();

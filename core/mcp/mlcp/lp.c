@@ -13,7 +13,7 @@ static double lp_upper(const S2Lp *lp, int i) {
   return lp->hi != NULL ? lp->hi[i] : INFINITY;
 }
 
-// One more row, sign e_i x.
+// Adds a row sign e_i x.
 static void add_bound(double *matrix, double *right, int *count, int n, int i, double sign,
                       double value) {
   double *row = matrix + (size_t)*count * (size_t)n;
@@ -23,8 +23,8 @@ static void add_bound(double *matrix, double *right, int *count, int n, int i, d
   *count += 1;
 }
 
-// Rows of the program followed by those of its bounds, variable after variable: one equation, or up
-// to two inequalities, the lower bound first.
+// Rows of the program, followed by those of its bounds, variable after variable: one equation, or
+// up to two inequalities, the lower bound first.
 static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   int n = lp->n;
   size_t e = (size_t)lp->equalities + (size_t)n;
@@ -39,7 +39,7 @@ static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
              .b = b,
              .g = g,
              .h = h};
-  // The program's own rows first.
+  // The rows of the program first.
   s2_copy_numbers(a, lp->a_eq, (size_t)lp->equalities * (size_t)n);
   s2_copy_numbers(b, lp->b_eq, (size_t)lp->equalities);
   s2_copy_numbers(g, lp->a_ub, (size_t)lp->inequalities * (size_t)n);
@@ -61,7 +61,7 @@ static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   return qp;
 }
 
-// The multipliers (y, z) of all rows become those of the program and of its bounds.
+// Converts the multipliers (y, z) of all rows to those of the program and of its bounds.
 static void lp_share(const S2Lp *lp, const double *y, const double *z, double *to_y, double *to_z,
                      double *to_lower, double *to_upper) {
   if (to_y != NULL) {
@@ -70,7 +70,7 @@ static void lp_share(const S2Lp *lp, const double *y, const double *z, double *t
   if (to_z != NULL) {
     s2_copy_numbers(to_z, z, (size_t)lp->inequalities);
   }
-  // A fixed unknown's one multiplier is that of its upper bound where positive, of the lower else.
+  // A fixed unknown has one multiplier: of its upper bound if positive, else of the lower one.
   y += lp->equalities;
   z += lp->inequalities;
   for (int i = 0; i < lp->n; i++) {
@@ -112,7 +112,7 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
   if (problem->n > S2_MLCP_MAX || rows > S2_MLCP_MAX) {
     return lp_refuse(problem, solution); // the rows of its bounds need not be written first
   }
-  // As a quadratic program without curvature whose bounds are rows.
+  // As a quadratic program without curvature, with bounds as rows.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Qp qp = lp_make(problem, arena);
   size_t e = (size_t)qp.equalities, m = (size_t)qp.inequalities;
@@ -127,7 +127,7 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
       .direction = solution->direction,
   };
   solution->status = s2_qp_solve(&qp, options, arena, &qs);
-  // Multipliers and proofs back to rows and bounds.
+  // Convert multipliers and proofs to rows and bounds.
   lp_share(problem, qs.y, qs.z, solution->y, solution->z, solution->lower, solution->upper);
   lp_share(problem, proof_y, proof_z, solution->proof_y, solution->proof_z, solution->proof_lower,
            solution->proof_upper);
@@ -149,9 +149,9 @@ static double lp_entry(const double *list, int i) {
   return list != NULL ? list[i] : 0;
 }
 
-// Multipliers of the program's own rows and of its bounds, or what a loss says of them, in the
-// order of `make`. Of a fixed unknown's two, the one that is not 0 at the solution is the
-// equation's.
+// Collects multipliers of the program's rows and of its bounds, or the loss's derivatives by them,
+// in the order of lp_make. A fixed unknown has two; the one that is not 0 at the solution belongs
+// to the equation.
 static void lp_gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *side, double *y,
                       double *z) {
   if (from->y != NULL) {
@@ -201,7 +201,7 @@ static void share_bounds(const S2Lp *lp, const double *b, const double *h,
   }
 }
 
-// A loss may depend on a multiplier of a fixed unknown only where one of the two is not 0.
+// A loss may depend on a multiplier of a fixed unknown only if one of the two is not 0.
 static bool has_sides(const S2Lp *lp, const S2LpLoss *loss, const S2LpSolution *solution) {
   for (int i = 0; i < lp->n; i++) {
     bool asked = lp_entry(loss->lower, i) != 0 || lp_entry(loss->upper, i) != 0;
@@ -227,7 +227,7 @@ bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss
   double *y = S2_TAKE(arena, double, e + 1), *z = S2_TAKE(arena, double, m + 1);
   double *dl_dy = S2_TAKE_ZEROED(arena, double, e + 1);
   double *dl_dz = S2_TAKE_ZEROED(arena, double, m + 1);
-  // By the quadratic program that stands for it.
+  // By the equivalent quadratic program.
   S2QpGradient all = {.q = gradient->c,
                       .a = S2_TAKE(arena, double, e *n + 1),
                       .b = S2_TAKE(arena, double, e + 1),
@@ -239,7 +239,7 @@ bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss
   lp_gather(problem, loss, solution, dl_dy, dl_dz);
   S2QpSolution at = {.x = solution->x, .y = y, .z = z, .kappa = solution->kappa};
   bool regular = s2_qp_vjp(&qp, &at, loss->x, dl_dy, dl_dz, &all, arena);
-  // Of its rows the program's own; those of bounds give dl/d(lo, hi).
+  // Copy the program's rows; those of bounds give dl/d(lo, hi).
   copy_if(gradient->a_eq, all.a, problem->equalities * problem->n);
   copy_if(gradient->b_eq, all.b, problem->equalities);
   copy_if(gradient->a_ub, all.g, problem->inequalities * problem->n);

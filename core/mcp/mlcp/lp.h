@@ -43,8 +43,8 @@ typedef struct S2LpLoss { // dl/d(solution), shapes of S2LpSolution; each may be
 } S2LpLoss;
 
 // As s2_qp_vjp, from the solution's x, y, z, lower, upper and kappa. Without kappa an optimal
-// vertex depends on the tight rows only, and its multipliers on c and the rows' coefficients. Where
-// lo_i = hi_i each gets half of what moving both is worth. Infinite bounds get 0.
+// vertex depends on the tight rows only, and its multipliers on c and the rows' coefficients. If
+// lo_i = hi_i, each gets half of the derivative by both. Infinite bounds get 0.
 bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss *loss,
                const S2LpGradient *gradient, S2Arena *arena);
 

@@ -43,15 +43,15 @@ typedef struct Run {
   S2Mixed p;
   S2Bounds bounds;
   S2Box box;
-  double *x, *f, *trial; // of p: the best point, K x + r there, another
+  double *x, *f, *trial; // of p: the best point, K x + r there, another point
   double *inner;         // of box.p
   double residual, kappa;
   double scale;        // max(1, max |r|)
   double r_vio, b_vio; // of the best point
 } Run;
 
-// Of each row by itself, in parts of its unit; of each pair what is smaller, that or the way to the
-// bound.
+// Measures each row in its unit. For a pair the smaller of that and the distance from the bound
+// counts.
 static double mlcp_measure(const Run *run, const double *x, const double *f) {
   const S2Mixed *p = &run->p;
   int n = p->n, size = s2_mixed_size(p);
@@ -59,7 +59,7 @@ static double mlcp_measure(const Run *run, const double *x, const double *f) {
     return NAN;
   }
   double residual = 0;
-  // Equations by their rows; pairs by what is nearer, w = 0 or the bound.
+  // Equations by their rows; pairs by the nearer of w = 0 and the bound.
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, run->scale), miss = f[i] == 0 ? 0 : fabs(f[i]) / unit;
     if (i >= n) {
@@ -72,13 +72,13 @@ static double mlcp_measure(const Run *run, const double *x, const double *f) {
   return residual;
 }
 
-// max |w_i| times the distance of v_i from the bound it should be at
+// max |w_i| times the distance of v_i from the bound that it should be at
 static double mlcp_products(const Run *run, const double *x, const double *f) {
   double largest = 0;
   for (int i = 0; i < run->p.m; i++) {
     double w = f[run->p.n + i], v = x[run->p.n + i];
     double below = v - s2_bounds_lo(&run->bounds, i), above = s2_bounds_hi(&run->bounds, i) - v;
-    // The distance to the bound that the sign of w asks for, or to the other where that is
+    // The distance from the bound that the sign of w indicates, or from the other one if that is
     // infinite.
     double right = w > 0 ? below : above, distance = isfinite(right) ? right : fmin(below, above);
     largest = fmax(largest, isfinite(distance) ? fabs(distance * w) : fabs(w));
@@ -95,17 +95,17 @@ static void mlcp_offer(Run *run, double residual, double r_vio, double b_vio) {
   }
 }
 
-// Keeps what `inner` stands for if that is better than what there is.
+// Keeps the point of `inner` if it is better than the best so far.
 static void mlcp_consider(Run *run, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   const S2Mixed *p = &run->p, *q = &run->box.p;
-  // The point in the caller's unknowns, judged there.
+  // The point in the caller's unknowns, measured there.
   s2_box_point(&run->box, &run->bounds, run->inner, run->trial);
   s2_mixed_apply(p, run->trial, run->f);
   double residual = mlcp_measure(run, run->trial, run->f),
          b_vio = mlcp_products(run, run->trial, run->f);
   double r_vio = s2_largest(run->f, (size_t)p->n);
-  // On a path the products count, and those are the inner problem's.
+  // On a path the products of the inner problem count.
   if (run->kappa > 0 && isfinite(residual)) {
     double *f = S2_TAKE(arena, double, s2_mixed_size(q) + 1);
     s2_mixed_apply(q, run->inner, f);
@@ -117,7 +117,7 @@ static void mlcp_consider(Run *run, S2Arena *arena) {
   s2_arena_rewind(arena, mark);
 }
 
-// The walk from the best point, on the problem as it was given.
+// The walk from the best point, on the problem in its given form.
 static void consider_walk(Run *run, S2Arena *arena) {
   s2_copy_numbers(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
   if (run->kappa == 0 && s2_mixed_walk(&run->p, &run->bounds, run->trial, arena)) {
@@ -183,7 +183,7 @@ static S2SolveStatus mlcp_solve(Run *run, const S2MlcpOptions *options, S2MlcpSo
   const S2Mixed *p = &run->box.p;
   int most = options->max_iterations > 0 ? options->max_iterations : MAX_ITERATIONS;
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
-  // Interior point, then a walk through active sets from what it left.
+  // Interior point, then a walk through active sets from its result.
   solution->iterations =
       s2_mixed_interior(p, run->kappa, most, options->history, run->inner, arena);
   mlcp_consider(run, arena);
@@ -193,12 +193,12 @@ static S2SolveStatus mlcp_solve(Run *run, const S2MlcpOptions *options, S2MlcpSo
   if (mlcp_accepts(run, tolerance)) {
     return S2_SOLVED;
   }
-  // No: perhaps there is none. Otherwise pivoting, which needs no monotone problem.
+  // Not solved: perhaps there is no solution. Otherwise pivot, which needs no monotone problem.
   if (mlcp_prove(run, solution, arena)) {
     return S2_INFEASIBLE;
   }
   S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
-  // Judged as it is, and once its active set is solved afresh.
+  // Measure the point unchanged, and again after its active set is solved.
   if (s2_all_finite(run->inner, (size_t)s2_mixed_size(p))) {
     if (run->kappa == 0) {
       mlcp_consider(run, arena);
@@ -227,7 +227,7 @@ static void mlcp_deliver(Run *run, S2MlcpSolution *solution) {
   solution->b_vio = run->b_vio;
 }
 
-// S2_SOLVED where there is something to solve.
+// S2_SOLVED if the problem can be solved.
 static S2SolveStatus check_bounds(const S2Mlcp *problem) {
   S2Bounds bounds = bounds_of(problem);
   S2SolveStatus status = S2_SOLVED;
@@ -262,7 +262,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   static const S2MlcpOptions defaults = {0};
   options = options != NULL ? options : &defaults;
   int n = problem->n, m = problem->m;
-  // What is too large, has no point by its bounds, or is not finite ends here.
+  // Problems that are too large, have no point within their bounds, or are not finite end here.
   mlcp_clear(problem, solution);
   if (n > S2_MLCP_MAX - m) {
     return solution->status = S2_UNSUPPORTED;
@@ -278,7 +278,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
   }
-  // With all bounds at 0 (mixed_box.c), and from the point without pairs as the best so far.
+  // With all bounds at 0 (mixed_box.c), and with zero pairs as the best point so far.
   run.scale = fmax(1, s2_largest(run.p.r, size));
   run.box = s2_box_make(&run.p, &run.bounds, arena);
   run.kappa = solution->kappa = fmax(0, options->kappa);
@@ -300,7 +300,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
 static void mlcp_outer(double *to, const double *l, int rows, const double *x, int columns) {
   for (int i = 0; to != NULL && i < rows; i++) {
     for (int j = 0; j < columns; j++) {
-      to[(size_t)i * (size_t)columns + (size_t)j] = 0 - l[i] * x[j]; // no -0
+      to[(size_t)i * (size_t)columns + (size_t)j] = 0 - l[i] * x[j]; // avoids -0
     }
   }
 }

@@ -6,9 +6,9 @@
 // or, with bounds, lo <= v <= hi where w_i >= 0 at lo_i, w_i <= 0 at hi_i and w_i = 0 between.
 //
 // Mehrotra's predictor-corrector interior point with the start of Mattingley and Boyd ("CVXGEN",
-// 2012), for all monotone problems ([A C; D B] positive semidefinite, symmetric or not: convex QPs
-// among them). The active set it finds is solved afresh, so that answers have all their digits.
-// What it cannot solve is tried by eliminating u and Lemke's method.
+// 2012), for all monotone problems ([A C; D B] positive semidefinite, symmetric or not; convex QPs
+// are among them). The active set that it finds is solved exactly, so answers have all their
+// digits. Problems that it cannot solve are tried by eliminating u and Lemke's method.
 #ifndef S2_MLCP_H
 #define S2_MLCP_H
 
@@ -40,35 +40,35 @@ typedef struct S2MlcpOptions {
 
 typedef struct S2MlcpSolution {
   double *u, *v, *w; // n, m, m: the caller's
-  // n and m, the caller's, or both NULL. With S2_INFEASIBLE: e and f, largest 1, such that the rows
-  // combined say 0 < 0: A' e + D' f = 0, and a' e + b' f + c' v < 0 for every v within the bounds,
-  // c = C' e + B' f; f_i >= 0 where v_i has only a lower bound, <= 0 where only an upper one, any
-  // where none, 0 where both. Without bounds that is c <= 0 and a' e + b' f < 0: no v >= 0 has w >=
-  // 0.
+  // n and m, the caller's, or both NULL. With S2_INFEASIBLE: e and f, largest 1, with which the
+  // combined rows state 0 < 0: A' e + D' f = 0, and a' e + b' f + c' v < 0 for every v within the
+  // bounds, c = C' e + B' f. f_i >= 0 where v_i has only a lower bound, <= 0 with only an upper
+  // one, any value with none, 0 with both. Without bounds that is c <= 0 and a' e + b' f < 0: no v
+  // >= 0 has w >= 0.
   double *proof_free, *proof_row;
   S2SolveStatus status;
   int iterations;
-  // Largest of |A u + C v + a| and, of each pair, the smaller of w_i and the way from v_i to the
-  // bound it should be at, the latter in parts of max(1, |v_i|). Rows in parts of their largest
-  // number, |K_ij| max(1, |x_j|) or |r_i|, but at most max(1, max |a|, max |b|). With kappa the
-  // larger of r_vio and b_vio. NaN when the input is not finite
+  // The largest of |A u + C v + a| and, for each pair, the smaller of w_i and the distance from v_i
+  // to the bound it should be at, the latter divided by max(1, |v_i|). Rows are divided by their
+  // largest number, |K_ij| max(1, |x_j|) or |r_i|, but at most by max(1, max |a|, max |b|). With
+  // kappa the larger of r_vio and b_vio. NaN if the input is not finite
   double residual;
   double r_vio; // max |A u + C v + a|
-  // max |v_i w_i|, with bounds the distance from the bound that w_i asks for times w_i (without
+  // max |v_i w_i|; with bounds the distance from the bound that w_i indicates, times w_i (without
   // bounds |w_i|); with kappa max |v_i w_i - kappa|, for each bound with its part of w_i
   double b_vio;
   double kappa; // as in the options: s2_mlcp_vjp reads it
 } S2MlcpSolution;
 
 // The residual alone decides whether a problem is solved. Otherwise S2_INFEASIBLE (proved: not even
-// the inequalities have a point), S2_RAY (Lemke's method ended on one that proves nothing),
-// S2_SINGULAR (input not finite, or results that do not fit into a double), S2_UNSUPPORTED (above
+// the inequalities have a point), S2_RAY (Lemke's method ended on a ray that proves nothing),
+// S2_SINGULAR (input not finite, or results too large for a double), S2_UNSUPPORTED (above
 // S2_MLCP_MAX) or S2_MAX_ITERATIONS, with the best point found. `options` may be NULL. Scratch
-// comes from the arena and is given back; nothing else is allocated. lo_i > hi_i is S2_INFEASIBLE,
-// with zeros for a proof. With kappa, solved means r_vio <= tolerance max(1, max |a|, max |b|) and
-// b_vio <= tolerance and kappa / 1000. There is a central path where the problem is monotone and
-// has a point with all v, w > 0 (within the bounds); others are tried from next to a solution, too.
-// What is not met is S2_MAX_ITERATIONS.
+// memory comes from the arena and is released again; nothing else is allocated. lo_i > hi_i is
+// S2_INFEASIBLE, with zeros for a proof. With kappa, solved means r_vio <= tolerance max(1, max
+// |a|, max |b|) and b_vio <= tolerance and kappa / 1000. There is a central path if the problem is
+// monotone and has a point with all v, w > 0 (within the bounds). Other problems are tried from
+// next to a solution, too. Without success the result is S2_MAX_ITERATIONS.
 S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options, S2Arena *arena,
                             S2MlcpSolution *solution);
 
@@ -76,11 +76,11 @@ typedef struct S2MlcpGradient { // shapes of S2Mlcp; each may be NULL
   double *a_uu, *c_uv, *d_vu, *b_vv, *a_free, *b_row, *lo, *hi;
 } S2MlcpGradient;
 
-// From dl/du and dl/dv (NULL: 0) to dl/d(data) at a solution, pairs staying on the side they are
-// on; with solution->kappa > 0 along the central path. False where there is no such derivative: a
-// pair on the edge of two sides (v_i - lo_i and w_i, or hi_i - v_i and w_i, within 1e-9; taken as
-// at the bound) or a singular active set, whose least-norm answer is given all the same, or numbers
-// that are not finite (NaN). Where lo_i = hi_i each gets half of what moving both is worth.
+// From dl/du and dl/dv (NULL: 0) to dl/d(data) at a solution; pairs stay on their side. With
+// solution->kappa > 0 along the central path. False if there is no such derivative: a pair is on
+// the edge of two sides (v_i - lo_i and w_i, or hi_i - v_i and w_i, within 1e-9; taken as at the
+// bound); the active set is singular (the result then has least norm); or numbers are not finite
+// (the result is NaN). If lo_i = hi_i, each gets half of the derivative by both.
 bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const double *dl_du,
                  const double *dl_dv, const S2MlcpGradient *gradient, S2Arena *arena);
 

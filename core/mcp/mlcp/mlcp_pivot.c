@@ -1,7 +1,7 @@
-// Mixed problems that are not monotone: free unknowns are eliminated by Gauss with complete
-// pivoting, and Lemke's method solves what is left, or what else there is for problems of pairs.
-// Equations without a pivot are kept as two opposite inequalities, whose multipliers are the two
-// parts of the unknown that has none.
+// Mixed problems that are not monotone. Free unknowns are eliminated by Gauss with complete
+// pivoting; Lemke's method, or the other methods for problems of pairs, solve the remainder.
+// Equations without a pivot become two opposite inequalities, whose multipliers are the two parts
+// of the unknown without a pivot.
 #include "mcp/mlcp/mlcp_pivot.h"
 
 #include "mcp/lcp/lcp.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double RANK = 1e-12; // of the largest entry: pivots below count as zero
+static const double RANK = 1e-12; // fraction of the largest entry: smaller pivots count as zero
 
 // [A C a; D B b] with its first rows and columns in pivoting order
 typedef struct Tableau {
@@ -39,7 +39,7 @@ static Tableau mlcp_pivot_make(const S2Mixed *p, S2Arena *arena) {
 
 static double mlcp_pivot_bring_pivot(Tableau *t, int k) {
   int best_row = k, best_column = k;
-  // The largest entry of what is left of A.
+  // The largest entry of the remaining part of A.
   for (int i = k; i < t->n; i++) {
     for (int j = k; j < t->n; j++) {
       if (fabs(mlcp_pivot_row_of(t, i)[j]) > fabs(mlcp_pivot_row_of(t, best_row)[best_column])) {
@@ -48,7 +48,7 @@ static double mlcp_pivot_bring_pivot(Tableau *t, int k) {
       }
     }
   }
-  // Whole rows and columns change places: C, D and the right side go with them.
+  // Exchange whole rows and columns, including C, D and the right side.
   for (int j = 0; j < t->width; j++) {
     s2_swap_numbers(&mlcp_pivot_row_of(t, k)[j], &mlcp_pivot_row_of(t, best_row)[j]);
   }
@@ -61,7 +61,7 @@ static double mlcp_pivot_bring_pivot(Tableau *t, int k) {
   return fabs(mlcp_pivot_row_of(t, k)[k]);
 }
 
-// Returns how many free unknowns were eliminated.
+// Returns the number of eliminated free unknowns.
 static int mlcp_pivot_eliminate(Tableau *t) {
   double largest = 0;
   for (int k = 0; k < t->n; k++) {
@@ -70,7 +70,7 @@ static int mlcp_pivot_eliminate(Tableau *t) {
     if (!(pivot > RANK * largest)) {
       return k;
     }
-    // From all rows below, those of the pairs included.
+    // Subtract from all rows below, those of the pairs included.
     const double *from = mlcp_pivot_row_of(t, k);
     for (int i = k + 1; i < t->size; i++) {
       double *row = mlcp_pivot_row_of(t, i), factor = row[k] / from[k];
@@ -90,13 +90,13 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
   double *m = S2_TAKE(arena, double, width *width + 1), *q = S2_TAKE(arena, double, width + 1);
   double *z = S2_TAKE_ZEROED(arena, double, width + 1);
   double *w = S2_TAKE_ZEROED(arena, double, width + 1);
-  // Unknowns of the pivoting: the left free ones upwards, the same downwards, then v.
+  // Unknowns of the pivoting: the remaining free ones upwards, the same downwards, then v.
   for (int i = 0; i < pairs; i++) {
     int from = i < left ? rank + i : i < 2 * left ? rank + i - left : i - 2 * left + p->n;
     double sign = i >= left && i < 2 * left ? -1 : 1, *to = m + (size_t)i * width;
     const double *row = mlcp_pivot_row_of(&t, from);
     for (int j = 0; j < left; j++) {
-      double entry = i < 2 * left ? 0 : row[rank + j]; // below the rank only rounding is left
+      double entry = i < 2 * left ? 0 : row[rank + j]; // below the rank only rounding remains
       to[j] = entry;
       to[left + j] = -entry;
     }
@@ -105,17 +105,17 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
     }
     q[i] = sign * row[t.size];
   }
-  // Lemke's method, else whatever solves problems of pairs.
+  // Lemke's method, else all methods for problems of pairs.
   S2LcpInfo info;
   S2SolveStatus status = s2_lcp_lemke(pairs, m, q, z, w, NULL, NULL, arena, &info);
-  if (status != S2_SOLVED) { // a ray need not mean that there is no solution
+  if (status != S2_SOLVED) { // a ray need not prove that there is no solution
     S2LcpSolution other = {.z = S2_TAKE(arena, double, width + 1), .w = w};
     status = s2_lcp_solve(&(S2LcpProblem){pairs, m, q}, NULL, arena, &other) == S2_SOLVED
                  ? S2_SOLVED
                  : status;
     z = status == S2_SOLVED ? other.z : z;
   }
-  // Unknowns without a pivot from their two parts, v as it is, and the others by back substitution.
+  // Unknowns without a pivot from their two parts, v unchanged, the others by back substitution.
   for (int j = 0; j < left; j++) {
     x[t.column[rank + j]] = z[j] - z[left + j];
   }

@@ -11,7 +11,7 @@
 static const double TOLERANCE = 1e-9;
 
 // Added to the unit diagonal of the scaled P before Cholesky: eigenvalues above minus this may be
-// zeros with the rounding of whoever made P.
+// zeros with rounding errors of P.
 static const double CONVEX = 1e-10;
 
 enum { MAX_ITERATIONS = 100 };
@@ -26,7 +26,7 @@ static double qp_curvature(const S2Qp *qp, int i, int j) {
              : qp->p[(size_t)i * n + (size_t)j] / 2 + qp->p[(size_t)j * n + (size_t)i] / 2;
 }
 
-// Unknowns (x, y, z of rows with finite h). row[k]: which inequality pair k is.
+// Unknowns (x, y, z of rows with finite h). row[k]: the inequality of pair k.
 static S2Mixed qp_make(const S2Qp *qp, int *row, S2Arena *arena) {
   int n = qp->n, e = qp->equalities, m = 0;
   // Rows with an infinite right side are no conditions.
@@ -66,7 +66,7 @@ static bool qp_convex(const S2Qp *qp, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *a = S2_TAKE(arena, double, (size_t)n *(size_t)n), *s = S2_TAKE(arena, double, n);
   bool good = true;
-  // A unit diagonal, so that CONVEX is rounding for every row.
+  // Scale to a unit diagonal, so that CONVEX is rounding for every row.
   for (int i = 0; i < n; i++) {
     double d = qp_curvature(qp, i, i);
     good = good && d >= 0;
@@ -81,7 +81,7 @@ static bool qp_convex(const S2Qp *qp, S2Arena *arena) {
     }
     a[(size_t)i * ((size_t)n + 1)] += s[i] > 0 ? 0 : 1;
   }
-  // Cholesky goes through: positive semidefinite, but for rounding.
+  // If Cholesky succeeds, P is positive semidefinite up to rounding.
   good = good && LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, a, n) == 0;
   s2_arena_rewind(arena, mark);
   return good;
@@ -89,8 +89,8 @@ static bool qp_convex(const S2Qp *qp, S2Arena *arena) {
 
 // ---- Residual ---------------------------------------------------------------------------------
 
-// Measures x = (x, y, z) of the mixed problem, f = K x + r. Rows by themselves: one bound of 1e9
-// must not excuse what happens at the others.
+// Measures x = (x, y, z) of the mixed problem, f = K x + r. Rows are measured separately: one bound
+// of 1e9 must not hide errors of the others.
 static void qp_judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
   int size = s2_mixed_size(p);
   double slope = fmax(1, s2_largest(p->r, (size_t)n));
@@ -156,7 +156,8 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
   return true;
 }
 
-// P x + A' y + G' z + q = 0, z >= 0: without a point, there is a direction of endless descent.
+// P x + A' y + G' z + q = 0, z >= 0: if there is no point, there is a direction of unbounded
+// descent.
 static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution *solution,
                                  S2Arena *arena) {
   int n = qp->n, m = p->m, size = s2_mixed_size(p);
@@ -187,7 +188,7 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
   return true;
 }
 
-// ---- The whole --------------------------------------------------------------------------------
+// ---- The solve --------------------------------------------------------------------------------
 
 static bool qp_finite(const S2Qp *qp) {
   size_t n = (size_t)qp->n, e = (size_t)qp->equalities, m = (size_t)qp->inequalities;
@@ -235,10 +236,10 @@ static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   S2QpSolution tried = {0};
   solution->iterations = s2_mixed_interior(p, solution->kappa, most > 0 ? most : MAX_ITERATIONS,
                                            options->history, x, arena);
-  if (!s2_all_finite(x, (size_t)size)) { // does not fit into a double
+  if (!s2_all_finite(x, (size_t)size)) { // too large for a double
     s2_clear_numbers(x, (size_t)size);
   }
-  // The interior point's answer, or a proof that there is none, or that it runs away.
+  // The interior point's answer, or a proof that there is no solution, or of unbounded descent.
   qp_deliver(qp, p, row, x, f, solution);
   if (qp_accepts(solution, tolerance)) {
     return S2_SOLVED;
@@ -253,7 +254,7 @@ static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (solution->kappa > 0) {
     return S2_MAX_ITERATIONS;
   }
-  // Else pivoting; what has the smaller residual stays.
+  // Otherwise pivoting; the point with the smaller residual stays.
   s2_mixed_pivot(p, other, arena);
   if (s2_all_finite(other, (size_t)size)) {
     s2_mixed_finish(p, other, arena);
@@ -285,7 +286,7 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   if (!qp_finite(problem)) {
     return solution->status = S2_SINGULAR;
   }
-  // Not convex: no method here looks for the best of such a program.
+  // Not convex: no method here minimises such a program.
   S2ArenaMark mark = s2_arena_mark(arena);
   if (!qp_convex(problem, arena)) {
     solution->status = S2_UNSUPPORTED;
@@ -309,7 +310,7 @@ static void qp_pull_back(const S2Qp *qp, const double *x, const double *y, const
   size_t n = (size_t)qp->n, e = (size_t)qp->equalities, m = (size_t)qp->inequalities;
   for (size_t j = 0; j < n; j++) {
     for (size_t i = 0; to->p != NULL && i < n; i++) {
-      to->p[i * n + j] = 0 - (lx[i] * x[j] + x[i] * lx[j]) / 2; // no -0
+      to->p[i * n + j] = 0 - (lx[i] * x[j] + x[i] * lx[j]) / 2; // avoids -0
     }
     for (size_t i = 0; to->a != NULL && i < e; i++) {
       to->a[i * n + j] = ly[i] * x[j] - y[i] * lx[j];
@@ -353,7 +354,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
     x[p.n + i] = solution->z[row[i]];
     g[p.n + i] = dl_dz != NULL ? dl_dz[row[i]] : 0;
   }
-  // l = K^-T g; rows that are no conditions have none.
+  // l = K^-T g; rows without a condition have none.
   bool regular = s2_mixed_adjoint(&p, &(S2Bounds){0}, x, solution->kappa, g, l, NULL, NULL, arena);
   for (int i = 0; i < p.m; i++) {
     lz[row[i]] = l[p.n + i];

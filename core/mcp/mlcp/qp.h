@@ -43,10 +43,10 @@ typedef struct S2QpSolution {
   bool unbounded;
   int iterations;
   double objective;
-  // Max norms, each row in parts of its largest number (unknowns and multipliers counted as 1 at
-  // least), but of at most: |A x - b| max(1, |b_i|), G x - h max(1, |h_i|), |P x + q + A' y + G' z|
-  // max(1, max |q|). Complementarity: the smaller of h - G x and z in parts of max(1, max |q|), but
-  // with kappa |z o (h - G x) - kappa|.
+  // Max norms. Each row is divided by its largest number (unknowns and multipliers count as 1 at
+  // least), but at most by: |A x - b| max(1, |b_i|), G x - h max(1, |h_i|), |P x + q + A' y + G' z|
+  // max(1, max |q|). Complementarity: the smaller of h - G x and z divided by max(1, max |q|); with
+  // kappa |z o (h - G x) - kappa|.
   double primal, dual, complementarity;
   double residual; // the largest of the three; NaN when the input is not finite
   double kappa;    // as in the options: s2_qp_vjp reads it
@@ -55,9 +55,10 @@ typedef struct S2QpSolution {
 // The residual alone decides whether a problem is solved. Otherwise S2_INFEASIBLE (proved),
 // S2_UNSUPPORTED (P not positive semidefinite, or more than S2_MLCP_MAX unknowns and multipliers),
 // S2_SINGULAR (input not finite) or S2_MAX_ITERATIONS with the best point found. `options` may be
-// NULL. Scratch comes from the arena and is given back; nothing else is allocated. With kappa,
-// solved asks for |z o (h - G x) - kappa| <= kappa / 1000 too, and a program needs a point with
-// G x < h and bounded best points: there is no central path otherwise, and S2_MAX_ITERATIONS.
+// NULL. Scratch memory comes from the arena and is released again; nothing else is allocated. With
+// kappa, solved also means |z o (h - G x) - kappa| <= kappa / 1000. A program then needs a point
+// with G x < h and bounded optimal points; otherwise there is no central path, and the result is
+// S2_MAX_ITERATIONS.
 S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Arena *arena,
                           S2QpSolution *solution);
 
@@ -65,12 +66,12 @@ typedef struct S2QpGradient { // shapes of S2Qp; each may be NULL
   double *p, *q, *a, *b, *g, *h;
 } S2QpGradient;
 
-// From dl/dx, dl/dy, dl/dz (each may be NULL: 0) to dl/d(data) at a solution, the set of active
-// constraints staying what it is; with solution->kappa > 0 along the central path. False where
-// there is no such derivative: a constraint that holds with equality and z_i = 0 (both within 1e-9;
-// taken as inactive), or redundant active constraints or a solution that is not unique, whose
-// least-norm answer is given all the same, or numbers that are not finite (NaN). Of the solution x,
-// y, z and kappa are read.
+// From dl/dx, dl/dy, dl/dz (each may be NULL: 0) to dl/d(data) at a solution; the set of active
+// constraints stays. With solution->kappa > 0 along the central path. False if there is no such
+// derivative: a constraint that holds with equality and has z_i = 0 (both within 1e-9; taken as
+// inactive); redundant active constraints or a solution that is not unique (the result then has
+// least norm); or numbers that are not finite (the result is NaN). It reads x, y, z and kappa of
+// the solution.
 bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *dl_dx,
                const double *dl_dy, const double *dl_dz, const S2QpGradient *gradient,
                S2Arena *arena);

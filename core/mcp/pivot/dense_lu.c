@@ -11,10 +11,10 @@ static void swap_ints(int *x, int *y) {
   *y = t;
 }
 
-// Four signs and sizes of numbers, or four answers of a comparison.
+// Four signs and magnitudes of numbers, or four results of a comparison.
 typedef long long Bits __attribute__((vector_size(sizeof(S2Quad))));
 
-// The larger of `most` and the sizes of four numbers, in each lane. NaN is none.
+// The larger of `most` and the magnitudes of four numbers, in each lane. NaN does not count.
 S2_INLINE void lu_raise(Bits *most, const S2Quad *x) {
   const Bits sizes = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
   Bits size = (Bits)*x & sizes;
@@ -22,7 +22,7 @@ S2_INLINE void lu_raise(Bits *most, const S2Quad *x) {
   *most = (above & size) | (~above & *most);
 }
 
-// The largest of the lanes and of `count` numbers that are left over.
+// The largest of the lanes and of `count` remaining numbers.
 S2_INLINE double lu_settle(const Bits *most, const double *x, int count) {
   double largest = 0, lane[4];
   memcpy(lane, most, sizeof lane);
@@ -47,8 +47,8 @@ S2_INLINE double lu_largest(const double *x, int count) {
   return lu_settle(&most, x + j, count - j);
 }
 
-// max |x_j| of what becomes of x, at least 0, once factor y_j is taken away from each x_j: looking
-// for pivots takes as long as elimination, so it is done on the way.
+// Subtracts factor y_j from each x_j and returns max |x_j| of the result, at least 0. A search for
+// pivots takes as long as elimination, so both are done together.
 S2_INLINE double lu_take_away(double *restrict x, double factor, const double *restrict y,
                               int count) {
   const S2Quad factors = {factor, factor, factor, factor};
@@ -68,8 +68,8 @@ S2_INLINE double lu_take_away(double *restrict x, double factor, const double *r
   return lu_settle(&most, x + j, count - j);
 }
 
-// Brings the largest entry of the trailing block to (k, k) and returns its size. Of several, the
-// first, row by row. `largest`: of each row, right of the columns that are done.
+// Brings the largest entry of the trailing block to (k, k) and returns its size. Among equal ones
+// it takes the first, row by row. `largest`: of each row, right of the finished columns.
 S2_INLINE double lu_bring_pivot(S2DenseLu *lu, double *largest, int k) {
   int n = lu->n, best_row = k, best_column = k;
   double best = 0;
@@ -82,7 +82,7 @@ S2_INLINE double lu_bring_pivot(S2DenseLu *lu, double *largest, int k) {
   while (best > 0 && fabs(lu->a[best_row * n + best_column]) != best) {
     best_column++;
   }
-  // Rows and columns change places in the matrix and in the lists that remember them.
+  // Exchange rows and columns in the matrix and in the permutations.
   if (best_row != k) {
     for (int j = 0; j < n; ++j) {
       s2_swap_numbers(&lu->a[k * n + j], &lu->a[best_row * n + j]);
@@ -99,7 +99,8 @@ S2_INLINE double lu_bring_pivot(S2DenseLu *lu, double *largest, int k) {
   return best;
 }
 
-// Gauss with the largest entry left as the pivot: when that is rounding, so is all that remains.
+// Gaussian elimination with the largest remaining entry as the pivot: if that is rounding, so is
+// all the rest.
 S2_WIDE static void lu_eliminate(S2DenseLu *lu, double rank_tolerance, double *largest) {
   int n = lu->n;
   double *a = lu->a, first = 0;
@@ -113,7 +114,7 @@ S2_WIDE static void lu_eliminate(S2DenseLu *lu, double rank_tolerance, double *l
       break;
     }
     lu->rank = k + 1;
-    // a_ij -= l_ik u_kj below and right of the pivot; l_ik is kept in place of the zero.
+    // a_ij -= l_ik u_kj below and right of the pivot; l_ik replaces the zero.
     const double *restrict pivot_row = a + k * n;
     for (int i = k + 1; i < n; ++i) {
       double *restrict row = a + i * n;
@@ -138,7 +139,7 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
   for (int i = 0; i < n; ++i) {
     lu.row[i] = lu.column[i] = i;
   }
-  lu_eliminate(&lu, rank_tolerance, lu.work); // solving needs the memory later
+  lu_eliminate(&lu, rank_tolerance, lu.work); // the solve needs the memory later
   return lu;
 }
 

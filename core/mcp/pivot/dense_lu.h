@@ -1,5 +1,6 @@
 // Private to core: LU of a small dense matrix with complete pivoting, which reveals the rank.
-// Redundant joints and hyperstatic contacts make singular but consistent systems ordinary here.
+// Singular but consistent systems are common here, because of redundant joints and hyperstatic
+// contacts.
 #ifndef S2_DENSE_LU_H
 #define S2_DENSE_LU_H
 
@@ -8,7 +9,7 @@
 typedef struct S2DenseLu {
   int n, rank;
   double *a;    // n x n row-major: L below the diagonal (unit), U on and above
-  int *row;     // row[i]: which row of the matrix became row i
+  int *row;     // row[i]: the row of the matrix that became row i
   int *column;  // likewise for columns
   double *work; // n
 } S2DenseLu;
@@ -18,11 +19,12 @@ typedef struct S2DenseLu {
 S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *arena);
 
 // x := a solution of A x = b, in place (b in, x out; n values). For rank < n it is the basic
-// solution: unknowns without a pivot are 0, equations without one are not looked at.
+// solution: unknowns without a pivot are 0, and equations without one are ignored.
 void s2_dense_lu_solve(const S2DenseLu *lu, double *x);
 
-// The null space: with column rank + c of the pivots at -1, column c of the result (row-major,
-// rank x (n - rank), in the arena) has the unknowns with a pivot, so that A of them all is 0.
+// The null space. Column c of the result (row-major, rank x (n - rank), in the arena) holds the
+// unknowns with a pivot, when the unknown of column rank + c of the pivots is -1 and A times all of
+// them is 0.
 double *s2_dense_lu_null(const S2DenseLu *lu, S2Arena *arena);
 
 #endif

@@ -1,21 +1,22 @@
 // The last digits of an answer.
 //
-// A light node between heavy ones, or one whose inertia is small, turns the rounding of an impulse
-// into a velocity: half a unit in the last place of lambda, times the row's Delassus diagonal w.
-// With w lambda = 1e7 V that is 1e-9 V, and no impulses that are doubles solve the problem to less.
-// Its solution is as near as ever, and its velocities are ordinary numbers. Here impulses are sums
-// of two doubles, lambda + low, until velocities are made of them:
+// A light node between heavy ones, or one with a small inertia, converts the rounding of an impulse
+// to a velocity: half a unit in the last place of lambda, times the row's Delassus diagonal w. With
+// w lambda = 1e7 V that is 1e-9 V, and no impulses in double precision have a smaller residual. The
+// problem still has a solution, and its velocities are ordinary numbers. So here impulses are sums
+// of two doubles, lambda + low, until velocities are computed from them:
 //
-// 1. The modes (separate, press, stick, slide; a box at a bound or inside) are read off the normal
+// 1. The modes (separate, press, stick, slide; a box at a bound or inside) are read from the normal
 //    map lambda - u / w, with twice the digits.
-// 2. The rows that hold are equations A d = -u for the change of their impulses. A is the Delassus
-//    matrix, its column of a sliding contact that of the normal and mu times the tangent. It is
-//    made and eliminated with twice the digits, with complete pivoting; rows that repeat others
+// 2. The active rows are equations A d = -u for the change of their impulses. A is the Delassus
+//    matrix; the column of a sliding contact is that of the normal and mu times the tangent. It is
+//    assembled and eliminated with twice the digits and complete pivoting. Rows that repeat others
 //    keep their impulses.
-// 3. Where the new point has other modes, the same again.
-// 4. Rows that repeat others may ask for another velocity, by little: two corners that stick while
-//    the body turns. Impulses that balance each other on them (A z = 0) change no velocity. They
-//    grow against what the row misses until a row reaches its bound and lets go.
+// 3. If the new point has other modes, repeat.
+// 4. Rows that repeat others may require slightly different velocities, such as two corners that
+//    stick while the body turns. Impulses that balance each other on them (A z = 0) change no
+//    velocity. They grow against the error of the rows until a row reaches its bound and is
+//    released.
 #include "mcp/pivot/exact.h"
 
 #include "linalg/numbers.h"
@@ -25,13 +26,13 @@
 #include <string.h>
 
 // A scaled pivot (at first 1) up to this is the rounding of Jacobians, squared: rows that differ by
-// less than 1e-13 of their size miss each other's equations by as little.
+// less than 1e-13 of their size violate each other's equations by as little.
 static const double REPEATS = 1e-26;
 
 enum { CHANGES = 64 }; // of modes
 
-// Rows to the third, summed over the eliminations: each takes 8 operations for one. 0.5 s, which is
-// what large islands that are not solved take in any case: 460 rows once, 115 as often as CHANGES.
+// Third power of the number of rows, summed over the eliminations; each takes 8 operations for one.
+// 0.5 s, the usual time of large unsolved islands: 460 rows once, or 115 rows CHANGES times.
 static const double MOST_WORK = 1e8;
 
 typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // of a row
@@ -40,11 +41,11 @@ typedef struct Exact {
   const S2Problem *problem;
   S2Arena *arena;
   S2Double2 *lambda, *u; // rows
-  S2Double2 *v;          // 3 per node: those of lambda
+  S2Double2 *v;          // 3 per node: of lambda
   double *w, *scale;     // rows: the Delassus diagonal, and a power of two near 1 / sqrt(w)
   Mode *mode;            // rows; friction rows AT_LOW and AT_HIGH slide
   int count;
-  int *row; // equation and unknown k belong to this row
+  int *row; // the row of equation and unknown k
 } Exact;
 
 static S2Double2 exact_of(double x) {
@@ -76,7 +77,7 @@ static void exact_evaluate(Exact *exact) {
   }
 }
 
-// lambda - bound - u / w: on which side of the bound the normal map is.
+// lambda - bound - u / w: its sign is the side of the bound on which the normal map is.
 static double exact_beyond(const Exact *exact, int i, S2Double2 bound) {
   S2Double2 off = s2_double2_add(exact->lambda[i], s2_double2_negate(bound));
   return off.hi - exact->u[i].hi / exact->w[i];
@@ -85,7 +86,7 @@ static double exact_beyond(const Exact *exact, int i, S2Double2 bound) {
 static Mode exact_friction_mode(const Exact *exact, int i) {
   const S2Row *row = &exact->problem->row[i];
   S2Double2 bound = exact_times(exact->lambda[i - 1], row->mu);
-  // The bound moves with the normal row's normal map.
+  // The bound moves with the normal map of the normal row.
   double slack = row->mu * -exact->u[i - 1].hi / exact->w[i - 1];
   if (exact_beyond(exact, i, bound) > slack) {
     return AT_HIGH;
@@ -93,7 +94,7 @@ static Mode exact_friction_mode(const Exact *exact, int i) {
   return exact_beyond(exact, i, s2_double2_negate(bound)) < -slack ? AT_LOW : HELD;
 }
 
-// Reads the modes off lambda and u; returns whether one of them is another than it was.
+// Reads the modes from lambda and u; returns whether one of them has changed.
 static bool exact_read_modes(Exact *exact) {
   const S2Problem *problem = exact->problem;
   bool changed = false;
@@ -115,7 +116,7 @@ static bool exact_read_modes(Exact *exact) {
   return changed;
 }
 
-// Impulses at their bounds, and the list of the rows that hold.
+// Sets impulses at their bounds, and lists the active rows.
 static void exact_collect(Exact *exact) {
   const S2Problem *problem = exact->problem;
   exact->count = 0;
@@ -134,7 +135,7 @@ static void exact_collect(Exact *exact) {
   }
 }
 
-// What the friction row after row i gets of a change of lambda_i, where it slides; else 0.
+// The change of the friction row after row i per change of lambda_i if the contact slides; else 0.
 static double exact_slope(const Exact *exact, int i) {
   const S2Problem *problem = exact->problem;
   if (i + 1 >= problem->rows || problem->row[i + 1].coupled_to != i) {
@@ -170,14 +171,14 @@ static S2Double2 *exact_equations(const Exact *exact) {
   return a;
 }
 
-// The equations, eliminated: U and the transformed right side are in the first `rank` rows.
+// The eliminated equations: U and the transformed right side are in the first `rank` rows.
 typedef struct Elimination {
   int n, rank;
   S2Double2 *a; // n x (n + 1)
-  int *column;  // which unknown became unknown k
+  int *column;  // the unknown that became unknown k
 } Elimination;
 
-// Brings the largest entry of what is left to (rank, rank); false where it is rounding.
+// Brings the largest remaining entry to (rank, rank); false if it is rounding.
 static bool exact_bring_pivot(const Elimination *to) {
   S2Double2 *a = to->a;
   int n = to->n, k = to->rank, width = n + 1, best_row = k, best_column = k;
@@ -194,7 +195,7 @@ static bool exact_bring_pivot(const Elimination *to) {
       }
     }
   }
-  // Rows change places with their right sides, columns with their names.
+  // Exchange rows with their right sides, and columns with their indices.
   for (int j = 0; j < width && best_row != k; j++) {
     S2Double2 kept = a[k * width + j];
     a[k * width + j] = a[best_row * width + j];
@@ -233,7 +234,7 @@ static Elimination exact_eliminate(const Exact *exact) {
   return to;
 }
 
-// x := U^-1 times column c of what elimination has left, for the first `rank` unknowns.
+// x := U^-1 times column c of the eliminated equations, for the first `rank` unknowns.
 static void exact_back(const Elimination *from, int c, S2Double2 *x) {
   int width = from->n + 1;
   for (int k = from->rank - 1; k >= 0; k--) {
@@ -246,7 +247,7 @@ static void exact_back(const Elimination *from, int c, S2Double2 *x) {
   }
 }
 
-// lambda_i += change, and a sliding tangent with it.
+// lambda_i += change, together with the tangent of a sliding contact.
 static void exact_change(Exact *exact, int i, S2Double2 change) {
   double slope = exact_slope(exact, i);
   exact->lambda[i] = s2_double2_add(exact->lambda[i], change);
@@ -267,8 +268,9 @@ static void exact_solve(Exact *exact, const Elimination *from) {
   s2_arena_rewind(exact->arena, mark);
 }
 
-// Impulses that balance each other, unknown c beyond the rank among them, into z (rows). Against
-// what they meet there: returns how much speed that is, scaled, and turns z so that they grow.
+// Computes impulses z (rows) that balance each other and involve unknown c beyond the rank. Their
+// sign is such that they grow against the errors of the rows. Returns the speed of these errors
+// along z, scaled.
 static double exact_balance(const Exact *exact, const Elimination *from, int c, double *z) {
   S2ArenaMark mark = s2_arena_mark(exact->arena);
   S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
@@ -290,7 +292,7 @@ static double exact_balance(const Exact *exact, const Elimination *from, int c, 
   return fabs(met);
 }
 
-// How far along z the row may go before it reaches a bound, and which.
+// The distance along z before the row reaches a bound, and that bound.
 static double exact_reach(const Exact *exact, int i, const double *z, Mode *bound) {
   const S2Row *row = &exact->problem->row[i];
   double lo = row->lo, hi = row->hi, lo_rate = 0, hi_rate = 0, at = exact->lambda[i].hi;
@@ -306,7 +308,8 @@ static double exact_reach(const Exact *exact, int i, const double *z, Mode *boun
   return fmin(up, down);
 }
 
-// Is a row that holds missed by more than the aim? After a solve only one that repeats others is.
+// Whether an active row is violated by more than the aim. After a solve only rows that repeat
+// others can be.
 static bool exact_misses(const Exact *exact, double aim) {
   const S2Problem *problem = exact->problem;
   for (int k = 0; k < exact->count; k++) {
@@ -319,8 +322,8 @@ static bool exact_misses(const Exact *exact, double aim) {
   return false;
 }
 
-// Where rows that repeat others are not met: one of those that hold each other lets go. False:
-// there is no such row.
+// If rows that repeat others are not satisfied, releases one of the rows that hold each other.
+// False: there is no such row.
 static bool exact_release(Exact *exact, const Elimination *from, double aim) {
   if (from->rank == from->n || !exact_misses(exact, aim)) {
     return false;
@@ -359,7 +362,7 @@ static bool exact_release(Exact *exact, const Elimination *from, double aim) {
   if (first >= 0) {
     exact->mode[first] = at;
     bool pressed = first + 1 < rows && exact->problem->row[first + 1].coupled_to == first;
-    if (pressed) { // a contact that parts
+    if (pressed) { // a contact that separates
       exact->mode[first + 1] = LOOSE;
     }
   }
@@ -390,7 +393,7 @@ static Exact exact_begin(const S2Problem *problem, const double *lambda, S2Arena
   return exact;
 }
 
-// Into their bounds: modes that rounding has chosen leave some beyond by as much.
+// Clips impulses to their bounds, which modes chosen by rounding may exceed slightly.
 static void exact_clip(const Exact *exact) {
   for (int i = 0; i < exact->problem->rows; i++) {
     const S2Row *row = &exact->problem->row[i];
@@ -407,8 +410,8 @@ static void exact_clip(const Exact *exact) {
   }
 }
 
-// The answer as it is delivered, and its residual: impulses that are doubles, with the velocities
-// they make, where those reach the aim; else sums.
+// Computes the answer and its residual: impulses as doubles with their velocities, if these reach
+// the aim; otherwise as sums.
 static void exact_judge(Exact *exact, double aim, S2Solution *found) {
   const S2Problem *problem = exact->problem;
   exact_clip(exact);
@@ -439,7 +442,7 @@ static S2Solution exact_answer(const S2Problem *problem, S2Arena *arena) {
                       .residual = {.scaled = INFINITY}};
 }
 
-// Solves for the modes as they are, until they are those of a solution; the best answer met.
+// Solves in the present modes until they are those of a solution; returns the best answer met.
 static S2Solution exact_search(Exact *exact, double aim) {
   size_t rows = (size_t)exact->problem->rows;
   S2Solution best = exact_answer(exact->problem, exact->arena);
@@ -470,7 +473,7 @@ static S2Solution exact_search(Exact *exact, double aim) {
     }
     memcpy(exact->lambda, kept, rows * sizeof *kept);
     exact_evaluate(exact);
-    // Before the modes are read: impulses on rows that repeat others are not those of a solution.
+    // First release rows: before that, impulses of rows that repeat others do not show the modes.
     changed = exact_release(exact, &equations, aim) || exact_read_modes(exact);
     s2_arena_rewind(exact->arena, mark);
   }

@@ -7,7 +7,7 @@
 // Solves the equations of the modes that solution->lambda shows with twice the digits, and changes
 // modes that do not hold, until the scaled residual is at most `aim`. True: it is at most
 // `tolerance`, and v, lambda, low (unless NULL) and the residual are replaced. False: `solution` is
-// as it was, because the problem is too large or in the local form, or no modes were found that
+// unchanged, because the problem is too large or in the local form, or no modes were found that
 // hold.
 bool s2_exact_finish(const S2Problem *problem, double tolerance, double aim, S2Arena *arena,
                      S2Solution *solution);

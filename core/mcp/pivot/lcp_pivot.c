@@ -15,19 +15,19 @@
 
 enum {
   ROW_ALIGNMENT = 8,   // doubles in a cache line: rows of the dictionary start on one
-  REFRESH_LEAST = 64,  // pivots; below, drift is far from mattering (entries are about 1)
-  PIVOTS_PER_ROW = 60, // Lemke takes n to 4 n pivots but on constructed families
+  REFRESH_LEAST = 64,  // pivots; below it, drift is negligible (entries are about 1)
+  PIVOTS_PER_ROW = 60, // Lemke takes n to 4 n pivots, except on constructed families
   PIVOTS_LEAST = 4000,
   CAREFUL_REFRESH = 8,
 };
 
-// Entries of M are about 1, so rounding leaves 1e-16 times a growth of up to 1e3 where an exact
-// calculation has 0; real entries of step problems go down to the mass ratio, 1e-7 or so.
+// Entries of M are about 1. Where exact arithmetic has 0, rounding leaves 1e-16 times a growth of
+// up to 1e3. True entries of step problems can be as small as the mass ratio, about 1e-7.
 static const double PIVOT_ZERO = 1e-12;
 
 static const double CAREFUL_ZERO = 1e-14;
 
-// A basic variable within this of 0 (relative to 1 + its size) after the step counts as tied.
+// A basic variable this close to 0 after the step (relative to 1 + its size) counts as tied.
 static const double TIE = 1e-12;
 
 typedef struct Dictionary {
@@ -92,7 +92,7 @@ static void dictionary_start(Dictionary *d, const double *m, const double *q, co
 }
 
 static void lemke_exchange(Dictionary *d, int r, int s) {
-  // The pivot row solved for the entering variable ...
+  // Solve the pivot row for the entering variable ...
   int width = d->n + 2;
   double *restrict pivot_row = lemke_row_of(d, r);
   double inverse = 1 / pivot_row[s];
@@ -100,7 +100,7 @@ static void lemke_exchange(Dictionary *d, int r, int s) {
     pivot_row[j] *= -inverse;
   }
   pivot_row[s] = inverse;
-  // ... and put into all others: t_ij += t_is t_rj.
+  // ... and substitute it in all others: t_ij += t_is t_rj.
   for (int i = 0; i < d->n; ++i) {
     double *restrict row = lemke_row_of(d, i);
     double factor = row[s];
@@ -112,7 +112,7 @@ static void lemke_exchange(Dictionary *d, int r, int s) {
       row[j] += factor * pivot_row[j];
     }
   }
-  // The two variables change places.
+  // Exchange the two variables.
   int leaving = d->basic[r], entering = d->nonbasic[s];
   d->basic[r] = entering;
   d->place[entering] = r;
@@ -120,12 +120,12 @@ static void lemke_exchange(Dictionary *d, int r, int s) {
   d->place[leaving] = d->n + s;
 }
 
-// Recomputes the dictionary of the current basis from M: the variables that entered are exchanged
-// for those that left in the order of the largest pivot. Returns false when the basis is singular
-// to working precision (the dictionary is then useless).
+// Recomputes the dictionary of the current basis from M. The variables that entered are exchanged
+// for those that left, in the order of the largest pivot. Returns false if the basis is singular to
+// working precision (the dictionary is then unusable).
 static bool lemke_refresh(Dictionary *d, const double *m, const double *q, const double *cover,
                           double zero, S2Arena *arena) {
-  // Which of z and z_0 are basic now, and which w are not: as many.
+  // List z and z_0 that are basic now, and w that are not; both lists have the same length.
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = d->n, entering_count = 0, leaving_count = 0;
   int *entering = S2_TAKE(arena, int, n + 1), *leaving = S2_TAKE(arena, int, n + 1);
@@ -141,10 +141,10 @@ static bool lemke_refresh(Dictionary *d, const double *m, const double *q, const
     entering[entering_count++] = 2 * n;
   }
   assert(entering_count == leaving_count);
-  // From M itself, so that rounding of all exchanges so far is forgotten.
+  // Start from M, which discards the rounding of all exchanges so far.
   dictionary_start(d, m, q, cover);
   bool regular = true;
-  // The largest entry between what has still to enter and what has to leave, again and again.
+  // Repeat with the largest entry between variables that must enter and variables that must leave.
   for (int count = entering_count; count > 0 && regular; --count) {
     int best_in = 0, best_out = 0;
     double best = 0;
@@ -179,17 +179,17 @@ static double lemke_perturbation(const Dictionary *d, int row, int k) {
   return -lemke_row_of(d, row)[column_of(d, w)];
 }
 
-// Keeps, of the tied rows, those with the least e^(k+1) coefficient over their rate of descent.
+// Keeps those tied rows whose e^(k+1) coefficient divided by the rate of descent is smallest.
 static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
   double least = INFINITY, largest = 0;
-  // Coefficients of e^(k+1), over the rate at which the row falls.
+  // Coefficients of e^(k+1), divided by the rate at which the row falls.
   for (int c = 0; c < tied; ++c) {
     int i = d->tied[c];
     d->ratio[c] = lemke_perturbation(d, i, k) / (-sign * lemke_row_of(d, i)[s]);
     least = fmin(least, d->ratio[c]);
     largest = fmax(largest, fabs(d->ratio[c]));
   }
-  // Those within rounding of the least stay for the next power of e.
+  // Rows within rounding of the smallest stay for the next power of e.
   int kept = 0;
   for (int c = 0; c < tied; ++c) {
     if (d->ratio[c] <= least + TIE * largest) {
@@ -200,22 +200,22 @@ static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
 }
 
 // The row whose variable leaves when column s enters, or -1 on a ray. With sign = 1 the entering
-// variable grows until the first basic one reaches 0. With sign = -1 the roles are turned round for
-// the very first pivot: z_0 falls from infinity until the first row would become negative.
+// variable grows until the first basic one reaches 0. sign = -1 is for the first pivot: z_0 falls
+// from infinity until the first row would become negative.
 static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   int n = d->n;
   double largest = 0;
   for (int i = 0; i < n; ++i) {
     largest = fmax(largest, fabs(lemke_row_of(d, i)[s]));
   }
-  // Entries of an entering column below this are zeros with rounding.
+  // Smaller entries of an entering column are zeros with rounding.
   double threshold = zero * fmax(1, largest);
-  // How far the variable may move: the least value over slope.
+  // The range of the variable: the smallest value over slope.
   double least = INFINITY;
   for (int i = 0; i < n; ++i) {
     double slope = sign * lemke_row_of(d, i)[s];
     if (slope < -threshold) {
-      // Below zero only by rounding, unless this is the first pivot, where it is meant.
+      // Negative only by rounding, except at the first pivot.
       double value = sign > 0 ? fmax(0, *value_of(d, i)) : *value_of(d, i);
       least = fmin(least, value / -slope);
     }
@@ -223,18 +223,18 @@ static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   if (least == INFINITY) {
     return -1;
   }
-  // All rows that end there, up to rounding.
+  // All rows that limit it, up to rounding.
   int tied = 0;
   for (int i = 0; i < n; ++i) {
     double slope = sign * lemke_row_of(d, i)[s], value = *value_of(d, i);
     if (slope < -threshold && value + slope * least <= TIE * (1 + fabs(value))) {
       if (d->basic[i] == 2 * n) {
-        return i; // z_0 may reach 0: a solution, whatever else ties with it
+        return i; // z_0 may reach 0: a solution, even if others tie with it
       }
       d->tied[tied++] = i;
     }
   }
-  // One of them by the powers of e, one after the other: no cycle.
+  // Choose one by successive powers of e, which prevents cycling.
   for (int k = 0; k < n && tied > 1; ++k) {
     tied = thin_ties(d, tied, s, sign, k);
   }
@@ -248,7 +248,7 @@ static void lemke_read_point(const Dictionary *d, double *z, bool *basic) {
   }
 }
 
-// Costs as much as a pivot, and is worth it only to who wants to see the path.
+// Costs as much as a pivot; only for callers that want the history.
 static void lemke_record(S2History *history, const Dictionary *d, const double *m, const double *q,
                          double cover) {
   int n = d->n;
@@ -283,7 +283,7 @@ static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover)
       cover = rate;
     }
   }
-  // Its largest z is 1.
+  // Normalise to a largest z of 1.
   double scale = largest > 0 ? 1 / largest : 1;
   for (int i = 0; i < n && ray != NULL; ++i) {
     ray[i] *= scale;
@@ -322,12 +322,12 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
   if (solved) {
     return S2_SOLVED;
   }
-  // z_0 enters first, as large as makes all w >= 0.
+  // z_0 enters first, at the value that makes all w >= 0.
   S2ArenaMark mark = s2_arena_mark(arena);
   Dictionary d = dictionary_take(n, arena);
   dictionary_start(&d, m, q, pivoting->cover);
   S2SolveStatus status = S2_MAX_ITERATIONS;
-  double least = INFINITY; // of z_0
+  double least = INFINITY; // smallest z_0
   int entering = 2 * n;
   int row = lemke_leaving_row(&d, n, -1, 0);
   while (*pivots < pivoting->max_pivots) {
@@ -338,7 +338,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
       read_ray(&d, s, ray, ray_cover);
       break;
     }
-    // The exchange; z_0 is what is still missing.
+    // Exchange; z_0 is the remaining violation.
     int leaving = d.basic[row];
     lemke_exchange(&d, row, s);
     *pivots += 1;
@@ -346,7 +346,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
     if (pivoting->history != NULL) {
       lemke_record(pivoting->history, &d, m, q, cover);
     }
-    // The best vertex: the one with the least z_0.
+    // The best vertex is the one with the smallest z_0.
     if (leaving == 2 * n || cover < least) {
       least = cover;
       lemke_read_point(&d, z, basic);
@@ -360,7 +360,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
       status = S2_SINGULAR;
       break;
     }
-    // The complement of what left enters next: z and w of a pair are never both basic.
+    // The complement of the leaving variable enters next: z and w of a pair are never both basic.
     entering = complement_of(&d, leaving);
     row = lemke_leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
   }

@@ -1,5 +1,5 @@
-// Private to core/mcp: Lemke's complementary pivoting by itself (lcp.h says what it is), for
-// callers that scale a problem and finish its answer on their own.
+// Private to core/mcp: Lemke's complementary pivoting alone (see lcp.h), for callers that scale a
+// problem and refine its answer themselves.
 #ifndef S2_LCP_PIVOT_H
 #define S2_LCP_PIVOT_H
 
@@ -7,27 +7,26 @@
 
 #include <stdbool.h>
 
-// How the bare method treats rounding. The attempts of a solver differ in nothing else.
+// The treatment of rounding. The attempts of a solver differ only in this.
 typedef struct S2LcpPivoting {
   int max_pivots;
   int refresh;         // pivots after which the dictionary is recomputed from M
-  double zero;         // entries of an entering column up to this size are taken for 0
+  double zero;         // entries of an entering column up to this size count as 0
   const double *cover; // n values > 0
   S2History *history;  // or NULL
 } S2LcpPivoting;
 
-// The first of the attempts made when the caller knows nothing better; cover is all ones.
+// The first attempt, for callers without further knowledge; cover is all ones.
 S2LcpPivoting s2_lcp_pivoting_default(int n, const double *ones);
 
-// Turns it into the attempt to make after a failure or a ray: refreshed often, it can trust much
+// Changes it to the attempt after a failure or a ray: with frequent refreshes it can trust much
 // smaller entries, at several times the cost.
 void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting);
 
-// The bare method, for callers that scaled M to entries of about 1 themselves and finish the
-// answer on their own: no equilibration, no clean-up. z and `basic` (whether z_i is in the basis)
-// are the last vertex, or without a solution the one with the least covering variable. When that is
-// tiny the vertex may solve the problem as far as rounding lets anyone tell. `ray` as for
-// s2_lcp_lemke, or NULL.
+// The bare method, for callers that have scaled M to entries of about 1 and refine the answer
+// themselves: no equilibration, no clean-up. z and `basic` (whether z_i is in the basis) are the
+// last vertex or, without a solution, the one with the smallest covering variable. If that is tiny,
+// the vertex may solve the problem up to rounding. `ray` as for s2_lcp_lemke, or NULL.
 S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, bool *basic,
                            double *ray, double *ray_cover, const S2LcpPivoting *pivoting,
                            S2Arena *arena, int *pivots);

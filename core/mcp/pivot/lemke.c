@@ -1,21 +1,22 @@
 // The step problem by pivoting (Stewart and Trinkle 1996).
 //
 // 1. Velocities are eliminated: u = G lambda + q with the Delassus matrix G = J W^-1 J' + C.
-// 2. Rows are scaled to a unit diagonal, so that masses play no part in what counts as small.
-// 3. Bilateral rows are eliminated (schur.c); redundant ones keep lambda = 0. What is left for the
-//    contacts is scaled to a unit diagonal again.
-// 4. That is the LCP with z = (lambda_n, beta+, beta-, s) per frictional contact,
+// 2. Rows are scaled to a unit diagonal, so that small values do not depend on masses.
+// 3. Bilateral rows are eliminated (schur.c); redundant ones keep lambda = 0. The remaining problem
+//    of the contacts is scaled to a unit diagonal again.
+// 4. It is the LCP with z = (lambda_n, beta+, beta-, s) per frictional contact,
 //
 //        u_n                                 (lambda_t = beta+ - beta-)
 //        u_t + s
 //       -u_t + s
 //        mu lambda_n - beta+ - beta-
 //
-//    and z = lambda_n alone where there is no friction. s is the sliding speed. A boxed row has
+//    and z = lambda_n alone without friction. s is the sliding speed. A boxed row has
 //    z = (lambda - lo, p) with u + p and hi - lambda. The matrix is copositive, so Lemke's method
-//    finds a solution where the frictionless problem has one.
-// 5. Its final basis says which contact separates, sticks or slides which way. That linear system
-//    is solved afresh, bilateral rows included, with residuals taken through the velocities.
+//    finds a solution if the frictionless problem has one.
+// 5. Its final basis shows whether a contact separates, sticks or slides, and in which direction.
+//    That linear system is solved again, bilateral rows included, with residuals computed through
+//    the velocities.
 #include "mcp/pivot/lemke.h"
 
 #include "mcp/pivot/dense_lu.h"
@@ -28,30 +29,31 @@
 #include <math.h>
 #include <string.h>
 
-// Rank tolerances of the active-set system (scaled, entries about 1). Rounding leaves 1e-15 of what
-// is redundant; light links between heavy bodies make honest pivots nearly as small. The second is
-// tried when the first has missed the tolerance.
+// Rank tolerances of the active-set system (scaled, entries about 1). Rounding leaves 1e-15 for
+// redundant rows; light links between heavy bodies give valid pivots nearly as small. The second
+// value is tried if the first has missed the tolerance.
 static const double ACTIVE_RANK[] = {1e-12, 1e-15};
 
-// Free velocities below these parts of the largest are rounding: of any row, and of rows that have
-// no freedom (whose elimination cancels everything, at a cost of the mass ratio).
+// Free velocities below these fractions of the largest are rounding: of any row, and of rows
+// without freedom (whose elimination cancels everything, and loses digits with the mass ratio).
 static const double NOISE = 1e-14;
 static const double EMPTY_NOISE = 1e-10;
 
-// Up to this many tolerances a residual may be brought below it by repeating the last refinement.
+// For a residual of at most this many tolerances, repeating the last refinement may suffice.
 static const double CLOSE = 100;
 
-// A residual within this many units of rounding error cannot be improved by another basis.
+// A residual within this multiple of the rounding error cannot be improved by another basis.
 static const double AT_ROUNDING = 4;
 
 enum {
-  REFINEMENTS = 8,  // of the active-set solve; each gains the digits the factor has
+  REFINEMENTS = 8,  // of the active-set solve; each gains as many digits as the factor has
   ATTEMPTS = 3,     // plain; careful; careful with another covering vector
-  PIVOTS_BASE = 50, // an attempt gets this many and some per variable: Lemke needs one or two for
+  PIVOTS_BASE = 50, // pivots of an attempt, and more for each variable: Lemke needs one or two for
   PIVOTS_PER_VARIABLE = 5, // each here, and where it takes many more, rounding has lost its way
 };
 
-// A boxed row separates at its lower bound and presses without a tangent, or is AT_TOP.
+// A boxed row separates at its lower bound and presses without a tangent; AT_TOP is its upper
+// bound.
 typedef enum Mode { SEPARATE = 0, STICK, SLIDE_BACK, SLIDE_AHEAD, NO_TANGENT, AT_TOP } Mode;
 
 typedef struct Work {
@@ -66,7 +68,7 @@ typedef struct Work {
   bool *box;         // contact is a boxed row
   double *left;      // schur.left, scaled, with boxed rows at their lower bounds
   double *lcp_scale; // rows: as schur.scale, for the rows of the LCP
-  double unit;       // what the LCP has to overcome, scaled: its right side is this times about 1
+  double unit;       // scaled size of the LCP's right side, which is divided by it
   double *m, *q, *z; // the LCP
   bool *basic;
   double *lambda, *best_lambda, *v;
@@ -94,18 +96,18 @@ static bool lemke_supported(const S2Problem *problem) {
   return contacts <= S2_LEMKE_MAX_CONTACTS && bilateral <= S2_LEMKE_MAX_JOINT_ROWS;
 }
 
-// Where joints leave a contact row no freedom, elimination leaves rounding in place of zeros. A
+// If joints leave a contact row no freedom, elimination leaves rounding in place of zeros. A
 // negative 1e-17 on the right of an empty row would make the problem infeasible.
 static void drop_noise(Work *work, double redundant) {
   int rows = work->schur.rows;
   double *s = work->schur.s, *left = work->schur.left;
-  // The largest velocity before elimination is what rounding is measured by.
+  // Rounding is measured by the largest velocity before elimination.
   double free = 0;
   for (int i = 0; i < rows; ++i) {
     free = fmax(free, fabs(work->schur.q[i]));
   }
   for (int i = 0; i < rows; ++i) {
-    // A row without a freedom gets zeros in place of rounding.
+    // A row without freedom gets zeros in place of rounding.
     bool empty = s[i * rows + i] <= redundant;
     for (int j = 0; j < rows && empty; ++j) {
       s[i * rows + j] = s[j * rows + i] = 0;
@@ -115,7 +117,7 @@ static void drop_noise(Work *work, double redundant) {
     }
     work->lcp_scale[i] = empty ? 1 : 1 / sqrt(s[i * rows + i]);
   }
-  // A unit diagonal again, for what elimination has left.
+  // Scale the remaining rows to a unit diagonal again.
   for (int i = 0; i < rows; ++i) {
     left[i] *= work->lcp_scale[i];
     for (int j = 0; j < rows; ++j) {
@@ -132,7 +134,7 @@ static void shift_boxes(Work *work) {
   int rows = work->schur.rows;
   memcpy(work->left, work->schur.left, sizeof(double) * (size_t)rows);
   for (int c = 0; c < work->contacts; ++c) {
-    // lambda = lo + z: what lo does to all rows goes to the right side.
+    // lambda = lo + z: the effect of lo on all rows goes to the right side.
     if (work->box[c]) {
       int j = work->normal[c];
       double lo = work->problem->row[j].lo / work->lcp_scale[j];
@@ -143,7 +145,7 @@ static void shift_boxes(Work *work) {
   }
 }
 
-// Sets the unit of the LCP and returns whether some contact would penetrate without impulses.
+// Sets the unit of the LCP and returns whether a contact would penetrate without impulses.
 static bool is_pressing(Work *work) {
   bool pressing = false;
   work->unit = 0;
@@ -179,7 +181,7 @@ static void build_lcp(Work *work) {
         m[1] = s[i * rows + j + 1];
         m[2] = -m[1];
       }
-      // u_t + s and -u_t + s see every push both ways, too.
+      // u_t + s and -u_t + s depend on all tangents with both signs, too.
       if (work->friction[c]) {
         m[n] = s[(i + 1) * rows + j];
         m[2 * n] = -m[n];
@@ -210,8 +212,9 @@ static void build_lcp(Work *work) {
   }
 }
 
-// Reads the mode of a contact off the final basis. Of beta+, beta- and s, two are basic at most
-// when the contact presses; a basic s with one of the others is sliding.
+// Reads the mode of a contact from the final basis. When the contact
+// presses, at most two of beta+, beta- and s are basic; a basic s with one of the others is
+// sliding.
 static Mode lemke_mode_of(const Work *work, int contact) {
   const bool *basic = work->basic + work->first[contact];
   if (!basic[0]) {
@@ -229,7 +232,7 @@ static Mode lemke_mode_of(const Work *work, int contact) {
   return basic[1] ? SLIDE_BACK : SLIDE_AHEAD; // beta+ pushes ahead, against sliding back
 }
 
-// Puts lambda into its bounds exactly.
+// Clips lambda to its bounds exactly.
 static void lemke_clip(const S2Problem *problem, double *lambda) {
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
@@ -242,12 +245,12 @@ static void lemke_clip(const S2Problem *problem, double *lambda) {
   }
 }
 
-// Judges work->lambda (clipped in a copy) and keeps it when it is the best so far.
+// Measures work->lambda (clipped in a copy) and keeps it if it is the best so far.
 static double lemke_judge(Work *work) {
   S2ArenaMark mark = s2_arena_mark(work->arena);
   size_t bytes = sizeof(double) * (size_t)work->problem->rows;
   double *lambda = s2_arena_take(work->arena, bytes);
-  // Clipped into the bounds, for that is what would be delivered.
+  // Clip to the bounds, as the final answer will be.
   memcpy(lambda, work->lambda, bytes);
   lemke_clip(work->problem, lambda);
   s2_mcp_velocity(work->problem, lambda, work->v);
@@ -262,9 +265,9 @@ static double lemke_judge(Work *work) {
 
 typedef struct Active {
   int count;
-  int *row;      // unknown and equation k belong to this row
-  double *fixed; // impulses of all rows that are not unknown: bounds of boxes, else 0
-  double *slope; // sliding: the friction row after it follows with this slope (scaled); else 0
+  int *row;      // the row of unknown and equation k
+  double *fixed; // impulses of all other rows: bounds of boxes, else 0
+  double *slope; // slope of the dependent friction row if the contact slides (scaled); else 0
 } Active;
 
 static Active collect_active(const Work *work) {
@@ -274,13 +277,13 @@ static Active collect_active(const Work *work) {
       .slope = S2_TAKE_ZEROED(work->arena, double, rows),
       .fixed = S2_TAKE_ZEROED(work->arena, double, rows),
   };
-  // Joints that were not found redundant hold.
+  // Joint rows that were not redundant are active.
   for (int i = 0; i < rows; ++i) {
     if (work->schur.pivoted[i]) {
       active.row[active.count++] = i;
     }
   }
-  // A contact by its mode: nothing, its normal (the tangent following by a slope), or both rows.
+  // A contact by its mode: no row, its normal (the tangent follows by a slope), or both rows.
   for (int c = 0; c < work->contacts; ++c) {
     Mode mode = lemke_mode_of(work, c);
     if (mode == SEPARATE || mode == AT_TOP) {
@@ -326,7 +329,7 @@ static void active_velocities(Work *work, const Active *active, double *u, doubl
   }
 }
 
-// Starts from lambda = 0; a dictionary's worth of rounding is thus forgotten.
+// Starts from lambda = 0, which discards the rounding of the dictionary.
 static void solve_active(Work *work, double rank_tolerance) {
   S2ArenaMark mark = s2_arena_mark(work->arena);
   const double *scale = work->schur.scale;
@@ -334,11 +337,11 @@ static void solve_active(Work *work, double rank_tolerance) {
   S2DenseLu lu = factor_active(work, &active, rank_tolerance);
   double *step = S2_TAKE(work->arena, double, active.count);
   double *u = S2_TAKE(work->arena, double, work->schur.rows);
-  // lambda = 0 but for boxes at a bound; then steps by what the rows miss, taken through
-  // velocities.
+  // lambda = 0 except for boxes at a bound; then steps by the residuals of the rows, computed
+  // through velocities.
   memcpy(work->lambda, active.fixed, sizeof(double) * (size_t)work->schur.rows);
   double last = INFINITY;
-  // Each pass gains the digits that the factor has.
+  // Each pass gains as many digits as the factor has.
   for (int pass = 0; pass <= REFINEMENTS; ++pass) {
     active_velocities(work, &active, u, step);
     s2_dense_lu_solve(&lu, step);
@@ -350,7 +353,7 @@ static void solve_active(Work *work, double rank_tolerance) {
       }
     }
     double now = lemke_judge(work);
-    // As far as rounding lets it go; just above the tolerance another throw of its dice may do.
+    // Continue until rounding dominates; just above the tolerance another pass may still succeed.
     bool close = now > work->tolerance && now <= CLOSE * work->tolerance;
     if (!(now < last / 2) && !close) {
       break;
@@ -368,15 +371,15 @@ static void lemke_polish(Work *work) {
   }
 }
 
-// Whether the best point is as good as impulses that are doubles allow: a light body between heavy
-// ones is pushed from both sides by impulses whose rounding alone moves it.
+// Whether the best point is as accurate as impulses in double precision permit. Impulses push a
+// light body between heavy ones from both sides, and their rounding alone moves it.
 static bool at_rounding(const Work *work) {
   const S2Problem *problem = work->problem;
   if (problem->mobility != NULL) {
-    return false; // what its entries came from, and their rounding, is not known
+    return false; // the rounding of its entries is not known
   }
   S2ArenaMark mark = s2_arena_mark(work->arena);
-  // The size of all momenta that meet at a node, before they cancel.
+  // The magnitudes of all momenta that act on a node, before they cancel.
   double *size = S2_TAKE(work->arena, double, 3 * problem->nodes);
   for (int i = 0; i < 3 * problem->nodes; ++i) {
     size[i] = fabs(problem->rhs[i]);
@@ -392,7 +395,7 @@ static bool at_rounding(const Work *work) {
       }
     }
   }
-  // As a velocity, times the rounding of a double: less cannot be asked for.
+  // As a velocity, times the rounding of a double: a smaller residual is not possible.
   double largest = 0;
   for (int i = 0; i < 3 * problem->nodes; ++i) {
     double speed = size[i] / problem->mass[i];
@@ -402,8 +405,8 @@ static bool at_rounding(const Work *work) {
   return work->best.scaled * problem->velocity_scale <= AT_ROUNDING * DBL_EPSILON * largest;
 }
 
-// Another covering vector: fixed numbers between 1 and 2 without a pattern (golden ratio steps), so
-// that a ray or an unlucky tie met with all ones is left aside.
+// Another covering vector: fixed numbers between 1 and 2 without a pattern (golden ratio steps). It
+// avoids a ray or an unlucky tie that occurred with all ones.
 static void other_cover(double *cover, int n) {
   const double golden = 0.61803398874989485;
   for (int i = 0; i < n; ++i) {
@@ -424,10 +427,10 @@ static void read_dictionary(Work *work) {
   }
 }
 
-// Step 4 and 5 with several treatments of rounding, until the residual is below the tolerance.
+// Steps 4 and 5 with several treatments of rounding, until the residual is below the tolerance.
 static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
   int n = work->n;
-  // The problem of step 4; numbers that do not fit into a double end it.
+  // The problem of step 4; stop if a number is too large for a double.
   build_lcp(work);
   if (!s2_all_finite(work->m, (size_t)n * (size_t)n) || !s2_all_finite(work->q, (size_t)n)) {
     return S2_SINGULAR;
@@ -451,10 +454,9 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
     S2SolveStatus ended = s2_lcp_pivot(n, work->m, work->q, work->z, work->basic, NULL, NULL,
                                        &pivoting, work->arena, &spent);
     *pivots += spent;
-    // Also without an end at a solution: contacts that squeeze a body from opposite sides leave
-    // rows that rounding makes contradictory by 1e-16, and many touching contacts that neither
-    // press nor slide leave nothing but rounding to pivot on. The vertex may then be a solution all
-    // the same.
+    // Polish also after a failure. Contacts that squeeze a body from opposite sides leave rows that
+    // rounding makes contradictory by 1e-16. Many touching contacts that neither press nor slide
+    // leave only rounding to pivot on. The vertex may be a solution in spite of that.
     lemke_polish(work);
     if (!(work->best.scaled <= work->tolerance)) {
       read_dictionary(work);
@@ -466,7 +468,7 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
     if (at_rounding(work)) {
       return S2_SINGULAR;
     }
-    // A ray is the more telling answer than a numerical failure of another attempt.
+    // A ray says more than a numerical failure of another attempt.
     status = ended == S2_RAY || status == S2_RAY ? S2_RAY : S2_SINGULAR;
   }
   return status;
@@ -526,9 +528,10 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
     s2_schur_eliminate(&work.schur, problem, precise, arena);
     drop_noise(&work, s2_schur_redundant(precise));
     shift_boxes(&work);
-    // Without a row that presses no impulse of contacts is needed, and there is nothing to pivot.
+    // If no row presses, contacts need no impulse, and there is nothing to pivot.
     if (is_pressing(&work)) {
-      // With joints, imprecise elimination is the likeliest reason of a failure: one attempt.
+      // With joints, imprecise elimination is the most likely reason of a failure: make one
+      // attempt.
       int attempts = joints && !precise ? 1 : ATTEMPTS;
       status = lemke_pivot(&work, attempts, &solution->iterations);
     } else {

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-// A scaled diagonal (at first 1) below this after elimination is a redundant row. Honest ones go
-// down to the mass ratio, 1e-7 or so, and with several links below; rounding leaves 1e-15, or, in
-// double precision twice, the square of the rounding of the Jacobians.
+// A scaled diagonal (at first 1) below this after elimination belongs to a redundant row.
+// Independent rows have at least the mass ratio, about 1e-7, and less with several links. Rounding
+// leaves 1e-15 or, with twice the digits, the square of the rounding of the Jacobians.
 static const double REDUNDANT = 1e-11;
 static const double REDUNDANT_PRECISE = 1e-18;
 
@@ -32,7 +32,7 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
       .left = S2_TAKE(arena, double, rows),
       .pivoted = S2_TAKE_ZEROED(arena, bool, rows),
   };
-  // G = J W^-1 J' + C; symmetric but in the local form.
+  // G = J W^-1 J' + C; symmetric except in the local form.
   for (int i = 0; i < rows; ++i) {
     for (int j = i; j < rows; ++j) {
       const S2Row *x = &problem->row[i], *y = &problem->row[j];
@@ -64,7 +64,7 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
   return schur;
 }
 
-// The open bilateral row with the largest diagonal of s, or -1 when none is above `redundant`.
+// The open bilateral row with the largest diagonal of s, or -1 if none is above `redundant`.
 static int find_pivot(const S2Schur *schur, const S2Problem *problem, const double *diagonal,
                       double redundant) {
   int pivot = -1;
@@ -84,7 +84,7 @@ static void schur_eliminate(S2Schur *schur, const S2Problem *problem, S2Arena *a
   double *diagonal = S2_TAKE(arena, double, rows);
   memcpy(schur->s, schur->g, sizeof(double) * (size_t)rows * (size_t)rows);
   memcpy(schur->left, schur->q, sizeof(double) * (size_t)rows);
-  // Each turn the open joint row with the most freedom left is eliminated from all others.
+  // Repeatedly eliminate the open joint row with the largest remaining diagonal from all others.
   for (int done = 0; done < rows; ++done) {
     for (int i = 0; i < rows; ++i) {
       diagonal[i] = schur->s[i * rows + i];
@@ -148,7 +148,7 @@ static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Aren
   int rows = schur->rows, width = rows + 1;
   double *diagonal = S2_TAKE(arena, double, rows);
   S2Double2 *s = S2_TAKE(arena, S2Double2, (size_t)rows * (size_t)width); // last column: q
-  // G and q afresh, with twice the digits from their first product on.
+  // Compute G and q again, with twice the digits from their first product on.
   for (int i = 0; i < rows; ++i) {
     for (int j = i; j < rows; ++j) {
       S2Double2 entry = s2_schur_precise(problem, &problem->row[i], &problem->row[j]);
@@ -159,9 +159,9 @@ static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Aren
     }
     s[i * width + rows] = precise_free_velocity(problem, &problem->row[i]);
   }
-  // The same elimination; the sizes of pivots are judged scaled.
+  // The same elimination; the sizes of pivots are compared after scaling.
   for (int done = 0; done < rows; ++done) {
-    // Back to doubles, scaled.
+    // Convert to doubles, scaled.
     for (int i = 0; i < rows; ++i) {
       diagonal[i] = s[i * width + i].hi * schur->scale[i] * schur->scale[i];
     }

@@ -1,5 +1,5 @@
-// Private to core/mcp: the step problem in impulses alone, u = G lambda + q, and what is left of it
-// for the contacts once the bilateral rows are eliminated.
+// Private to core/mcp: the step problem in impulses alone, u = G lambda + q, and the reduced
+// problem of the contacts after the bilateral rows are eliminated.
 #ifndef S2_SCHUR_H
 #define S2_SCHUR_H
 
@@ -23,10 +23,10 @@ bool s2_schur_is_bilateral(const S2Row *row);
 // G = J W^-1 J' + C and q = J W^-1 c + b.
 S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena);
 
-// Gaussian elimination with diagonal pivoting of the bilateral rows, which reveals redundant ones.
-// With `precise` the numbers have twice as many digits, from the entries of G on: where a light
-// body links heavy ones, each elimination cancels as many digits as the mass ratio has. About 20
-// times the work.
+// Gaussian elimination of the bilateral rows with diagonal pivoting, which reveals redundant ones.
+// With `precise` the numbers have twice as many digits, from the entries of G on: if a light body
+// links heavy ones, each elimination cancels as many digits as the mass ratio has. It takes about
+// 20 times the work.
 void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, S2Arena *arena);
 
 // Entry of J W^-1 J' at rows x and y with twice the digits; not in the local form.

@@ -4,16 +4,16 @@
 
 #include <math.h>
 
-// Compliance that the quick proof gives hard rows, of their Delassus diagonal: what is left of the
-// bodies' momenta in its equations is of this size.
+// Compliance of hard rows in the quick proof, as a fraction of their Delassus diagonal. The bodies'
+// momenta remain in its equations with this relative size.
 static const double SOFTENING = 1e-10;
-// Of the largest bias: conditions that are missed by less may be met but for rounding.
+// Fraction of the largest bias: smaller violations may be rounding.
 static const double LEAST_GAIN = 1e-9;
-// How far the proof may miss its equations, in parts of its gain: velocities that refute it would
-// be larger than those asked for by the inverse of this.
+// Errors of the proof's equations, as a fraction of its gain. Velocities that refute the proof
+// would have to exceed the required ones by the inverse of this.
 static const double LEAST_REACH = 1e-8;
 
-// Neither friction, nor a motor whose force is bounded, nor what gives way.
+// Rows other than friction, motors with a bounded force, and compliant rows.
 static bool is_hard(const S2Row *row) {
   return row->coupled_to < 0 && row->hi == INFINITY && !(row->compliance > 0);
 }
@@ -42,11 +42,11 @@ static double conflict_diagonal(const S2Problem *problem, const S2Row *row) {
   return sum;
 }
 
-// Do multipliers of hard rows prove it, in units in which rows and masses have size 1?
+// Whether multipliers of hard rows are a proof, in units in which rows and masses have size 1.
 static bool conflict_proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
   double *push = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   double largest = 0, bias = 0, gain = 0, miss = 0;
-  // gain = -b' lambda and push = J' lambda, beside the sizes of what they are sums of.
+  // gain = -b' lambda and push = J' lambda, with the magnitudes of their terms.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     if (!isfinite(lambda[i]) || (row->lo == 0 && lambda[i] < 0)) {
@@ -65,15 +65,16 @@ static bool conflict_proves(const S2Problem *problem, const double *lambda, S2Ar
       }
     }
   }
-  // Farkas: b' lambda < 0 clearly, J' lambda = 0 but for what no velocity could make up for.
+  // Farkas: b' lambda is clearly negative, and J' lambda = 0 up to errors that no velocity could
+  // outweigh.
   for (int i = 0; i < 3 * problem->nodes; i++) {
     miss = fmax(miss, fabs(push[i]) / sqrt(problem->mass[i]));
   }
   return gain >= LEAST_GAIN * largest * bias && gain > 0 && miss * bias <= LEAST_REACH * gain;
 }
 
-// Where rows give way a little, the forces of the best compromise are in the ratio of what is
-// missed: in the limit the proof of Farkas.
+// If rows are slightly compliant, the forces of the best compromise are proportional to the
+// violations. In the limit they are Farkas' proof.
 bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
                         double *proof, S2Arena *arena) {
   if (problem->mass == NULL) {
@@ -83,23 +84,23 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
   plain.history = NULL;
   plain.keep = NULL;
   S2ArenaMark mark = s2_arena_mark(arena);
-  // The hard rows, each with a compliance of this part of its own Delassus diagonal.
+  // The hard rows, each with a compliance of this fraction of its Delassus diagonal.
   S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
-  int kept = 0, impossible = -1; // a row that nothing can move and that asks for motion
+  int kept = 0, impossible = -1; // a row that nothing can move and that requires motion
   for (int i = 0; i < problem->rows; i++) {
     if (is_hard(&problem->row[i])) {
       row[kept] = problem->row[i];
       row[kept].compliance = SOFTENING * conflict_diagonal(problem, &row[kept]);
       if (row[kept].compliance > 0) {
         kept++;
-      } else { // asks for 0 + b >= 0, or = 0
+      } else { // requires 0 + b >= 0, or = 0
         bool asks = conflict_is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
         impossible = asks ? i : impossible;
       }
     }
   }
   bool proved = impossible >= 0;
-  // One solve: forces of rows that cannot be met together grow as 1 / compliance.
+  // One solve: forces of rows that cannot all be satisfied grow as 1 / compliance.
   S2Problem soft = *problem;
   soft.row = row;
   soft.rows = kept;
@@ -109,7 +110,7 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
     solve(&soft, &plain, arena, &solution);
     proved = conflict_proves(&soft, solution.lambda, arena);
   }
-  // The multipliers back to the places of their rows.
+  // Copy the multipliers to their rows.
   for (int i = 0, k = 0; i < problem->rows && proved && proof != NULL; i++) {
     bool in = is_hard(&problem->row[i]) && conflict_diagonal(problem, &problem->row[i]) > 0;
     proof[i] = i == impossible ? 1 : impossible < 0 && in ? solution.lambda[k] : 0;
@@ -158,7 +159,7 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
       .e_constant = a,
       .d_constant = b,
   };
-  // The proof back to the places of the rows.
+  // Copy the proof to the rows.
   bool proved = s2_conditions_conflict(&conditions, p, t, arena);
   equation = inequality = 0;
   for (int i = 0; i < problem->rows && proved && proof != NULL; i++) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// Is row i the friction row of a rigid contact, whose normal row is the one before?
+// Whether row i is the friction row of a rigid contact, whose normal row is the one before.
 static bool convex_has_edges(const S2Problem *problem, int i) {
   const S2Row *row = &problem->row[i];
   return row->coupled_to >= 0 && row->mu > 0 && problem->row[i - 1].compliance == 0 &&
@@ -20,7 +20,7 @@ S2Problem s2_mcp_convex(const S2Problem *problem, S2Arena *arena) {
     if (!convex_has_edges(problem, i)) {
       continue;
     }
-    // The cone's edge ahead in place of the normal row, the other in place of the friction row.
+    // One edge of the cone replaces the normal row, the other the friction row.
     const S2Row *normal = &problem->row[i - 1], *tangent = &problem->row[i];
     for (int side = 0; side < 2; side++) {
       double mu = side == 0 ? tangent->mu : -tangent->mu;
@@ -67,8 +67,8 @@ void s2_mcp_convex_seed(const S2Problem *problem, double *dl_dlambda) {
   }
 }
 
-// Of the rows' 3 numbers of one body: J_n has the sum of both edges, J_t mu times the difference.
-// Returns what mu has of them.
+// Three numbers of the rows for one body: J_n receives the sum of both edges, J_t mu times the
+// difference. Returns the contribution to mu.
 static double convex_jacobian_vjp(const double tangent[3], double mu, double *normal_bar,
                                   double *tangent_bar) {
   double of_mu = 0;
@@ -95,7 +95,7 @@ void s2_mcp_convex_vjp(const S2Problem *problem, const double *lambda, const dou
     gradient->bias[i - 1] = p + q;
     gradient->bias[i] = row->mu * (p - q);
     of_mu += (p - q) * row->bias;
-    // l_t = mu (p - q), too.
+    // l_t = mu (p - q) contributes, too.
     of_mu += dl_dlambda == NULL ? 0 : dl_dlambda[i] * lambda[i] / row->mu;
     gradient->mu[i] = of_mu;
   }

@@ -1,13 +1,13 @@
-// Coulomb's law made convex (Anitescu 2006, "Optimization-based simulation of nonsmooth rigid
+// A convex form of Coulomb's law (Anitescu 2006, "Optimization-based simulation of nonsmooth rigid
 // multibody dynamics"; the rigid limit of Castro et al. 2022). A contact's impulse is in the
 // friction cone and its velocity in the dual cone, complementary to each other:
 //
-//     K = {|l_t| <= mu l_n}  at right angles to  (u_n + b_n, u_t + b_t)  in  K* = {u_n + b_n >=
-//     mu |u_t + b_t|}
+//     (l_n, l_t) in K = {|l_t| <= mu l_n},  orthogonal to
+//     (u_n + b_n, u_t + b_t) in K* = {u_n + b_n >= mu |u_t + b_t|}
 //
-// so a step is a quadratic program, with one v that solves it wherever anything does. In place of
-// "slides along the surface" it has "slides and rises by mu |u_t|". In the plane both cones have
-// two edges, l = p (1, mu) + q (1, -mu), and the law is that of two frictionless rows a contact:
+// So a step is a quadratic program with a unique v, if there is a solution. A contact that would
+// slide along the surface slides and rises by mu |u_t|. In the plane both cones have two edges, l =
+// p (1, mu) + q (1, -mu), and the law is that of two frictionless rows a contact:
 //
 //     J_n + mu J_t, bias b_n + mu b_t, impulse p     and     J_n - mu J_t, bias b_n - mu b_t, q.
 #ifndef S2_CONVEX_H
@@ -15,19 +15,19 @@
 
 #include "mcp/adjoint/mcp_vjp.h"
 
-// The same problem with edge rows in place of each normal row and its friction row, as many rows in
-// all. Soft contacts stay as they are, with Coulomb's law: their compliance is along the normal
-// only, which no edge has. The new rows live in the arena.
+// The same problem with edge rows in place of each normal row and its friction row; the number of
+// rows is the same. Soft contacts keep Coulomb's law, because their compliance is along the normal
+// only and no edge has it. The new rows live in the arena.
 S2Problem s2_mcp_convex(const S2Problem *problem, S2Arena *arena);
 
-// Impulses (1 a row) of `problem` to those of its convex form: p, q = (l_n +- l_t / mu)/2, and
-// back. A guess outside the cone has a negative one.
+// Convert impulses (1 a row) of `problem` to those of its convex form, p, q = (l_n +- l_t / mu)/2,
+// and back. A guess outside the cone has a negative one.
 void s2_mcp_convex_edges(const S2Problem *problem, double *lambda);
 void s2_mcp_convex_impulses(const S2Problem *problem, double *lambda);
 
-// Derivatives. dl/dlambda of impulses to that of edges, in place; and dl/d(data) of the convex form
-// to that of `problem`, in place. `lambda`: the impulses; `dl_dlambda`: as it was of them, or NULL.
-// ja, jb, bias and mu are there.
+// Derivatives, in place: dl/dlambda of impulses to that of edges; and dl/d(data) of the convex form
+// to that of `problem`. `lambda`: the impulses; `dl_dlambda`: the original one, or NULL. ja, jb,
+// bias and mu must not be NULL.
 void s2_mcp_convex_seed(const S2Problem *problem, double *dl_dlambda);
 void s2_mcp_convex_vjp(const S2Problem *problem, const double *lambda, const double *dl_dlambda,
                        const S2McpGradient *gradient);

@@ -10,7 +10,7 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
   int32_t *row = S2_TAKE(arena, int32_t, nodes + 1);
   double *block = S2_TAKE_ZEROED(arena, double, 9 * (size_t)most);
   int32_t count = 0;
-  // The rows of a node are walked together, block after block; the diagonal block is always there.
+  // Walk the rows of a node together, block after block; the diagonal block always exists.
   for (int32_t k = 0; k < nodes; k++) {
     int32_t p[3] = {0, 0, 0}, end[3] = {0, 0, 0};
     bool diagonal = false;
@@ -20,7 +20,7 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
       p[r] = a->start[rows * k + r];
       end[r] = a->start[rows * k + r + 1];
     }
-    // The next block of columns that any of the rows has.
+    // The next block of columns with an entry in one of the rows.
     for (;;) {
       int32_t next = diagonal ? nodes : k;
       for (int r = 0; r < 3; r++) {
@@ -31,7 +31,7 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
       if (next == nodes) {
         break;
       }
-      // Its entries, to their lanes.
+      // Copy its entries to their lanes.
       diagonal |= next == k;
       column[count] = next;
       for (int r = 0; r < 3; r++) {
@@ -57,7 +57,7 @@ const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena 
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, nodes + 2);
   int32_t *column = S2_TAKE(arena, int32_t, blocks);
   double *block = S2_TAKE(arena, double, 9 * (size_t)blocks);
-  // Blocks by columns are counted two places ahead, so that filling leaves the starts.
+  // Count blocks by columns two places ahead, so that filling leaves the starts.
   for (int32_t p = 0; p < blocks; p++) {
     start[a->column[p] + 2]++;
   }

@@ -1,4 +1,4 @@
-// What is measured, with V, L of the problem and w_i = diag(J W^-1 J' + C) of row i:
+// The parts of the residual, with V, L of the problem and w_i = diag(J W^-1 J' + C) of row i:
 //
 //   dynamics   d = W v - J' lambda - c               raw |d|, scaled |d / W| / V
 //   normal     m = min(w lambda_n, u_n)              raw |min(lambda_n, u_n)|, scaled |m| / V
@@ -7,11 +7,11 @@
 //   boxed      the same between lo and hi, in `cone`
 //   bilateral  u                                     raw |u|, scaled |u| / V
 //
-// u = J v + C lambda + b. All are max norms. Angular things (the first component of d / W, and rows
-// whose Jacobian has an angular part only) are multiplied by L before they are scaled. Rows with a
-// compliance C are multiplied by (w_i - C) / w_i: an impulse that is off by dl misses u by w_i dl,
-// and moves bodies by (w_i - C) dl. `scaled` is the largest of the four. A NaN anywhere makes it
-// NaN, which is below no tolerance.
+// u = J v + C lambda + b. All are max norms. Angular measures (the first component of d / W, and
+// rows whose Jacobian has an angular part only) are multiplied by L before they are scaled. Rows
+// with a compliance C are multiplied by (w_i - C) / w_i: an impulse with an error dl changes u by
+// w_i dl, and moves bodies by (w_i - C) dl. `scaled` is the largest of the four. A NaN anywhere
+// makes it NaN, which is below no tolerance.
 #include "mcp/solvers.h"
 
 #include "linalg/numbers.h"

@@ -6,7 +6,7 @@
 #include "record/s2d/output.h"
 
 // time_s,body,name,angle_rad,x_m,y_m,omega_rad_s,vx_m_s,vy_m_s. `body` is the body's serial number:
-// ascending in order of creation, never used again after the body is gone.
+// ascending in order of creation, and never reused.
 void s2_csv_header(S2Output *output);
 // Numbers with 17 digits: they read back bit for bit.
 void s2_csv_frame(S2Output *output, const S2Moment *moment);

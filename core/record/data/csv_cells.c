@@ -1,4 +1,4 @@
-// The text of a .csv file cut up into cells, in place (RFC 4180).
+// Splits the text of a .csv file into cells, in place (RFC 4180).
 #include "record/data/csv_parts.h"
 
 #include <string.h>
@@ -33,17 +33,17 @@ static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
     return s2_data_refuse(cells->path, "line %d: text behind the quotes of a cell", cursor->line);
   }
   cursor->at = end;
-  // `to` lies before what follows the cell: at least the closing quote was dropped.
+  // `to` is before the next character: at least the closing quote was dropped.
   *to = '\0';
   return s2_ok();
 }
 
-// Ends a cell with a 0 and moves behind what separates it from the next. Where nothing lies between
-// the cell and the line end, that stays: end_row makes it the 0.
+// Ends a cell with a 0 and moves past the separator. If the line ends directly after the cell, the
+// line end is kept: end_row replaces it by the 0.
 static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
   char *start = csv_skip_blanks(cells, cursor->at);
   cursor->at = start;
-  // The contents: up to the closing quote, or to what ends a cell, without blanks at its end.
+  // The contents: up to the closing quote, or to the end of the cell, without trailing blanks.
   char *end = NULL;
   if (*start == '"') {
     *s2_array_append(cells->cells) = start + 1;
@@ -58,7 +58,7 @@ static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
       end--;
     }
   }
-  // What comes behind it: the separator, which is passed, or the end of the line.
+  // After it comes the separator, which is skipped, or the end of the line.
   if (cells->separator == ' ') { // blanks at the end of a line separate nothing
     char *next = csv_skip_blanks(cells, cursor->at);
     cursor->more = *next != '\r' && *next != '\n' && *next != '\0';
@@ -71,7 +71,7 @@ static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
     cursor->more = *cursor->at == cells->separator;
     cursor->at += cursor->more;
   }
-  // Ended last: what stands there was still to be looked at.
+  // The 0 is written last, because the character in its place was still needed.
   if (end != NULL && end < cursor->at) {
     *end = '\0';
   }
@@ -94,7 +94,7 @@ S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line) {
   Cursor cursor = {.at = text, .line = line};
   cells->commas = cells->separator != ',' && strchr(text, ',') != NULL;
   while (*cursor.at != '\0') {
-    // Comments and empty lines are no rows.
+    // Comments and empty lines are not rows.
     char *at = csv_skip_blanks(cells, cursor.at);
     if (s2_csv_is_comment(at)) {
       cursor.at = at + strcspn(at, "\r\n");
@@ -109,7 +109,7 @@ S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line) {
         return s2_data_refuse(cells->path, "more than a thousand million cells");
       }
     } while (cursor.more);
-    // A last line without an end may have been cut.
+    // A last line without a line end may be truncated.
     cells->open = *cursor.at == '\0' ? row.line : 0;
     csv_end_row(&cursor);
     row.count = cells->cells.count - row.first;

@@ -1,17 +1,17 @@
-// Which character separates the cells of a text.
+// Finds the character that separates the cells of a text.
 #include "record/data/csv_parts.h"
 
 #include <string.h>
 #include <strings.h>
 
 enum {
-  SAMPLE = 200, // rows that are looked at
-  CELL = 48     // bytes of a cell that tell whether it is a number
+  SAMPLE = 200, // rows that are examined
+  CELL = 48     // bytes of a cell that decide whether it is a number
 };
 
 typedef struct Score {
-  int rows, wide;     // of these with more than one cell
-  int cells, numbers; // that are not empty
+  int rows, wide;     // number of rows; of those with more than one cell
+  int cells, numbers; // that are not empty; of these numbers
   int same, width;    // rows of the most common width, by majority vote
   int votes;
 } Score;
@@ -29,13 +29,13 @@ static void take_cell(Score *score, const char *from, size_t length, char separa
   if (length < sizeof cell) {
     memcpy(cell, from, length);
     cell[length] = '\0';
-    // Where commas do not separate, they may be decimal points.
+    // If commas are not the separator, they may be decimal points.
     score->numbers += s2_csv_is_missing(cell) || s2_csv_number('.', cell, &value) ||
                       (separator != ',' && s2_csv_number(',', cell, &value));
   }
 }
 
-// A row from `at` on: its cells in the score. Returns its end.
+// Adds the cells of a row at `at` to the score. Returns its end.
 static const char *take_row(Score *score, const char *at, char separator) {
   int width = 0;
   bool more = true;
@@ -75,7 +75,7 @@ static const char *take_row(Score *score, const char *at, char separator) {
   return at;
 }
 
-// Of `most` rows behind the first `from`.
+// The score of `most` rows after the first `from`.
 static Score score_of(const char *text, char separator, int from, int most) {
   Score score = {0};
   int passed = 0;
@@ -86,7 +86,7 @@ static Score score_of(const char *text, char separator, int from, int most) {
     } else {
       text = take_row(&score, text, separator);
       passed += 1;
-      if (passed == from) { // what stands above the table is no measure
+      if (passed == from) { // the lines above the table do not count
         score = (Score){0};
       }
     }
@@ -109,7 +109,7 @@ char s2_csv_find_separator(char **text, char decimal) {
     Score score = score_of(at, candidates[i], rows / 2, SAMPLE);
     double numbers = score.cells > 0 ? (double)score.numbers / score.cells : 0;
     double value = score.rows > 0 ? numbers * score.same / score.rows : 0;
-    // Words are not separated by blanks, unless there are numbers.
+    // Blanks separate cells only if there are numbers, because they occur in texts.
     bool separates = 2 * score.wide > score.rows && (candidates[i] != ' ' || numbers > 0) &&
                      candidates[i] != decimal;
     if (separates && value > most) {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 63 }; // bytes of a number that is not written plainly
+enum { LONGEST = 63 }; // bytes of a number in other than plain notation
 
 static bool is_word(const char *cell, const char *const *words, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -42,7 +42,7 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// How long a mark between groups of three digits is that stands there; 0: none.
+// The length of a separator between groups of three digits at `at`; 0: there is none.
 static size_t mark_length(const char *at) {
   static const char *const marks[] = {",", ".", " ", "'", "\xc2\xa0", "\xe2\x80\xaf"};
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -54,7 +54,7 @@ static size_t mark_length(const char *at) {
   return 0;
 }
 
-// Digits behind a sign, in groups or not; `*end` is what follows.
+// Digits after a sign, with or without groups; `*end` is the rest.
 static size_t copy_whole(char decimal, const char *at, char *to, const char **end) {
   size_t digits = strspn(at, "0123456789"), used = digits, length = 0;
   memcpy(to, at, digits);
@@ -70,7 +70,7 @@ static size_t copy_whole(char decimal, const char *at, char *to, const char **en
   return used;
 }
 
-// Not plain: a decimal comma, groups of digits, exponents of Fortran, a minus of typesetters.
+// Other notations: a decimal comma, groups of digits, Fortran exponents, a typographic minus.
 static bool read_written(char decimal, const char *cell, double *value) {
   char plain[LONGEST + 2], *to = plain;
   if (strlen(cell) > LONGEST) {
@@ -132,7 +132,7 @@ bool s2_csv_looks_numeric(const char *cell) {
 
 typedef enum Says { NOTHING, POINT, COMMA, EITHER } Says;
 
-// What a cell with one mark says: 1,5 has a decimal comma, 1,234 may be a thousand.
+// The meaning of a single mark in a cell: 1,5 has a decimal comma, 1,234 may be a thousand.
 static Says one_mark(const char *digits, size_t before, Says decimal) {
   const char *behind = digits + before + 1;
   size_t after = strspn(behind, "0123456789");
@@ -188,12 +188,12 @@ S2Status s2_csv_find_decimal(S2CsvCells *cells) {
       }
     }
   }
-  // Spreadsheets separate by semicolons where commas are decimal points.
+  // Spreadsheets use semicolons as separators when commas are decimal points.
   bool guess = row >= 0 && !points && !commas && cells->separator != ';';
   if (guess) {
     return decimal_unknown(cells, row, column, "may be a fraction or a thousand");
   }
-  // Beside decimal commas a point may be that of another program.
+  // In a file with decimal commas, a point may come from another program.
   if (commas && point_row >= 0) {
     return decimal_unknown(cells, point_row, point_column, "may be a fraction or a thousand");
   }

@@ -1,6 +1,5 @@
-// Private to the reader of .csv files: what it is made of. csv_text.c makes text of bytes,
-// csv_dialect.c finds out how it is written, csv_cells.c cuts it up, csv_number.c reads numbers,
-// csv_read.c makes columns of them.
+// Private to the reader of .csv files: its parts. csv_text.c decodes the bytes, csv_dialect.c finds
+// the separator, csv_cells.c splits the text, csv_number.c reads numbers, csv_read.c makes columns.
 #ifndef S2_CSV_PARTS_H
 #define S2_CSV_PARTS_H
 
@@ -18,38 +17,39 @@ typedef struct S2CsvCells {
   S2_ARRAY(const char *) cells; // each ends with a 0, in the file's bytes
   S2_ARRAY(S2CsvRow) rows;
   bool commas; // some cell may have a comma in it
-  int open;    // line that ends with the file, 0: none
+  int open;    // number of a last line without a line end, 0: none
 } S2CsvCells;
 
-// The cell of a row, "" behind its last.
+// The cell of a row; "" after its last one.
 static inline const char *s2_csv_cell(const S2CsvCells *cells, int row, int column) {
   const S2CsvRow *at = &cells->rows.at[row];
   return column < at->count ? cells->cells.at[at->first + column] : "";
 }
 
-// UTF-8 without a mark, ended by a 0, from UTF-8, UTF-16 or Latin-1. `*text` is the file's own
-// bytes or `*owned`, to be freed.
+// UTF-8 without a byte order mark, ended by a 0, from UTF-8, UTF-16 or Latin-1. `*text` is the
+// file's own bytes or `*owned`, to be freed.
 S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned);
-// Behind so many lines.
+// Skips so many lines.
 char *s2_csv_skip_lines(char *text, int count);
-// Is it a line that holds no row: empty, or a comment (#, %, //)? `at`: its first character that is
-// no blank. A cell #N/A is no comment, nor is the unit % in the first column.
+// Whether a line holds no row, because it is empty or a comment (#, %, //). `at` is its first
+// character that is not blank. A cell #N/A is no comment, nor is the unit % in the first column.
 bool s2_csv_is_comment(const char *at);
 
-// What separates cells: what a first line "sep=;" says (`*text` goes behind it), else what makes
-// most cells of the first rows numbers.
-// `decimal`: the decimal point that was given, or 0; a decimal comma separates nothing.
+// Finds the separator of cells. A first line "sep=;" decides it, and `*text` moves past it.
+// Otherwise it is the one with which most cells of the first rows are numbers. `decimal`: the given
+// decimal point, or 0; a decimal comma is no separator.
 char s2_csv_find_separator(char **text, char decimal);
 
-// Cuts the text up, in place; `line` is the number of its first.
+// Splits the text in place; `line` is the number of its first line.
 S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line);
 
-// Is the decimal point of these cells a comma? S2_INVALID where both occur or nothing tells.
+// Finds whether the decimal point of these cells is a comma. S2_INVALID if both occur or nothing
+// decides.
 S2Status s2_csv_find_decimal(S2CsvCells *cells);
 // A number, or nan for a missing value.
 bool s2_csv_number(char decimal, const char *cell, double *value);
 bool s2_csv_is_missing(const char *cell);
-// Begins as a number does and has digits: a text that was meant to be a number.
+// Begins like a number and has digits: probably a mistyped number.
 bool s2_csv_looks_numeric(const char *cell);
 
 #endif

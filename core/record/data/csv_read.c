@@ -1,5 +1,5 @@
-// Columns from comma-separated values, as programs, loggers and spreadsheets write them. Whatever
-// could be read in two ways is refused, with line and column.
+// Columns from comma-separated values, as programs, loggers and spreadsheets write them. Ambiguous
+// contents are refused, with line and column.
 #include "record/data/csv_parts.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 enum {
   PREAMBLE = 100, // most lines before the header
-  // A text in a column of numbers is a mistake when this many parts in a hundred are numbers: one
-  // that begins like a number, and any other.
+  // Percentage of numbers from which a text in a column counts as a mistake: for a text that begins
+  // like a number, and for any other.
   MOST = 50,
   NEARLY_ALL = 90
 };
@@ -23,7 +23,7 @@ typedef struct Table {
   int width;
 } Table;
 
-// ---- What the rows are ------------------------------------------------------------------------
+// ---- Kinds of rows ----------------------------------------------------------------------------
 
 static bool is_number(const S2CsvCells *cells, const char *cell) {
   double value;
@@ -39,7 +39,7 @@ static bool is_header(const S2CsvCells *cells, int row) {
   return false;
 }
 
-// Columns that are empty in every row are separators at the ends of lines.
+// Removes columns that are empty in every row: they come from separators at the ends of lines.
 static void trim(S2CsvCells *cells) {
   int width = 0;
   for (int i = 0; i < cells->rows.count; i++) {
@@ -55,8 +55,8 @@ static void trim(S2CsvCells *cells) {
   }
 }
 
-// The row that the table begins with: the first, or a header of full width behind lines that say
-// other things. The width is that of most rows.
+// The first row of the table: the first row, or a header of full width after other lines. The width
+// is that of most rows.
 static int find_start(const S2CsvCells *cells) {
   int width = 0, votes = 0;
   for (int i = 0; i < cells->rows.count; i++) {
@@ -96,8 +96,8 @@ static S2Status check_lengths(const Table *table, int from) {
   return s2_ok();
 }
 
-// Units stand in a row below the names: no cell of it is a number but "1", and some stand above
-// numbers alone.
+// Units are in a row below the names. In that row no cell except "1" is a number, and at least one
+// unit is above a column of numbers.
 static bool is_unit_row(const Table *table, int row) {
   const S2CsvCells *cells = table->cells;
   bool above = false;
@@ -124,7 +124,8 @@ static bool is_unit_row(const Table *table, int row) {
 
 // ---- Columns ----------------------------------------------------------------------------------
 
-// "name [unit]", as we write it, and "name (unit)" are split in place; else all of it is the name.
+// "name [unit]" (our own form) and "name (unit)" are split in place; otherwise the whole text is
+// the name.
 static const char *split_unit(char *name) {
   size_t length = strlen(name);
   static const char *const marks[] = {" []", " ()"};
@@ -157,7 +158,7 @@ static S2Status add_column(const Table *table, int column, const char *title, S2
   const char *unit = split_unit(name);
   char *below = table->units < 0 ? s2_data_copy_text("", 0)
                                  : bare_unit(s2_csv_cell(table->cells, table->units, column));
-  // Two columns of a name could not both be found.
+  // Two columns of the same name could not both be found.
   S2Status status = s2_ok();
   if (s2_data_find(set, name) != NULL) {
     status = s2_data_refuse(table->cells->path, "two columns have the name '%s'", name);
@@ -178,11 +179,11 @@ static bool is_text_column(const Table *table, const char *name) {
   return false;
 }
 
-// Of a column that has something else than numbers: is that a mistake?
+// Checks whether the texts in a column are a mistake.
 static S2Status check_texts(const Table *table, int column, const char *name) {
   const S2CsvCells *cells = table->cells;
   int64_t numbers = 0, all = 0;
-  int looks = -1, word = -1; // first rows of such
+  int looks = -1, word = -1; // first rows of such texts
   for (int i = table->first; i < cells->rows.count; i++) {
     const char *cell = s2_csv_cell(cells, i, column);
     if (s2_csv_is_missing(cell)) {
@@ -220,7 +221,7 @@ static S2Status read_column(const Table *table, int column, const char *title, S
                        (double *)array->values + good)) {
     good++;
   }
-  if (good < rows) { // not all are numbers: texts
+  if (good < rows) { // if not all are numbers, they are texts
     if (!texts) {
       S2_TRY(check_texts(table, column, array->name));
     }
@@ -244,7 +245,7 @@ static S2Status read_columns(const Table *table, S2DataSet *set) {
     char title[24];
     const char *name =
         options->names != NULL ? options->names[k] : s2_csv_cell(table->cells, table->header, k);
-    if (*name == '\0') { // pandas leaves the name of its index out
+    if (*name == '\0') { // pandas omits the name of its index
       snprintf(title, sizeof title, "column%d", k + 1);
       name = title;
     }
@@ -272,7 +273,7 @@ static S2Status read_row(const S2CsvCells *cells, int row, int width, double *va
   return s2_ok();
 }
 
-// No names anywhere: a matrix, or an array a row.
+// A file without names: a matrix, or an array for each row.
 static S2Status read_rows(const S2CsvCells *cells, int first, bool ragged, S2DataSet *set) {
   set->bare = true;
   size_t shape[2] = {(size_t)(cells->rows.count - first),
@@ -292,7 +293,7 @@ static S2Status read_rows(const S2CsvCells *cells, int first, bool ragged, S2Dat
   return s2_ok();
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- The whole file ---------------------------------------------------------------------------
 
 static S2Status read_table(S2CsvCells *cells, const S2DataOptions *options, S2DataSet *set) {
   Table table = {.cells = cells, .options = options, .header = -1, .units = -1};
@@ -336,7 +337,7 @@ static S2Status read_file(S2CsvCells *cells, const S2DataFile *file, const S2Dat
 S2Status s2_csv_load(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set) {
   S2CsvCells cells = {.path = file->path, .decimal = '.'};
   char *owned = NULL;
-  // strtod takes the decimal point of the thread's locale.
+  // strtod uses the decimal point of the thread's locale.
   locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
   if (plain == (locale_t)0) {
     return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(file->path), strerror(errno));

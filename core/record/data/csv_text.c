@@ -1,4 +1,4 @@
-// Bytes of a .csv file as text.
+// Decodes the bytes of a .csv file.
 #include "base/text.h"
 #include "record/data/csv_parts.h"
 
@@ -13,7 +13,7 @@ static bool is_utf8(const char *text, size_t size) {
     }
     const char *next = at;
     (void)s2_utf8_next(&next);
-    if (next == at + 1) { // one byte that is none
+    if (next == at + 1) { // an invalid byte
       return false;
     }
     at = next;
@@ -48,7 +48,7 @@ static char *from_utf16(const unsigned char *bytes, size_t size, bool big) {
   return text;
 }
 
-// A mark, or a byte 0 in every other place of the first characters.
+// A byte order mark, or a byte 0 in every other place of the first characters.
 static bool is_utf16(const unsigned char *bytes, size_t size, bool *big) {
   *big = size >= 2 && bytes[0] == 0xfe && bytes[1] == 0xff;
   if (*big || (size >= 2 && bytes[0] == 0xff && bytes[1] == 0xfe)) {
@@ -91,14 +91,14 @@ char *s2_csv_skip_lines(char *text, int count) {
   return text;
 }
 
-// What spreadsheets write in place of a value: #N/A. It ends with its cell.
+// Error cells of spreadsheets: #N/A. The word must end with the cell.
 static bool is_error_cell(const char *at) {
   static const char *const words[] = {"#n/a",  "#na",   "#div/0!", "#value!",
                                       "#ref!", "#num!", "#name?",  "#null!"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     size_t length = strlen(words[i]);
     if (strncasecmp(at, words[i], length) == 0) {
-      // Behind a blank a number follows, or the next such word; else it is a sentence.
+      // A blank may only be followed by a number or another such word; otherwise it is a sentence.
       const char *next = at + length, *behind = next + strspn(next, " ");
       return strchr(",;|\t\r\n", *next) != NULL ||
              (behind > next && strchr("+-.0123456789#\"", *behind) != NULL);

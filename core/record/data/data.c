@@ -34,7 +34,7 @@ S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2D
                          int axes, const size_t *shape) {
   assert(axes <= S2_DATA_AXES);
   S2DataArray *array = s2_array_append(set->arrays);
-  *array = (S2DataArray){.type = type, .axes = axes}; // sound, should memory run out below
+  *array = (S2DataArray){.type = type, .axes = axes}; // valid if memory runs out below
   array->name = s2_data_copy_text(name, strlen(name));
   array->unit = s2_data_copy_text(unit, strlen(unit));
   for (int i = 0; i < axes; i++) {

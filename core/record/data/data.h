@@ -1,4 +1,4 @@
-// Named arrays, and the files that hold such: .csv, .npy, .npz (NumPy) and .h5 (HDF5).
+// Named arrays, and files that store them: .csv, .npy, .npz (NumPy) and .h5 (HDF5).
 #ifndef S2_DATA_H
 #define S2_DATA_H
 
@@ -14,7 +14,7 @@ typedef enum S2DataType {
   S2_DATA_NUMBER,  // double
   S2_DATA_INTEGER, // int64_t
   S2_DATA_FLAG,    // unsigned char, 0 or 1
-  S2_DATA_TEXT,    // UTF-8, each with its final 0, one behind the other
+  S2_DATA_TEXT,    // UTF-8, each with its final 0, one after another
 } S2DataType;
 
 enum { S2_DATA_AXES = 8 }; // at most
@@ -25,21 +25,21 @@ typedef struct S2DataArray {
   int axes;                   // 0: a single value
   size_t shape[S2_DATA_AXES]; // the last axis changes fastest
   void *values;               // owned
-  size_t bytes, room;         // of the values, when they are text, and what these may take
-  bool borrowed;              // the values are somebody else's
+  size_t bytes, room;         // for texts: bytes of the values, and their capacity
+  bool borrowed;              // the values have another owner
 } S2DataArray;
 
 // All zeros is an empty set.
 typedef struct S2DataSet {
   S2_ARRAY(S2DataArray) arrays;
-  S2Run run;   // where it comes from; not kept by .csv and .npy
+  S2Run run;   // the run that they come from; not stored by .csv and .npy
   bool bare;   // arrays without names: one, or the rows of a ragged table
-  size_t room; // bytes of the values of all that a file was asked for
-  int open; // .csv: the number of a last line that does not end, as of a file that was cut; else 0
+  size_t room; // bytes of all values that were to be read from a file
+  int open; // .csv: number of a last line without a line end, as in a truncated file; otherwise 0
 } S2DataSet;
 
-// Appends an array whose values are not set (of text: there are none yet); the address is good
-// until the next. A size that overflows is our caller's bug.
+// Appends an array whose values are not set (for texts: empty). The address is valid until the next
+// call. A size that overflows is a bug of the caller.
 S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2DataType type,
                          int axes, const size_t *shape);
 void s2_data_add_text(S2DataArray *array, const char *text);
@@ -49,11 +49,11 @@ size_t s2_data_count(const S2DataArray *array);                                 
 void s2_data_free(S2DataSet *set);
 char *s2_data_copy_text(const char *text, size_t length); // with a final 0; to be freed
 
-// Is there a suffix of ours that can be written? S2_UNAVAILABLE: .h5 in a build without HDF5.
+// Whether the suffix is one that this build can write. S2_UNAVAILABLE: .h5 in a build without HDF5.
 S2Status s2_data_check_path(const char *path);
 
-// The suffix picks the format. S2_INVALID: the format cannot hold these arrays. A file that could
-// not be finished leaves the one before as it was, and the status says so.
+// The suffix selects the format. S2_INVALID: the format cannot hold these arrays. If the file
+// cannot be completed, the previous file is not changed, and the status is an error.
 S2Status s2_data_save(const S2DataSet *set, const char *path);
 
 typedef struct S2DataOptions { // of .csv
@@ -68,9 +68,9 @@ typedef struct S2DataOptions { // of .csv
   int text_count;
 } S2DataOptions;
 
-// `options` may be NULL. Contents are not trusted: whatever they are, the result is a set whose
-// shapes fit its values, or S2_IO (unreadable), or S2_INVALID (not what the suffix says; not
-// supported) with a message that names the place. The set is empty unless the status is good.
+// `options` may be NULL. The contents are not trusted. The result is either a set whose shapes fit
+// its values, or S2_IO (unreadable), or S2_INVALID (not the format of the suffix, or not supported)
+// with a message that names the place. The set is empty unless the status is good.
 S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet *set);
 
 #endif

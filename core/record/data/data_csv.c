@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Quotes also where a reader might strip blanks or see a comment.
+// Quotes are also used where a reader might strip blanks or see a comment.
 void s2_csv_text(S2Output *output, const char *text) {
   size_t length = strlen(text);
   bool blanks = length > 0 && (text[0] == ' ' || text[length - 1] == ' ');
@@ -90,7 +90,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
     }
     return;
   }
-  // The header; texts lie one behind the other, so each column has a place of its own in them.
+  // The header. Texts are stored one after another, so each column needs a position in them.
   int columns = set->arrays.count;
   const char **texts = s2_memory_take((size_t)(columns + 1) * sizeof *texts);
   for (int k = 0; k < columns; k++) {
@@ -109,7 +109,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
   for (size_t i = 0; i < rows; i++) {
     for (int k = 0; k < columns; k++) {
       s2_output_text(output, k > 0 ? "," : "");
-      // An empty line would be no row.
+      // An empty line would not be read as a row.
       bool empty = columns == 1 && set->arrays.at[k].type == S2_DATA_TEXT && *texts[k] == '\0';
       s2_output_text(output, empty ? "\"\"" : "");
       write_value(output, &set->arrays.at[k], i, &texts[k]);

@@ -1,4 +1,4 @@
-// Sets of arrays as files: a table of formats, and what they have in common.
+// Sets of arrays as files: a table of formats, and their common parts.
 #include "record/data/data_formats.h"
 #include "record/suffix.h"
 
@@ -10,9 +10,9 @@
 
 typedef struct DataFormat {
   const char *suffix;
-  S2Status (*available)(const char *path); // can this build write it? NULL: any can
+  S2Status (*available)(const char *path); // whether this build can write it; NULL: always
   S2Status (*check)(const S2DataSet *set);
-  S2Status (*save)(S2Output *output, const S2DataSet *set); // of what `check` let pass
+  S2Status (*save)(S2Output *output, const S2DataSet *set); // only for sets that `check` accepted
   S2Status (*load)(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set);
 } DataFormat;
 
@@ -146,12 +146,13 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
 
 // Pipes and devices have no size: the file is read until it ends.
 static S2Status data_read_file(const char *path, S2DataFile *file) {
-  static const size_t most = (size_t)UINT32_MAX; // ends the reading of /dev/zero; .npz ends there
+  // stops the reading of /dev/zero; same limit as .npz
+  static const size_t most = (size_t)UINT32_MAX;
   FILE *stream = fopen(path, "rb");
   if (stream == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
   }
-  // Twice as much room whenever it is full; one byte stays for the 0 behind the end.
+  // The buffer is doubled when it is full; one byte is kept for the 0 after the end.
   size_t capacity = (size_t)1 << 16, used = 0;
   unsigned char *bytes = s2_memory_try(capacity), *grown = bytes;
   errno = 0;
@@ -162,7 +163,7 @@ static S2Status data_read_file(const char *path, S2DataFile *file) {
     grown = s2_memory_try_grow(bytes, capacity);
     bytes = grown != NULL ? grown : bytes;
   }
-  // Why reading ended: failure, memory, the largest size, or the end of the file.
+  // The reason why reading ended: failure, memory, the largest size, or the end of the file.
   int reason = ferror(stream) != 0 ? (errno != 0 ? errno : EIO) : 0;
   fclose(stream);
   if (grown == NULL) {
@@ -208,7 +209,7 @@ S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet 
   S2Status status = s2_memory_building(load_format, &loading);
   s2_memory_free(file.bytes);
   if (status.code == S2_MEMORY) {
-    *set = (S2DataSet){0}; // what was in it is gone
+    *set = (S2DataSet){0}; // its contents are lost
     return s2_error(S2_MEMORY, "cannot read '%s': %s", s2_path_tail(path), status.message);
   }
   return status;

@@ -1,11 +1,11 @@
-// Private to data*.c, npy.c, npz.c: the formats, and what they share.
+// Private to data*.c, npy.c, npz.c: the formats, and their common functions.
 #ifndef S2_DATA_FORMATS_H
 #define S2_DATA_FORMATS_H
 
 #include "record/data/data.h"
 #include "record/s2d/output.h"
 
-// A file in memory, with a 0 behind its end. To be freed.
+// A file in memory, with a 0 after its end. To be freed.
 typedef struct S2DataFile {
   const char *path;
   unsigned char *bytes;
@@ -16,8 +16,8 @@ typedef struct S2DataFile {
 S2Status s2_data_refuse(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Appends an array whose values are to be read from a file; `text_bytes`: of texts, about. Refuses
-// what does not fit into memory, and sets of 4 GB.
+// Appends an array whose values are to be read from a file. `text_bytes`: approximate size of
+// texts. Refuses arrays that do not fit into memory, and sets of 4 GB.
 S2Status s2_data_add_read(const char *path, S2DataSet *set, const char *name, S2DataType type,
                           int axes, const size_t *shape, size_t text_bytes, S2DataArray **added);
 
@@ -26,11 +26,12 @@ enum { S2_RUN_KEY_SIZE = 80 };
 typedef char S2RunKey[S2_RUN_KEY_SIZE];
 S2RunKey *s2_data_run_keys(const S2Run *run);
 
-// Can the format of the path's suffix hold these arrays, whatever their values are?
+// Whether the format of the path's suffix can hold these arrays, whatever their values are.
 S2Status s2_data_check(const S2DataSet *set, const char *path);
 
-enum { S2_DEFLATE_MOST = 1032 }; // bytes that a byte of deflate can become
-// All of `from` becomes exactly `unpacked` bytes, or false. `zlib`: with its header and checksum.
+enum { S2_DEFLATE_MOST = 1032 }; // most bytes from one byte of deflate
+// Unpacks all of `from` to exactly `unpacked` bytes, or returns false. `zlib`: with its header and
+// checksum.
 bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, size_t unpacked,
                      bool zlib);
 
@@ -38,7 +39,8 @@ bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, 
 // in `output`.
 S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output);
 
-void s2_csv_save(S2Output *output, const S2DataSet *set); // of what s2_csv_check let pass
+// only for sets that s2_csv_check accepted
+void s2_csv_save(S2Output *output, const S2DataSet *set);
 S2Status s2_csv_check(const S2DataSet *set);
 S2Status s2_csv_load(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set);
 void s2_csv_text(S2Output *output, const char *text); // one cell, in quotes where needed
@@ -50,7 +52,7 @@ typedef struct S2Npy {
   size_t header_size;
   const void *values;
   size_t size;
-  void *owned; // what `values` lie in when the array does not have them like that
+  void *owned; // memory of `values` if the array does not have them in that form
 } S2Npy;
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy);

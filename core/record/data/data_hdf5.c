@@ -1,21 +1,22 @@
-// HDF5: a dataset an array, its unit as the attribute "units"; what was run as attributes of the
-// file. The file is made in memory and then written, so that a full disk is told like everywhere
-// else: the library itself cannot close a file that it cannot write. It only writes: h5.h reads.
-// While it does, memory is tried, not taken: it must not be left in the middle.
+// HDF5: a dataset for each array, with its unit as the attribute "units"; the run as attributes of
+// the file. The file is built in memory and then written, so that a full disk is reported like
+// everywhere else: the library itself cannot close a file that it cannot write. This file only
+// writes; h5.h reads. During library calls, memory is allocated without exceptions, because the
+// library must not be left in the middle.
 #include "record/data/data_formats.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// ---- What can be held -------------------------------------------------------------------------
+// ---- Limits -----------------------------------------------------------------------------------
 
 enum {
-  LONGEST_NAME = 1000,  // bytes; what is longer is not read either
-  LONGEST_TEXT = 60000, // an attribute and all about it are less than 64 KiB
-  MOST_ENTRIES = 1000,  // of what is said of a run
+  LONGEST_NAME = 1000,  // bytes; longer names are not read either
+  LONGEST_TEXT = 60000, // an attribute with its overhead must be less than 64 KiB
+  MOST_ENTRIES = 1000,  // for entries of the run
 };
 
-// As texts, but what is in a group comes right behind the group.
+// Order of texts in which the contents of a group directly follow the group.
 static int hdf5_by_place(const void *a, const void *b) {
   const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
   for (; *x == *y && *x != '\0'; x++, y++) {
@@ -24,7 +25,7 @@ static int hdf5_by_place(const void *a, const void *b) {
   return first - second;
 }
 
-// Between slashes there is something, and not a dot alone.
+// Each part between slashes is not empty, and not a single dot.
 static bool is_path(const char *name) {
   for (const char *at = name;; at++) {
     size_t length = strcspn(at, "/");
@@ -55,7 +56,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
                         (int)LONGEST_TEXT);
     }
   }
-  // All of them: sorted by path, an array that lies inside another follows it.
+  // All together: sorted by path, an array that is inside another one follows it.
   if (status.code == S2_OK && count > 1) {
     qsort(names, count, sizeof *names, hdf5_by_place);
   }
@@ -85,7 +86,7 @@ bool s2_hdf5_available(void) {
   return true;
 }
 
-// The library prints what went wrong unless it is told not to.
+// Silences the library, which prints errors by default.
 typedef struct Hush {
   H5E_auto2_t print;
   void *data;
@@ -135,7 +136,7 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
     return hdf5_written(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0,
                         array);
   }
-  // Texts are given as addresses.
+  // Texts are passed as pointers.
   const char **texts = s2_memory_try(count * sizeof *texts), *at = array->values;
   if (texts == NULL) {
     return s2_memory_exhausted(count * sizeof *texts);
@@ -150,7 +151,7 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
 }
 
 static S2Status write_array(hid_t file, const S2DataArray *array) {
-  // Shape and type as HDF5 has them.
+  // Shape and type in HDF5's form.
   hsize_t shape[S2_DATA_AXES];
   for (int i = 0; i < array->axes; i++) {
     shape[i] = array->shape[i];
@@ -165,7 +166,7 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   }
   hid_t space =
       array->axes > 0 ? H5Screate_simple(array->axes, shape, NULL) : H5Screate(H5S_SCALAR);
-  // The dataset, with the groups its name wants.
+  // The dataset, with the groups in its name.
   hid_t links = H5Pcreate(H5P_LINK_CREATE); // "a/b" is b in the group a
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
@@ -206,8 +207,8 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   for (int i = 0; i < set->arrays.count; i++) {
     S2_TRY(write_array(file, &set->arrays.at[i]));
   }
-  // For what is left out no run shall be lost, nor wait: the library takes the longer the more
-  // there are.
+  // Entries beyond the limits are left out rather than losing or delaying the run: the library gets
+  // slower with their number.
   Keys keys = {.run = &set->run};
   S2_TRY(s2_memory_building(make_keys, &keys));
   S2Status status = s2_ok();
@@ -221,7 +222,7 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   }
   s2_memory_free(keys.at);
   S2_TRY(status);
-  // The file was made in memory: its bytes go where all output goes.
+  // The file was built in memory: its bytes go to the output.
   H5Fflush(file, H5F_SCOPE_GLOBAL);
   ssize_t size = H5Fget_file_image(file, NULL, 0);
   if (size <= 0) {
@@ -237,7 +238,7 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   return good ? s2_ok() : s2_error(S2_INVALID, "HDF5 cannot make the file");
 }
 
-// The library has state of its own and is built without locks as a rule: one thread at a time.
+// The library has global state and is usually built without locks: one thread at a time.
 static pthread_mutex_t hdf5_door = PTHREAD_MUTEX_INITIALIZER;
 
 static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
@@ -247,7 +248,7 @@ static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
   hid_t creation = H5Pcreate(H5P_FILE_CREATE);
   H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
   S2Status status = s2_error(S2_INVALID, "HDF5 cannot make the file");
-  hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // the name of no file
+  hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // the name of no real file
   if (file >= 0) {
     status = hdf5_write_all(file, output, set);
     H5Fclose(file);
@@ -271,7 +272,7 @@ bool s2_hdf5_available(void) {
   return false;
 }
 
-// Never asked: the path is refused before.
+// Never called: the path is refused before.
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   (void)output;
   (void)set;

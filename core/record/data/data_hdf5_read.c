@@ -1,17 +1,17 @@
-// A set of arrays from an HDF5 file: the datasets of all groups, their attribute "units", and what
-// the attributes of the file say of the run.
+// Reads a set of arrays from an HDF5 file: the datasets of all groups, their attribute "units", and
+// the run from the attributes of the file.
 #include "record/data/h5/h5.h"
 
 #include <string.h>
 
 static const char UNITS[] = "units";
-enum { LONGEST_NAME = 1000 }; // bytes, with those of the groups around; bounds their depth, too
+enum { LONGEST_NAME = 1000 }; // bytes, including the groups around; limits their depth, too
 
 typedef struct Reading {
   S2H5 h5;
   const char *path;
   S2DataSet *set;
-  S2Status status; // of what was not the file's fault alone; else OK
+  S2Status status; // an error that is not only the file's fault; otherwise OK
 } Reading;
 
 static bool take_unit(Reading *reading, const S2H5Object *object, S2DataArray *array) {
@@ -35,7 +35,7 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
                                      [S2_H5_TEXT] = S2_DATA_TEXT,
                                      [S2_H5_FLAG] = S2_DATA_FLAG};
   S2H5 *h5 = &reading->h5;
-  // Type and shape of its values, which must be known here.
+  // Type and shape of its values, which must be supported.
   const S2H5Message *kind = s2_h5_message(object, S2_H5_TYPE);
   const S2H5Message *extent = s2_h5_message(object, S2_H5_SPACE);
   S2H5Type type;
@@ -49,12 +49,12 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
   if (type.class == S2_H5_OTHER) {
     return s2_h5_fail(h5, "it is neither numbers nor texts, or numbers of a kind not known here");
   }
-  // The bytes, wherever they are stored, and packed or not.
+  // The bytes, from any storage layout, packed or not.
   S2H5Values values;
   if (!s2_h5_values(h5, object, &type, &space, &values)) {
     return false;
   }
-  // An array with room for what was claimed; the sum of all is limited.
+  // An array of the stated size; the sum of all sizes is limited.
   size_t shape[S2_DATA_AXES], count = (size_t)space.count;
   for (int i = 0; i < space.axes; i++) {
     shape[i] = (size_t)space.shape[i];
@@ -87,7 +87,7 @@ static bool read_group(Reading *reading, const char *name, const S2H5Object *obj
   return good;
 }
 
-// What is known of the run stands in the attributes of the root group.
+// The run is stored in the attributes of the root group.
 static void hdf5_read_run(Reading *reading, const S2H5Object *root) {
   for (int i = 0; i < root->count && reading->h5.trouble == NULL; i++) {
     char *name = NULL, *text = NULL;
@@ -112,7 +112,7 @@ static bool read_object(Reading *reading, const char *name, uint64_t address) {
   if (good) {
     good = is_array ? read_array(reading, name, &object) : read_group(reading, name, &object);
   }
-  // The innermost array is named: an outer group finds the status set.
+  // The message names the innermost array: outer groups find the status set.
   if (!good && reading->status.code == S2_OK && is_array && reading->h5.trouble != NULL) {
     reading->status = s2_data_refuse(reading->path, "'%.60s': %s", name, reading->h5.trouble);
   }

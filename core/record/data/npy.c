@@ -1,5 +1,5 @@
-// One array as NumPy keeps it (numpy.lib.format, versions 1 to 3): a line of Python that tells
-// type, order and shape, then the values.
+// One array in NumPy's format (numpy.lib.format, versions 1 to 3): a line of Python with type,
+// order and shape, then the values.
 #include "base/text.h"
 #include "record/data/data_formats.h"
 
@@ -22,7 +22,7 @@ static bool little_endian(void) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// Texts in code points of four bytes, each filled up with zeros to the longest.
+// Texts as code points of four bytes, each padded with zeros to the longest.
 static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
   size_t count = s2_data_count(array), longest = 1;
   const char *at = array->values;
@@ -49,7 +49,7 @@ static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
   enum { LINE = 64 + 24 * (S2_DATA_AXES + 1) };
-  // Type, as NumPy writes it, and bytes of the values.
+  // The type in NumPy's notation, and the bytes of the values.
   *npy = (S2Npy){.values = array->values};
   char order = little_endian() ? '<' : '>', type[32];
   size_t count = s2_data_count(array);
@@ -82,7 +82,7 @@ void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
                        array->shape[i]);
   }
   length += snprintf(line + length, sizeof line - (size_t)length, "), }");
-  // The header is filled up with blanks, so that the values start at a multiple of ALIGNMENT.
+  // The header is padded with blanks, so that the values start at a multiple of ALIGNMENT.
   npy->header_size = ((size_t)(PREFIX + length + 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   npy->header = s2_memory_take(npy->header_size);
   size_t room = npy->header_size - PREFIX;
@@ -225,7 +225,7 @@ static S2Status npy_read_line(const char *path, const char *what, Line *line) {
 typedef struct Type {
   char kind;   // f i u b U S
   size_t size; // bytes of a value
-  bool swap;   // the bytes of each number lie the other way round
+  bool swap;   // the bytes of each number are in the other order
 } Type;
 
 static S2Status read_type(const char *path, const char *what, const char *text, Type *type) {
@@ -297,7 +297,7 @@ static bool npy_load_text(S2DataArray *array, const unsigned char *from, const T
     npy_load(&code, from + i * width, width, type->swap);
     if (width == 1) {
       code = from[i];
-      text[length] = (char)code; // bytes are taken as they are
+      text[length] = (char)code; // bytes are copied unchanged
     }
     good = !(ended && code != 0);
     ended = ended || code == 0;
@@ -311,8 +311,8 @@ static bool npy_load_text(S2DataArray *array, const unsigned char *from, const T
   return good;
 }
 
-// Where the value that comes as number `i`, with the last axis changing fastest, lies in a file
-// with the first axis changing fastest.
+// The position of value `i` (with the last axis changing fastest) in a file with the first axis
+// changing fastest.
 static size_t fortran_place(const Line *line, size_t i) {
   size_t place = 0, stride = 1, index[S2_DATA_AXES] = {0};
   for (int k = line->axes - 1; k >= 0; k--) {
@@ -355,7 +355,7 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
                               S2DataSet *set) {
   Type type = {0};
   S2_TRY(read_type(path, what, line->type, &type));
-  // How many values the shape says, without overflow: never more than there are bytes.
+  // The number of values in the shape, without overflow: never more than there are bytes.
   size_t count = 1;
   bool empty = false;
   for (int i = 0; i < line->axes; i++) {
@@ -369,12 +369,12 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
     count *= line->shape[i];
   }
   count = empty ? 0 : count;
-  // Their bytes must be those that are there.
+  // The shape must need exactly the bytes that exist.
   if (size / type.size != count || size % type.size != 0) {
     return s2_data_refuse(path, "%s has %zu bytes, its shape needs %zu of %zu bytes each", what,
                           size, count, type.size);
   }
-  // To the nearest of our types; texts grow by a final 0 each.
+  // The nearest of our types; texts grow by a final 0 each.
   S2DataType kind = type.kind == 'f'                       ? S2_DATA_NUMBER
                     : type.kind == 'b'                     ? S2_DATA_FLAG
                     : type.kind == 'U' || type.kind == 'S' ? S2_DATA_TEXT

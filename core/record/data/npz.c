@@ -1,5 +1,6 @@
-// Several arrays as NumPy keeps them: a zip archive of .npy files. Written without compression
-// (numbers that move hardly shrink), read with or without (numpy.savez and savez_compressed).
+// Several arrays in NumPy's format: a zip archive of .npy files. It is written without compression
+// (numbers of a simulation hardly shrink), and read with or without it (numpy.savez and
+// savez_compressed).
 #define ZLIB_CONST // input pointers are to constants
 #include "record/data/data_formats.h"
 #include "record/s2d/s2d.h" // little-endian numbers
@@ -20,19 +21,20 @@ enum {
   LOCAL_MAGIC = 0x04034b50,
   ENTRY_MAGIC = 0x02014b50,
   END_MAGIC = 0x06054b50,
-  VERSION = 20, // of zip that is needed to unpack
+  VERSION = 20, // version of zip that is needed to unpack
   UTF8_NAME = 0x800,
   ENCRYPTED = 1,
   STORED = 0,
   DEFLATED = 8,
-  DATE = 0x21, // 1980-01-01, the first there is: same arrays, same file
+  DATE = 0x21, // 1980-01-01, the earliest: same arrays, same file
   MOST_ENTRIES = 65534,
 };
 
-// What the format has no place for; numpy.load gives them as arrays of two columns.
+// The format has no place for these; numpy.load returns them as arrays of two columns.
 static const char UNITS[] = "units", RUN[] = "run";
 
-static const uint64_t MOST_BYTES = UINT32_MAX - 1; // of the archive; more needs another format
+// of the archive; beyond that another format is needed
+static const uint64_t MOST_BYTES = UINT32_MAX - 1;
 
 // ---- Writing ----------------------------------------------------------------------------------
 
@@ -103,7 +105,7 @@ static unsigned npz_get16(const unsigned char *at) {
   return (unsigned)at[0] | (unsigned)at[1] << 8;
 }
 
-// The part that the headers before the file and in the directory have in common.
+// The common part of the header before a file and of its entry in the directory.
 static void set_common(unsigned char *at, const Entry *entry) {
   npz_set16(at, VERSION);
   npz_set16(at + 2, UTF8_NAME);
@@ -212,11 +214,11 @@ typedef struct Packed {
   char name[LONGEST_NAME + 8];
   unsigned flags, method;
   uint32_t crc;
-  size_t size, unpacked, local, start; // bytes; where its own header and its bytes are
+  size_t size, unpacked, local, start; // bytes; positions of its own header and its bytes
   unsigned entry;                      // in the directory
 } Packed;
 
-// Reads one entry of the directory and leaves *at behind it.
+// Reads one entry of the directory and moves *at past it.
 static S2Status read_entry(const S2DataFile *file, const Directory *directory, size_t *at,
                            Packed *packed) {
   size_t left = directory->offset + directory->size - *at;
@@ -260,10 +262,10 @@ bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, 
   return good;
 }
 
-// Finds the bytes of an entry in the file and checks what can be told before they are unpacked.
+// Finds the bytes of an entry in the file and checks them as far as possible before unpacking.
 static S2Status find_bytes(const S2DataFile *file, const Directory *directory, Packed *packed) {
   size_t length = strlen(packed->name), start = packed->local, end = directory->offset;
-  // What the directory says must be possible for an array.
+  // The directory must describe a possible array.
   if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
     return s2_data_refuse(file->path, "'%s' in it is no array (.npy)", packed->name);
   }
@@ -271,7 +273,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
                           packed->name);
   }
-  // It points to a local header, whose name and extras come before the bytes.
+  // It points to a local header. Its name and extras come before the bytes.
   if (start > end || end - start < LOCAL_HEADER ||
       s2_s2d_get32(file->bytes + start) != LOCAL_MAGIC) {
     return s2_data_refuse(file->path, "'%s' is not where the directory says", packed->name);
@@ -281,7 +283,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s' is cut short", packed->name);
   }
   packed->start = start;
-  // Nothing but deflate, and no size that deflate cannot reach: memory is taken for it later.
+  // Only deflate, and no size that deflate cannot reach, because memory is allocated for it later.
   if ((packed->flags & ENCRYPTED) != 0 ||
       (packed->method != STORED && packed->method != DEFLATED)) {
     return s2_data_refuse(file->path, "'%s' is packed or encrypted in a way not known here",
@@ -311,7 +313,7 @@ static int by_entry(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Entries that share bytes can unpack to any multiple of the file.
+// Entries may not share bytes: they could unpack to any multiple of the file.
 static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned count) {
   qsort(packed, count, sizeof *packed, npz_by_place);
   for (unsigned i = 1; i < count; i++) {
@@ -341,7 +343,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
     bytes = owned;
   }
   S2Status status;
-  // The checksum is of the unpacked ones.
+  // The checksum is that of the unpacked bytes.
   if (!good || crc_of(0, bytes, packed->unpacked) != packed->crc) {
     status =
         s2_data_refuse(file->path, "'%s' is damaged (its checksum does not fit)", packed->name);
@@ -354,7 +356,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
   return status;
 }
 
-// Takes an array of pairs out of the set; false: there is none.
+// Removes an array of pairs from the set. False: there is none.
 static bool take_pairs(S2DataSet *set, const char *name, S2DataArray *pairs) {
   for (int i = 0; i < set->arrays.count; i++) {
     S2DataArray *array = &set->arrays.at[i];
@@ -389,7 +391,7 @@ static void read_units(S2DataSet *set) {
   if (!take_pairs(set, UNITS, &pairs)) {
     return;
   }
-  // Arrays sorted by name, so that each unit is found quickly: a file may have many of both.
+  // Arrays are sorted by name, so that each unit is found quickly: a file may have many of both.
   size_t count = (size_t)set->arrays.count;
   Named *named = s2_memory_take((count + 1) * sizeof *named);
   for (size_t i = 0; i < count; i++) {
@@ -427,7 +429,7 @@ static void npz_read_run(S2DataSet *set) {
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   Directory directory = {0};
   S2_TRY(find_directory(file, &directory));
-  // All entries are looked at before the first array is made.
+  // All entries are checked before the first array is created.
   Packed *packed = s2_memory_take(((size_t)directory.count + 1) * sizeof *packed);
   S2Status status = s2_ok();
   size_t at = directory.offset;
@@ -446,7 +448,7 @@ S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   }
   s2_memory_free(packed);
   S2_TRY(status);
-  // Arrays that say something of others.
+  // Arrays that describe others.
   read_units(set);
   npz_read_run(set);
   return s2_ok();

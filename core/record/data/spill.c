@@ -15,8 +15,8 @@ static S2Status spill_failure(int error) {
   return s2_error(S2_IO, "no room for a recording in a temporary file: %s", strerror(error));
 }
 
-// Takes the room on the disk now: what is written to a mapping for which there is none later ends
-// the process. Returns an errno, 0: done.
+// Reserves the space on the disk now. If it were missing later, a write to the mapping would end
+// the process. Returns an errno, 0: success.
 static int take_room(int file, size_t size) {
 #ifdef __APPLE__
   return ftruncate(file, (off_t)size) == 0 ? 0 : errno;
@@ -30,7 +30,7 @@ static void *spill_map(FILE *file, size_t size) {
   return at == MAP_FAILED ? NULL : at;
 }
 
-// From memory into a file.
+// Moves the bytes from memory into a file.
 static S2Status move_out(S2Spill *spill, size_t size) {
   FILE *file = tmpfile();
   if (file == NULL) {
@@ -55,7 +55,8 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
   if (size <= spill->size) {
     return s2_ok();
   }
-  // Doubled while it is small, then by a quarter: a large file is not to be half empty.
+  // The size is doubled while it is small. Later it grows by a quarter, so that a large file is not
+  // half empty.
   size_t room = spill->size < 512 ? 512 : spill->size;
   while (room < size) {
     room += room < DOUBLED ? room : room / 4;
@@ -69,7 +70,7 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
     spill->size = room;
     return s2_ok();
   }
-  // Beyond that in a file, mapped anew whenever it grows.
+  // Beyond that they are in a file, which is mapped again whenever it grows.
   if (spill->file == NULL) {
     return move_out(spill, room);
   }

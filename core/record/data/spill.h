@@ -1,5 +1,5 @@
-// Bytes that grow: in memory while they are few, beyond that in a temporary file that is mapped, so
-// that the system can put them away when it needs the memory.
+// A growing array of bytes: in memory while it is small, beyond that in a mapped temporary file, so
+// that the system can write it to disk when it needs the memory.
 #ifndef S2_SPILL_H
 #define S2_SPILL_H
 
@@ -10,12 +10,12 @@
 
 typedef struct S2Spill {
   void *at;
-  size_t size; // there is room for so many bytes
+  size_t size; // capacity in bytes
   FILE *file;  // mapped; NULL: in memory
 } S2Spill;
 
-// Makes room for at least `size` bytes; those before stay, and may move. S2_IO: there is no room
-// for the temporary file, and all is as it was.
+// Makes room for at least `size` bytes. The contents are kept, and may move. S2_IO: there is no
+// space for the temporary file, and nothing has changed.
 S2Status s2_spill_grow(S2Spill *spill, size_t size);
 void s2_spill_free(S2Spill *spill);
 

@@ -1,10 +1,10 @@
-// What the script wrote and drew over the picture (s2_world_annotate).
+// Texts and drawings of the script over the picture (s2_world_annotate).
 #include "record/draw/picture.h"
 
 #define ANNOTATION_HALO 3.0 // pixels, behind letters
 
 static void annotation_words(S2Picture *picture, const S2MomentAnnotation *of, uint32_t color) {
-  // Beside what it belongs to; a text alone stands in the middle of its place.
+  // A text stands beside the annotation it belongs to; a text alone is centred at its place.
   bool alone = of->type == S2_ANNOTATION_TEXT;
   double unit = picture->unit, size = of->letters * unit;
   S2Vec2 offset = s2_vec2(alone ? 0 : 0.5 * size + of->size * unit, -0.35 * size);
@@ -19,7 +19,7 @@ void s2_picture_annotations(S2Picture *picture) {
     const S2MomentAnnotation *of = &picture->moment->annotations.at[i];
     uint32_t color = of->color == 0 ? theme->ink : of->color;
     double size = of->size * picture->unit;
-    // Lengths of arrows are in the world, as lines are; only their widths are of the picture.
+    // Lengths of arrows and lines are in world units; only their widths are in pixels.
     switch (of->type) {
     case S2_ANNOTATION_LINE:
       s2_scene_line(picture->scene, of->from, of->to, (S2Paint){.stroke = color, .width = size});

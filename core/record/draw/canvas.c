@@ -8,7 +8,7 @@
 #include <cairo.h>
 #include <math.h>
 
-enum { MOST_PIXELS = 16384 }; // a side: cairo's numbers of pixels have 16 bits
+enum { MOST_PIXELS = 16384 }; // per side: cairo stores pixel coordinates in 16 bits
 
 struct S2Canvas {
   cairo_surface_t *surface;
@@ -156,7 +156,7 @@ void s2_canvas_paint(S2Canvas *canvas, const S2CanvasPaint *paint) {
 
 // ---- Text -------------------------------------------------------------------------------------
 
-// As UTF-8, or cairo would refuse it and everything after.
+// As UTF-8. Otherwise cairo would refuse the text and everything after it.
 static const char *canvas_clean(S2Canvas *canvas, const char *text) {
   canvas->text.count = 0;
   s2_array_reserve(canvas->text, 1);
@@ -180,7 +180,7 @@ void s2_canvas_text(S2Canvas *canvas, const S2CanvasText *how, const char *text)
                          CAIRO_FONT_SLANT_NORMAL,
                          how->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
   cairo_set_font_size(cairo, how->size);
-  // The baseline starts as far back as the alignment wants of the text's length.
+  // The baseline is shifted back by the fraction of the text's length that the alignment needs.
   cairo_text_extents_t extents;
   cairo_text_extents(cairo, clean, &extents);
   double back = how->align == S2_TEXT_LEFT ? 0 : how->align == S2_TEXT_CENTRE ? 0.5 : 1;
@@ -237,7 +237,7 @@ S2Status s2_canvas_open(S2Canvas **canvas, S2CanvasLook look, double width, doub
   return s2_canvas_available();
 }
 
-// Nothing below is reached: there is no canvas.
+// The functions below are never called, because there is no canvas.
 void s2_canvas_free(S2Canvas *canvas) {
   (void)canvas;
 }

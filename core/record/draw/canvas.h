@@ -1,5 +1,5 @@
-// A sheet of pixels to draw on, by cairo. Places are in units right of and below the upper left
-// corner, `scale` pixels each; colours are 0xRRGGBBAA, alpha 0: none.
+// A sheet of pixels to draw on, with cairo. Positions are in units right of and below the upper
+// left corner, `scale` pixels each. Colours are 0xRRGGBBAA; alpha 0: none.
 #ifndef S2_CANVAS_H
 #define S2_CANVAS_H
 
@@ -10,8 +10,8 @@
 typedef struct S2Canvas S2Canvas;
 
 typedef enum S2CanvasLook {
-  S2_CANVAS_PLOT,    // lines end where they end; glyphs keep their place and width at any scale
-  S2_CANVAS_PICTURE, // lines have round ends; glyphs keep to pixels
+  S2_CANVAS_PLOT,    // butt line ends; glyphs keep their place and width at any scale
+  S2_CANVAS_PICTURE, // round line ends; glyphs are aligned to pixels
 } S2CanvasLook;
 
 typedef struct S2CanvasPaint {
@@ -19,37 +19,37 @@ typedef struct S2CanvasPaint {
   double width;       // of the stroke
   const double *dash; // lengths of dashes and gaps; borrowed
   int dash_count;     // 0: a solid line
-  bool behind;        // the stroke lies behind the fill
+  bool behind;        // the stroke is drawn behind the fill
 } S2CanvasPaint;
 
 typedef struct S2CanvasText {
   double x, y;    // of the baseline
-  double degrees; // turned by, clockwise
+  double degrees; // rotation, clockwise
   double size;
   bool bold;
   S2TextAlign align;
-  uint32_t fill, halo; // the halo lies behind
+  uint32_t fill, halo; // the halo is drawn behind the text
   double halo_width;
 } S2CanvasText;
 
-// Is cairo there? S2_UNAVAILABLE says what to do.
+// Whether cairo is available. The message of S2_UNAVAILABLE says how to get it.
 S2Status s2_canvas_available(void);
 
-// S2_INVALID for a size that does not fit.
+// S2_INVALID: the size is out of range.
 S2Status s2_canvas_open(S2Canvas **canvas, S2CanvasLook look, double width, double height,
                         double scale);
 void s2_canvas_free(S2Canvas *canvas); // NULL is fine
 
 void s2_canvas_clear(S2Canvas *canvas, uint32_t color);
 
-// What is drawn from now on stays inside; `unclip` ends that.
+// Clips later drawing to a rectangle; `unclip` ends that.
 void s2_canvas_clip(S2Canvas *canvas, double x, double y, double width, double height);
 void s2_canvas_unclip(S2Canvas *canvas);
 
 // These add to a path; `paint` draws it and begins an empty one.
 void s2_canvas_line(S2Canvas *canvas, const double *xy, int points, bool closed);
 void s2_canvas_disc(S2Canvas *canvas, double x, double y, double radius);
-// A disc whose outline has an end, where its stroke has other pixels.
+// A disc whose outline has a start and an end, where the pixels of its stroke differ.
 void s2_canvas_circle(S2Canvas *canvas, double x, double y, double radius);
 void s2_canvas_to(S2Canvas *canvas, double x, double y);
 void s2_canvas_arc(S2Canvas *canvas, double x, double y, double radius, double angle, double turn);
@@ -58,7 +58,7 @@ void s2_canvas_paint(S2Canvas *canvas, const S2CanvasPaint *paint);
 
 void s2_canvas_text(S2Canvas *canvas, const S2CanvasText *how, const char *text); // any bytes
 
-// All is drawn: has something failed?
+// To be called after drawing: reports failures.
 S2Status s2_canvas_finish(S2Canvas *canvas);
 // Four bytes a pixel, rows from top to bottom without gaps: 0xffRRGGBB as a uint32_t.
 const unsigned char *s2_canvas_pixels(S2Canvas *canvas);

@@ -13,7 +13,7 @@ static S2Paint text_paint(const S2Picture *picture, uint32_t color) {
   return (S2Paint){.fill = color, .stroke = picture->theme->halo, .width = 2.6 * picture->unit};
 }
 
-// Pixels, about: back ends have fonts of their own.
+// Approximate width in pixels: back ends have their own fonts.
 static double text_width(const char *text, double size) {
   int characters = 0;
   for (; *text != '\0'; text++) {
@@ -44,8 +44,8 @@ static bool is_free(const Labels *labels, const Label *label) {
   return true;
 }
 
-// The middle of what can be seen of a body that does not move: that of a landscape is seldom in
-// sight. False: nothing is seen.
+// The middle of the visible part of a body that does not move. (The middle of a landscape is rarely
+// visible.) False: no part is visible.
 static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S2Vec2 *middle) {
   const S2SceneView *view = &picture->scene->view;
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
@@ -71,16 +71,16 @@ static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S
   return lo_x < hi_x && lo_y <= hi_y;
 }
 
-// Finds room for a name at its body or near it; a name without room is left out.
+// Finds a free place for a name at its body or near it. Without a free place the name is left out.
 static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *body) {
   static const double offsets[][2] = {{0, 0}, {0, -1}, {0, 1}, {1, 0}, {-1, 0}, {0, -2}, {0, 2}};
   const S2SceneView *view = &picture->scene->view;
   double size = FONT_SIZE * picture->unit, width = text_width(body->name, size) + 0.4 * size;
-  // Where names may be: inside the picture, between the strips.
+  // Names are placed inside the picture, between the strips.
   double lowest = view->height - view->bottom - 0.8 * size, highest = view->top + 0.8 * size;
   S2Vec2 at = s2_view_pixel(view, s2_vec2(body->q[1], body->q[2]));
   double left = 0.5 * width + 0.4 * size, right = view->width - left;
-  // Large things that stand still are named where they can be seen.
+  // Large static bodies are labelled in their visible part.
   if (body->type == S2_STATIC && !visible_middle(picture, body, &at)) {
     return;
   }
@@ -88,7 +88,7 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
   if (!seen || left > right) {
     return;
   }
-  // On the body, or beside it where that is taken; where all is, it has no name.
+  // On the body, or beside it if that place is taken. If all places are taken, it gets no name.
   for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
     Label label = {.width = width, .height = 1.2 * size};
     double aside = offsets[i][0] * (0.5 * width + size);
@@ -105,7 +105,7 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
 
 void s2_picture_names(S2Picture *picture) {
   Labels labels = {0};
-  for (int pass = 0; pass < 2; pass++) { // what moves is named first
+  for (int pass = 0; pass < 2; pass++) { // moving bodies are labelled first
     for (int i = 0; i < picture->moment->bodies.count; i++) {
       const S2MomentBody *body = &picture->moment->bodies.at[i];
       if (body->name[0] != '\0' && (body->type == S2_STATIC) == (pass == 1)) {
@@ -138,7 +138,7 @@ static void draw_title(S2Picture *picture) {
   double unit = picture->unit, margin = FONT_SIZE * unit;
   char title[S2_TITLE_SIZE];
   snprintf(title, sizeof title, "%s", picture->options->title);
-  // A long title becomes smaller, then shorter, by whole characters.
+  // A long title is first made smaller, then shortened, by whole characters.
   double room = view->width - 2 * margin, size = TITLE_SIZE * unit;
   double width = text_width(title, size);
   if (width > room) {
@@ -176,7 +176,7 @@ static void length_label(char *label, size_t size, double length) {
   snprintf(label, size, "%.6g %s", length / unit, units[i].name);
 }
 
-// A row of the legend: what comes next goes to `left` or ends at `right` (pixels).
+// A row of the legend: the next entry starts at `left` or ends at `right` (pixels).
 typedef struct Row {
   double left, right, baseline, font;
 } Row;
@@ -227,7 +227,7 @@ static void label_put_arrow(S2Picture *picture, Row *row, const char *text, uint
 
 static void put_arrows(S2Picture *picture, Row *row) {
   const S2Moment *moment = picture->moment;
-  // Only what is shown is explained: the largest impulse, and which kinds of friction there are.
+  // Only visible marks are explained: the largest impulse, and the kinds of friction that occur.
   double largest = 0;
   bool sticking = false, sliding = false;
   double threshold = S2_ARROW_THRESHOLD * s2_picture_largest_impulse(moment);
@@ -269,7 +269,7 @@ static void put_time(S2Picture *picture, Row *row, const S2Story *story) {
   label_put_text(picture, row, text, picture->theme->ink);
 }
 
-// A fitted view leaves strays out; the reader shall know.
+// A fitted view leaves strays out; the legend says so.
 static void put_strays(S2Picture *picture, Row *row) {
   const S2SceneView *view = &picture->scene->view;
   double bottom = view->lo.y + view->bottom / view->scale;
@@ -301,7 +301,7 @@ void s2_picture_legend(S2Picture *picture, const S2Story *story) {
   clear_strip(picture, view->height - view->bottom, view->height);
   Row row = {margin, view->width - margin, view->height - view->bottom + 0.82 * height + 0.1 * font,
              font};
-  // From the right to the left: scale, time, what is out of sight.
+  // From right to left: scale, time, bodies that are out of sight.
   put_scale(picture, &row);
   put_time(picture, &row, story);
   put_strays(picture, &row);

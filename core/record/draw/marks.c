@@ -2,12 +2,12 @@
 
 #include <math.h>
 
-// The longest arrow: this part of the mean body, kept between legible and overwhelming (pixels, and
-// part of the picture's smaller side).
+// The longest arrow is this fraction of the mean body, but at least legible (pixels) and at most a
+// fraction of the picture's smaller side.
 #define ARROW_BODIES   0.65
 #define ARROW_SHORTEST 22.0
 #define ARROW_PART     0.2
-// Impulses that get an arrow get at least one of this length.
+// Impulses with an arrow get at least this length.
 #define ARROW_STUB 9.0 // pixels
 
 uint32_t s2_picture_color(const S2Picture *picture, uint32_t color) {
@@ -33,8 +33,8 @@ double s2_picture_largest_impulse(const S2Moment *moment) {
   return largest;
 }
 
-// Arrows show what acts on one of the two bodies: the one that moves, of two moving ones the one
-// that is carried. +1: on a, -1: on b.
+// Arrows show the impulse on one of the two bodies: on the moving one, or of two moving ones on the
+// one that is carried. +1: on a, -1: on b.
 static double shown_side(const S2Moment *moment, const S2MomentContact *contact) {
   bool a = moment->bodies.at[contact->a].type == S2_DYNAMIC;
   bool b = moment->bodies.at[contact->b].type == S2_DYNAMIC;
@@ -46,7 +46,7 @@ static double shown_side(const S2Moment *moment, const S2MomentContact *contact)
 
 static void draw_impulse(S2Picture *picture, S2Vec2 at, S2Vec2 impulse, double largest,
                          uint32_t color) {
-  // Among grains arrows are short, too, or nothing else would be seen.
+  // Among grains arrows are short, too. Otherwise they would hide everything.
   double grain = fmax(1.2 * picture->body_size, 10 * picture->unit);
   double shortest = fmin(ARROW_SHORTEST * picture->unit, grain);
   double halo = fmin(1.6 * picture->unit, 0.06 * picture->body_size);
@@ -67,7 +67,7 @@ void s2_picture_contacts(S2Picture *picture) {
   const S2Theme *theme = picture->theme;
   const S2Moment *moment = picture->moment;
   double largest = s2_picture_largest_impulse(moment);
-  // Dots: filled where there is an impulse, rings where there is none.
+  // Dots: filled if there is an impulse, otherwise rings.
   double radius = fmin(fmax(0.05 * picture->body_size, 1.2 * picture->unit), 2.6 * picture->unit);
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
@@ -87,7 +87,7 @@ void s2_picture_contacts(S2Picture *picture) {
                    theme->normal);
     }
   }
-  // ... and of friction on top of them, coloured by whether it holds.
+  // ... and of friction on top of them. The colour shows whether the contact sticks.
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     double side = shown_side(moment, contact);
@@ -144,7 +144,7 @@ static void draw_spring(S2Picture *picture, S2Vec2 from, S2Vec2 to, double width
   }
 }
 
-// From anchor to anchor, over what turns it on the way.
+// From anchor to anchor, through the points where the rope or belt is deflected.
 static void draw_way(S2Picture *picture, const S2MomentJoint *joint, S2Paint line, double radius) {
   S2Vec2 from = joint->anchor_a;
   for (int i = 0; i < joint->ways; i++) {
@@ -160,16 +160,16 @@ static void draw_way(S2Picture *picture, const S2MomentJoint *joint, S2Paint lin
   }
 }
 
-// Between the anchors: what pulls, the way along an axis, or, in red, what should not be there.
+// Between the anchors: the pulling element, the displacement along an axis, or, in red, an error.
 static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   double unit = picture->unit;
   S2Scene *scene = picture->scene;
-  // Strong lines for what is part of the joint, faint ones for what only belongs together.
+  // Strong lines for parts of the joint, faint ones for mere connections.
   S2Paint line = {.stroke = ink_of(picture, joint->enabled), .width = 1.3 * unit};
   S2Paint faint = {.stroke = ink_of(picture, false), .width = unit};
   uint32_t error = s2_picture_color(picture, picture->theme->error);
   S2Paint apart = {.stroke = error, .width = 1.3 * unit};
-  // A gap that shows is drawn as an error, unless compliance asked for it.
+  // A visible gap is drawn as an error, unless the joint has compliance.
   double gap = s2_length(s2_sub(joint->anchor_a, joint->anchor_b)) * scene->view.scale;
   switch (s2_joint_traits(joint->type)->span) {
   case S2_SPAN_SPRING:
@@ -182,7 +182,7 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
     s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
     break;
   case S2_SPAN_ERROR:
-    if (gap > 1 && joint->compliant) { // apart as asked
+    if (gap > 1 && joint->compliant) { // the compliance allows it
       s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
     } else if (gap > 1) {
       s2_scene_line(scene, joint->anchor_a, joint->anchor_b, apart);
@@ -194,14 +194,13 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
   }
 }
 
-// A ring where things turn, a dot where they do not; filled with a light ring where it is fixed.
+// A ring at a pivot, a dot at a rigid connection; filled with a light ring if it is fixed.
 static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   const S2Moment *moment = picture->moment;
   uint32_t ink = ink_of(picture, joint->enabled);
   uint32_t paper = s2_picture_color(picture, picture->theme->background);
   S2Paint ring = {.fill = paper, .stroke = ink, .width = 1.3 * picture->unit};
-  // Lines end in dots, hinges are rings, dark where one side is fixed; welds and sliders have a
-  // core.
+  // Lines end in dots. Hinges are rings, dark if one side is fixed. Welds and sliders have a core.
   S2JointDots dots = s2_joint_traits(joint->type)->dots;
   if (dots == S2_DOTS_NONE) {
     return;

@@ -1,6 +1,6 @@
 // The colours of pictures; the player (lua/viewer/src) uses the same. Neighbours in the palette
-// differ in lightness as well as in hue, and so do the two kinds of friction: greys tell them
-// apart.
+// differ in lightness as well as in hue, and so do the two kinds of friction, so that they can be
+// distinguished in grey.
 #ifndef S2_PALETTE_H
 #define S2_PALETTE_H
 
@@ -11,7 +11,7 @@
 typedef struct S2Theme {
   uint32_t background;
   uint32_t ink;   // text, outlines of symbols
-  uint32_t faint; // what should not draw the eye
+  uint32_t faint; // for unimportant parts
   uint32_t halo;  // behind text and arrows: the background, not quite opaque
   uint32_t static_fill, static_line;
   uint32_t kinematic_fill, kinematic_line;

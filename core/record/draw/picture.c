@@ -9,9 +9,10 @@
 #define DISABLED_ALPHA   0.28
 #define SENSOR_ALPHA     0.16
 
-// Extent of a body's core along its axis that the orientation mark takes; all of it in a disc.
+// Fraction of a body's extent along its axis that the orientation mark covers. In a disc it covers
+// all of it.
 #define MARK_PART 0.55
-enum { MARK_HALVINGS = 24 }; // of the search for the rim: more than a pixel needs
+enum { MARK_HALVINGS = 24 }; // of the search for the rim: finer than a pixel
 
 static uint32_t picture_darker(uint32_t color) {
   uint32_t result = color & 0xff;
@@ -28,9 +29,9 @@ static uint32_t picture_faded(uint32_t color, double alpha) {
 // ---- Bodies -----------------------------------------------------------------------------------
 
 static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
-  // Small bodies get thin outlines, or there would be nothing else of them.
+  // Small bodies get thin outlines. Otherwise their outlines would cover them.
   double width = fmax(fmin(1.5 * picture->unit, 0.07 * picture->body_size), 0.4);
-  // The slot, not the place in the list: a body keeps its colour when others go.
+  // The slot, not the position in the list: a body keeps its colour when others are destroyed.
   uint32_t fill = s2_palette(body->id.index - 1);
   const S2Theme *theme = picture->theme;
   S2Paint paint = {.fill = fill, .stroke = picture_darker(fill), .width = width};
@@ -41,12 +42,12 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
     paint = (S2Paint){
         .fill = theme->kinematic_fill, .stroke = theme->kinematic_line, .width = 1.7 * width};
   }
-  // ... or as the script says, with a darker outline.
+  // ... or as set by the script, with a darker outline.
   if (body->color != 0) {
     paint.fill = body->color;
     paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : picture_darker(body->color);
   }
-  // Sensors and what is disabled can be seen through.
+  // Sensors and disabled bodies are transparent.
   if (body->sensor) {
     paint.fill = picture_faded(paint.fill, SENSOR_ALPHA);
     paint.dash = 4 * picture->unit;
@@ -55,7 +56,7 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
     paint.fill = picture_faded(paint.fill, DISABLED_ALPHA);
     paint.stroke = picture_faded(paint.stroke, DISABLED_ALPHA);
   }
-  // The past fades.
+  // Earlier moments are faded.
   paint.fill = s2_picture_color(picture, paint.fill);
   paint.stroke = s2_picture_color(picture, paint.stroke);
   return paint;
@@ -65,7 +66,7 @@ static void draw_shape(S2Picture *picture, const S2MomentBody *body, int32_t ind
   S2Shape shape = s2_moment_shape(picture->moment, index);
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
   if (shape.count == 2 && shape.radius == 0) {
-    paint.width = fmax(2.2 * picture->unit, paint.width); // a segment is nothing but its outline
+    paint.width = fmax(2.2 * picture->unit, paint.width); // a segment consists of its outline only
   }
   s2_scene_outline(picture->scene, pose, shape.vertices, shape.count, shape.radius, paint);
 }
@@ -78,8 +79,8 @@ static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint pa
     }
     return;
   }
-  // Pieces of one body shall look like one: all outlines first, then the fills over what of them
-  // lies inside. The fills are a little larger than the pieces, or seams would show.
+  // Pieces of one body look like one: all outlines come first, then the fills, which cover the
+  // outlines inside. The fills are slightly larger than the pieces, to hide seams.
   S2Paint outline = paint, fill = {.fill = paint.fill, .stroke = paint.fill, .width = SEAM};
   outline.width = 1.5 * paint.width + SEAM;
   for (int i = 0; i < body->shape_count; i++) {
@@ -93,7 +94,7 @@ static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint pa
   }
 }
 
-// Is a point of the body frame in the shape?
+// Whether a point of the body frame is in the shape.
 static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
   bool inside = shape->count > 2;
   double nearest = INFINITY;
@@ -108,18 +109,18 @@ static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
   return inside || nearest <= shape->radius;
 }
 
-// Distance from the centre of mass to the rim along the body's x axis, 0 when it lies outside of
-// all shapes. `disc`: the shape there is a disc about it.
+// Distance from the centre of mass to the rim along the body's x axis; 0 if the centre is outside
+// of all shapes. `disc`: the shape there is a disc about the centre.
 static double rim_distance(const S2Moment *moment, const S2MomentBody *body, bool *disc) {
   *disc = false;
   double best = 0;
-  // Of all shapes that cover the centre the one that reaches farthest along the axis.
+  // Among the shapes that cover the centre, the one that reaches farthest along the axis counts.
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape = s2_moment_shape(moment, body->first_shape + i);
     if (!shape_contains(&shape, s2_vec2(0, 0))) {
       continue;
     }
-    // The rim lies between the centre and the farthest vertex: by halving.
+    // The rim is between the centre and the farthest vertex: bisection finds it.
     double lo = 0, hi = shape.radius;
     for (int k = 0; k < shape.count; k++) {
       hi = fmax(hi, s2_length(shape.vertices[k]) + shape.radius);
@@ -154,7 +155,7 @@ static void draw_mark(S2Picture *picture, const S2MomentBody *body, S2Paint pain
   s2_scene_dot(picture->scene, centre, 1.1 * paint.width, (S2Paint){.fill = paint.stroke});
 }
 
-// Later layers lie on top.
+// Later layers are drawn over earlier ones.
 enum { STATIC_LAYER, SENSOR_LAYER, KINEMATIC_LAYER, DYNAMIC_LAYER };
 
 static int picture_layer(const S2MomentBody *body) {
@@ -196,7 +197,7 @@ static void draw_trail(S2Picture *picture, const S2Trails *trails, const S2Trail
                        picture_faded(picture->options->dark ? color : picture_darker(color), alpha),
                    .width = 1.3 * picture->unit};
   s2_scene_path(picture->scene, trail->points.at, count, paint);
-  if (count > 0) { // up to where the body is now
+  if (count > 0) { // up to the present position of the body
     s2_scene_line(picture->scene, trail->points.at[count - 1], s2_vec2(body->q[1], body->q[2]),
                   paint);
   }
@@ -219,7 +220,7 @@ static double mean_body_size(const S2Moment *moment) {
   int count = 0;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
-    // Twice the farthest vertex, of what moves.
+    // Twice the distance of the farthest vertex, for moving bodies.
     double reach = 0;
     for (int k = 0; body->type != S2_STATIC && k < body->shape_count; k++) {
       S2Shape shape = s2_moment_shape(moment, body->first_shape + k);
@@ -235,7 +236,7 @@ static double mean_body_size(const S2Moment *moment) {
   return count > 0 ? sum / count : 0;
 }
 
-// How much the past fades: the earliest most.
+// The fading of moments: strongest for the earliest.
 static double fade_of(int index, int count) {
   const double oldest = 0.82, newest = 0.5;
   return count > 2 ? oldest + (newest - oldest) * index / (count - 2) : newest;
@@ -257,7 +258,7 @@ static void draw_past(S2Picture *picture, const S2Story *story) {
 void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options) {
   scene->primitives.count = scene->points.count = scene->text.count = 0;
   const S2Moment *last = &story->moments[story->count - 1];
-  // What all parts of the picture measure with: the size of bodies and the width of lines.
+  // The units of all parts of the picture: the size of bodies and the width of lines.
   double size = mean_body_size(last);
   S2Picture picture = {
       .scene = scene,
@@ -268,7 +269,7 @@ void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions 
       .body_size = size > 0 ? size * scene->view.scale : 0.2 * scene->view.width,
   };
   scene->background = picture.theme->background;
-  // From the back to the front: ground, past, trails, what moves, marks, words.
+  // From back to front: ground, past moments, trails, moving bodies, marks, texts.
   draw_bodies(&picture, STATIC_LAYER, SENSOR_LAYER);
   draw_past(&picture, story);
   if (story->trails != NULL) {

@@ -1,4 +1,4 @@
-// From a moment to a scene: what a picture shows of bodies, contacts and joints.
+// Builds a scene from a moment: the visible marks of bodies, contacts and joints.
 #ifndef S2_PICTURE_H
 #define S2_PICTURE_H
 
@@ -8,36 +8,36 @@
 #include "record/moment.h"
 #include "record/record.h"
 
-// What one picture tells: moments of one world, the earliest first. The last is drawn in full, the
-// others fade behind it.
+// The content of one picture: moments of one world, the earliest first. The last one is drawn in
+// full, the others are faded behind it.
 typedef struct S2Story {
   const S2Moment *moments;
   int count;              // at least 1
   const S2Trails *trails; // NULL: none
 } S2Story;
 
-// Replaces the contents of `scene`, which has its view already.
+// Replaces the contents of `scene`. Its view must be set.
 void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options);
 
-// Replaces the contents of `scene`. Errors: those of s2_view_of.
+// Replaces the contents of `scene`. Errors are those of s2_view_of.
 S2Status s2_picture_build(S2Scene *scene, const S2Moment *moment, const S2DrawOptions *options);
 
-// ---- Shared by picture.c, which calls labels.c and marks.c, and these ---------------------------
+// ---- Shared by picture.c, labels.c and marks.c --------------------------------------------------
 
 typedef struct S2Picture {
   S2Scene *scene;
   const S2Moment *moment; // drawn now
   const S2DrawOptions *options;
   const S2Theme *theme;
-  double unit;      // pixels: 1 in a picture 800 wide, slower than the width elsewhere
+  double unit;      // pixels: 1 in a picture 800 wide; grows more slowly than the width
   double body_size; // pixels: mean extent of the bodies that move
-  double fade;      // how much of the background is mixed in: the past
+  double fade;      // fraction of the background that is mixed in, for past moments
 } S2Picture;
 
-// A colour as it looks in what is drawn now.
+// The colour with the present fading.
 uint32_t s2_picture_color(const S2Picture *picture, uint32_t color);
 
-// Impulses below this part of the largest get no arrow.
+// Impulses below this fraction of the largest get no arrow.
 #define S2_ARROW_THRESHOLD 1e-2
 double s2_picture_largest_impulse(const S2Moment *moment);
 

@@ -6,7 +6,7 @@ static void line_to(S2Canvas *canvas, S2Vec2 pixel) {
   s2_canvas_to(canvas, pixel.x, pixel.y);
 }
 
-// The core's edges moved outwards, joined by arcs around the corners.
+// The core's edges, moved outwards and joined by arcs around the corners.
 static void outline_path(S2Canvas *canvas, const S2Scene *scene, const S2Primitive *primitive) {
   const S2SceneView *view = &scene->view;
   const S2Vec2 *core = scene->points.at + primitive->first;
@@ -22,7 +22,7 @@ static void outline_path(S2Canvas *canvas, const S2Scene *scene, const S2Primiti
       line_to(canvas, at);
       continue;
     }
-    // Outwards is to the left of the way: y points down here.
+    // Outwards is to the left of the path, because y points down here.
     S2Vec2 before = s2_view_pixel(view, core[i > 0 ? i - 1 : primitive->count - 1]);
     S2Vec2 after = s2_view_pixel(view, core[i + 1 < primitive->count ? i + 1 : 0]);
     S2Vec2 start = s2_left(s2_sub(at, before)), end = s2_left(s2_sub(after, at));
@@ -63,7 +63,7 @@ static void draw_text(S2Canvas *canvas, const S2Scene *scene, const S2Primitive 
 
 static void draw_primitive(S2Canvas *canvas, const S2Scene *scene, const S2Primitive *primitive) {
   const S2Paint *paint = &primitive->paint;
-  // The path by type; lines are not filled, arrows and texts have a halo.
+  // The path depends on the type. Lines are not filled; arrows and texts have a halo.
   S2CanvasPaint painted = {.fill = paint->fill,
                            .stroke = paint->stroke,
                            .width = paint->width,

@@ -5,10 +5,10 @@
 #include "record/draw/canvas.h"
 #include "record/draw/scene.h"
 
-// A canvas of the size of a scene's view, to be drawn on again and again.
+// Opens a canvas of the size of a scene's view, for repeated drawing.
 S2Status s2_pixels_open(S2Canvas **canvas, const S2SceneView *view);
 
-// Replaces what is on it.
+// Replaces its contents.
 S2Status s2_pixels_draw(S2Canvas *canvas, const S2Scene *scene);
 
 S2Status s2_png_write(S2Output *output, const S2Scene *scene);

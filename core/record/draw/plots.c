@@ -30,7 +30,7 @@ void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const c
   plots->changes++;
 }
 
-// By name, those of one name in order.
+// Orders plots by name, and those of one name by time.
 static int plot_by_name(const void *a, const void *b) {
   const S2Plot *x = *(const S2Plot *const *)a, *y = *(const S2Plot *const *)b;
   int order = strcmp(x->name, y->name);
@@ -46,7 +46,7 @@ void s2_plots_settle(S2Plots *plots) {
     sorted[i] = &plots->list.at[i];
   }
   qsort(sorted, (size_t)count, sizeof *sorted, plot_by_name); // NOLINT(bugprone-sizeof-expression)
-  // The first of a name takes the drawing of the last one.
+  // The first plot of a name takes the drawing of the last one.
   for (int first = 0, i = 1; i < count; i++) {
     if (strcmp(sorted[first]->name, sorted[i]->name) != 0) {
       first = i;
@@ -54,10 +54,10 @@ void s2_plots_settle(S2Plots *plots) {
     }
     s2_memory_free(sorted[first]->svg);
     sorted[first]->svg = sorted[i]->svg;
-    sorted[i]->svg = NULL; // to be left out
+    sorted[i]->svg = NULL; // to be removed
   }
   s2_memory_free(sorted);
-  // The others go; the order in which names first came stays.
+  // The others are removed. The order in which names first appeared is kept.
   int kept = 0;
   for (int i = 0; i < count; i++) {
     if (plots->list.at[i].svg != NULL) {

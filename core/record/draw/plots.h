@@ -1,4 +1,4 @@
-// Plots of a script, kept to be shown beside a run: SVG under a name.
+// Plots of a script, to be shown beside a run: SVG with a name.
 #ifndef S2_PLOTS_H
 #define S2_PLOTS_H
 
@@ -11,13 +11,13 @@ typedef struct S2Plot {
 // All zeros: none.
 typedef struct S2Plots {
   S2_ARRAY(S2Plot) list;
-  int changes; // how often something was put
+  int changes; // number of calls that put a plot
 } S2Plots;
 
-// Copy; the new plot takes the place of the plot of that name, if there is one.
+// Copies its arguments. A new plot replaces the plot of the same name, if there is one.
 void s2_plots_put(S2Plots *plots, const char *name, const char *svg);
-// For many at a time: appends, whatever their names are; then, once, each name keeps its first
-// place and its last plot.
+// For many plots: append all of them, whatever their names are. Then one call of the second
+// function keeps for each name the first place and the last plot.
 void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const char *svg,
                      size_t svg_size);
 void s2_plots_settle(S2Plots *plots);

@@ -3,12 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-// Pixels around the view that are still drawn: covers half a stroke, a dot or a halo at the rim.
+// Pixels around the view that are still drawn: covers half a stroke, a dot or a halo at the edge.
 #define BLEED 40.0
-// Circles larger than this (pixels) are drawn as the part of the view they cover: renderers lose
-// the digits of an arc that large.
+// A circle larger than this (pixels) is drawn as the part of the view it covers, because renderers
+// are too inexact for such arcs.
 #define LARGEST_ARC 1e5
-enum { ARC_SIDES = 64 }; // tangents that stand for such an arc
+enum { ARC_SIDES = 64 }; // tangents that replace such an arc
 
 void s2_scene_free(S2Scene *scene) {
   s2_array_free(scene->primitives);
@@ -42,11 +42,11 @@ static bool box_contains(S2Box box, S2Vec2 p) {
 
 // ---- Clipping ---------------------------------------------------------------------------------
 
-// Points with dot(normal, p) <= limit stay (Sutherland and Hodgman, 1974). The polygon is the end
-// of scene->points from `first`; the result takes its place.
+// Keeps points with dot(normal, p) <= limit (Sutherland and Hodgman, 1974). The polygon is the end
+// of scene->points from `first`; the result replaces it.
 static void clip_half_plane(S2Scene *scene, int first, S2Vec2 normal, double limit) {
   int count = scene->points.count - first;
-  // Sutherland and Hodgman: corners inside are kept, edges that cross give a corner.
+  // Sutherland and Hodgman: corners inside are kept, and each crossing edge adds a corner.
   for (int i = 0; i < count; i++) {
     S2Vec2 from = scene->points.at[first + i];
     S2Vec2 to = scene->points.at[first + (i + 1 < count ? i + 1 : 0)];
@@ -55,13 +55,13 @@ static void clip_half_plane(S2Scene *scene, int first, S2Vec2 normal, double lim
       scene_push_point(scene, from);
     }
     if (count == 2 && i == 1) {
-      break; // a segment has no way back
+      break; // a segment has no second edge
     }
     if ((a < 0 && b > 0) || (a > 0 && b < 0)) {
       scene_push_point(scene, s2_add_scaled(from, a / (a - b), s2_sub(to, from)));
     }
   }
-  // The new corners take the place of the old ones.
+  // The new corners replace the old ones.
   int kept = scene->points.count - first - count;
   memmove(scene->points.at + first, scene->points.at + first + count,
           sizeof(S2Vec2) * (size_t)kept);
@@ -110,7 +110,7 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
   if (!isfinite(radius) || radius < 0) {
     return;
   }
-  // The core in the world, as far as it is near the view.
+  // The core in world coordinates, cut to the neighbourhood of the view.
   S2Box box = clip_box(&scene->view, radius);
   int first = scene->points.count;
   bool inside = true;
@@ -124,7 +124,7 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
     scene_push_point(scene, p);
   }
   if (!inside) {
-    // What is cut off is further away than the radius: the grown outline does not show it.
+    // The removed part is further away than the radius, so the outline does not show it.
     clip_to_box(scene, first, box);
   }
   // A disc far larger than the picture becomes its rim as a polygon: arcs of that size are inexact.
@@ -165,7 +165,7 @@ void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint) {
                         .type = S2_PRIMITIVE_LINE, .paint = paint, .first = first, .count = left});
 }
 
-// The points from `first` on become a line.
+// Makes a line of the points from `first` on.
 static void end_path(S2Scene *scene, int first, S2Paint paint) {
   int count = scene->points.count - first;
   if (count < 2) {
@@ -182,19 +182,20 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
   bool drawing = false;
   int first = scene->points.count;
   S2Vec2 last = {0, 0};
-  // Pieces inside the view are paths of their own; what crosses the rim is a line that is cut.
+  // Parts inside the view are separate paths. A segment that crosses the edge is a line that is
+  // cut.
   for (int i = 0; i < count; i++) {
     bool inside = finite_vec(points[i]) && box_contains(box, points[i]);
     if (drawing && !inside) {
       end_path(scene, first, paint);
     }
     if (i > 0 && (!inside || !drawing)) {
-      s2_scene_line(scene, points[i - 1], points[i], paint); // across the rim: cut
+      s2_scene_line(scene, points[i - 1], points[i], paint); // across the edge: cut
     }
     if (inside && !drawing) {
       first = scene->points.count;
     }
-    // Points that look the same are left out, but for the last.
+    // Indistinguishable points are left out, except the last.
     if (inside && (!drawing || i + 1 == count || s2_length(s2_sub(points[i], last)) >= fine)) {
       scene_push_point(scene, points[i]);
       last = points[i];
@@ -206,7 +207,7 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
   }
 }
 
-// Index of the point, or -1 when it is out of sight.
+// Index of the point, or -1 if it is out of sight.
 static int push_visible(S2Scene *scene, S2Vec2 at) {
   if (!finite_vec(at) || !box_contains(clip_box(&scene->view, 0), at)) {
     return -1;
@@ -263,7 +264,7 @@ void s2_scene_arrow_corners(const S2Scene *scene, const S2Primitive *arrow,
   S2Vec2 along = s2_vec2(arrow->offset.x, -arrow->offset.y);
   double length = s2_length(along);
   along = length > 0 ? s2_scale(1 / length, along) : s2_vec2(1, 0);
-  // Short arrows are all head.
+  // A short arrow consists of its head only.
   double head = fmin(4.2 * arrow->size, 0.75 * length), wing = 0.42 * head;
   double half = fmin(0.5 * arrow->size, 0.5 * wing);
   S2Vec2 side = s2_left(along);

@@ -1,6 +1,6 @@
-// A picture as a list of plain primitives, in drawing order. Places are in world coordinates (m, y
-// up); what must stay legible at any zoom (line widths, text, arrows) is in pixels. Back ends draw
-// this list and know nothing of worlds.
+// A picture as a list of plain primitives, in drawing order. Positions are in world coordinates (m,
+// y up). Sizes that must stay legible at any zoom (line widths, text, arrows) are in pixels. Back
+// ends draw this list and do not use worlds.
 #ifndef S2_SCENE_H
 #define S2_SCENE_H
 
@@ -65,9 +65,9 @@ typedef struct S2Scene {
 
 void s2_scene_free(S2Scene *scene);
 
-// Each drops a primitive that has a coordinate which is no number, or that lies outside the view,
-// and cuts what reaches far out of it: back ends never see coordinates of the size of a landscape.
-// Outlines are given in a frame of their own, at `pose`.
+// Each function drops a primitive that has a coordinate which is not a number, or that is outside
+// the view. Parts far outside the view are cut off, so back ends get no coordinates of the size of
+// a landscape. Outlines are given in their own frame, at `pose`.
 void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count, double radius,
                       S2Paint paint);
 void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint);

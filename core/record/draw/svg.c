@@ -125,7 +125,7 @@ static void svg_put_arrow(S2Output *output, const S2Scene *scene, const S2Primit
   s2_output_text(output, "Z\"");
 }
 
-// `painted`: with its own colours, not those of a group around it.
+// `painted`: with its own colours instead of those of a group around it.
 static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primitive *primitive,
                           bool painted) {
   S2Vec2 at = s2_view_pixel(&scene->view, scene->points.at[primitive->first]);
@@ -157,7 +157,7 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
     }
     break;
   }
-  // Its paint, unless a group around it says that; then the contents of a text.
+  // Its paint, unless a group around it has that; then the contents of a text.
   if (painted) {
     put_paint(output, primitive);
   }
@@ -181,7 +181,7 @@ void s2_svg_write(S2Output *output, const S2Scene *scene) {
   s2_output_format(output, "<rect width=\"%d\" height=\"%d\"", width, height);
   put_color(output, "fill", scene->background);
   s2_output_text(output, "/>\n");
-  // Neighbours in the list that are painted alike share one group.
+  // Consecutive primitives with the same paint share one group.
   for (int i = 0; i < scene->primitives.count;) {
     const S2Primitive *first = &scene->primitives.at[i];
     int end = i + 1;

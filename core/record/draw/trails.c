@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { MOST_POINTS = 4096 }; // of a trail: then every other is left out
+enum { MOST_POINTS = 4096 }; // of a trail; beyond that every other one is dropped
 
 static bool trail_wanted(const S2MomentBody *body, const S2RecordOptions *options) {
   if (options->trails == S2_TRAILS_ALL) {
@@ -35,7 +35,7 @@ static void trail_thin(S2Trails *trails) {
   trails->every *= 2;
 }
 
-// Place of the body's trail, or the one where it would be.
+// Position of the body's trail, or where it would be inserted.
 static int trail_find(const S2Trails *trails, uint64_t serial) {
   int lo = 0, hi = trails->list.count;
   while (lo < hi) {
@@ -67,7 +67,7 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->every == 0) {
     trails->every = trails->skipped = 1;
   }
-  // Where points become too many every other one goes, and of those to come, too.
+  // If there are too many points, every other one is dropped, also of later points.
   if (trails->skipped < trails->every) {
     trails->skipped++;
     return;
@@ -76,7 +76,7 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->times.count == MOST_POINTS) {
     trail_thin(trails);
   }
-  // One time for all bodies.
+  // All bodies share the times.
   int sample = trails->times.count;
   *s2_array_append(trails->times) = moment->time;
   for (int i = 0; i < moment->bodies.count; i++) {

@@ -1,4 +1,4 @@
-// Where the centres of bodies have been.
+// Paths of the centres of bodies.
 #ifndef S2_TRAILS_H
 #define S2_TRAILS_H
 
@@ -13,12 +13,12 @@ typedef struct S2Trail {
 
 // All zeros is empty.
 typedef struct S2Trails {
-  int every, skipped;     // moments a point, moments since the last
+  int every, skipped;     // moments per point; moments since the last point
   S2_ARRAY(double) times; // s, of all trails' points
   S2_ARRAY(S2Trail) list; // by serial, ascending
 } S2Trails;
 
-// Moments are added in the order of time. Long trails are thinned, so that memory has a bound.
+// Moments must be added in the order of time. Long trails are thinned, so that memory is bounded.
 void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptions *options);
 const S2Trail *s2_trails_find(const S2Trails *trails, S2BodyId id); // NULL: none
 void s2_trails_free(S2Trails *trails);

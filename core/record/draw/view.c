@@ -11,32 +11,33 @@ enum {
   LARGEST_WIDTH = 16384, // pixels; viewers refuse more
 };
 
-// Height over width of a fitted picture: wide scenes get a band, towers get room at their sides.
+// Height over width of a fitted picture: wide scenes get a band, towers get margins at their sides.
 #define FLATTEST 0.34
 #define STEEPEST 1.1
-// More air than ground where a band must be higher.
+// If a band must be made higher, this fraction of the growth goes to the top.
 #define AIR 0.75
-// The same where the caller chose the section; beyond, the section grows.
+// The same limits if the caller chose the section; beyond them, the section grows.
 #define FLATTEST_CHOSEN 0.05
 #define STEEPEST_CHOSEN 20.0
-// Context shown around what moves: this part of its extent, or this many mean body sizes.
+// Context shown around moving bodies: this fraction of their extent, or this many mean body sizes.
 #define CONTEXT_PART   0.12
 #define CONTEXT_BODIES 1.2
-// A fixed body all around what moves, a room, is shown whole up to this many of its extents.
+// A static body around all moving ones (a room) is shown whole up to this many of their extents.
 #define CONTEXT_ROOM 2.5
-// When nothing fixed is near, the nearest fixed thing up to this many extents away is shown: the
-// ground a ball falls to.
+// If nothing static is near, the nearest static body up to this many extents away is shown, as the
+// ground under a falling ball.
 #define CONTEXT_REACH 1.5
-// A body is a stray (fallen over the edge, say) when it is this many times further from the middle
-// of the others than they are on average. A quarter of all are no strays, nor is one of a few.
+// A body is a stray (for example one that has fallen off) if it is this many times further from the
+// middle of the others than they are on average. If more than a quarter of all are that far, they
+// are no strays; nor is one of a few.
 #define STRAY_DISTANCE 12.0
 #define STRAY_PART     0.25
 enum { SMALLEST_CROWD = 5 };
 #define PADDING 0.05 // of the extent
-#define LONELY  2.0  // sizes of a body: a picture of one with nothing near is that large
-// m: extent of a picture of a single point, half of it to each side.
+#define LONELY  2.0  // extent of the picture of a single body with nothing near, in body sizes
+// m: extent of a picture of a single point.
 #define POINT_EXTENT 2.0
-// Finite, but too far away to take differences with: such bodies are not fitted.
+// Finite, but too far away to compute differences: such bodies are not fitted.
 #define FARTHEST 1e15 // m
 
 static S2Box box_empty(void) {
@@ -65,7 +66,7 @@ static double view_extent(S2Box box) {
   return fmax(box.hi.x - box.lo.x, box.hi.y - box.lo.y);
 }
 
-// Empty for a shape that cannot be fitted.
+// The box is empty for a shape that cannot be fitted.
 static S2Box shape_box(const S2Moment *moment, const S2MomentBody *body, int32_t index) {
   S2Shape shape = s2_moment_shape(moment, index);
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
@@ -106,10 +107,11 @@ static double view_median(double *values, int count) {
   return values[count / 2];
 }
 
-// Most of what moves is within `radius` of `middle`: medians, which a few strays do not shift.
+// Most moving bodies are within `radius` of `middle`. Both are medians, which a few strays do not
+// shift.
 typedef struct Crowd {
   S2Vec2 middle;
-  double radius; // m; infinite where there is no crowd to stray from
+  double radius; // m; infinite if there are no strays
 } Crowd;
 
 static bool in_crowd(Crowd crowd, S2Vec2 p) {
@@ -121,7 +123,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
   if (count < SMALLEST_CROWD) {
     return crowd;
   }
-  // The middle: medians, which strays do not move.
+  // The middle: medians, which strays do not shift.
   double *values = s2_memory_take(sizeof(double) * (size_t)count);
   for (int i = 0; i < count; i++) {
     values[i] = box_middle(boxes[i]).x;
@@ -131,13 +133,13 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
     values[i] = box_middle(boxes[i]).y;
   }
   crowd.middle.y = view_median(values, count);
-  // How far from it most are.
+  // The distance of most bodies from it.
   for (int i = 0; i < count; i++) {
     values[i] = s2_length(s2_sub(box_middle(boxes[i]), crowd.middle)) + view_extent(boxes[i]);
   }
   crowd.radius = STRAY_DISTANCE * view_median(values, count);
   s2_memory_free(values);
-  // Too many strays are none: then all bodies are the crowd.
+  // If too many are strays, all bodies belong to the crowd.
   int strays = 0;
   for (int i = 0; i < count; i++) {
     strays += !in_crowd(crowd, box_middle(boxes[i]));
@@ -148,7 +150,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
   return crowd;
 }
 
-// ---- What was swept ---------------------------------------------------------------------------
+// ---- Swept areas -----------------------------------------------------------------------------
 
 static S2SweptBody *find_or_add(S2Sweep *sweep, uint64_t serial) {
   // By bisection: bodies are sorted by serial.
@@ -181,7 +183,7 @@ static void add_anchor(S2Sweep *sweep, const S2Moment *moment, int32_t body, S2V
 }
 
 void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
-  // Bodies by where they have been ...
+  // Areas that bodies have covered ...
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     S2SweptBody *swept = find_or_add(sweep, body->id.serial);
@@ -192,7 +194,7 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
       swept->size = view_extent(box);
     }
   }
-  // ... and anchors of joints, which may lie far outside ...
+  // ... and anchors of joints, which may be far outside ...
   for (int i = 0; i < moment->joints.count; i++) {
     const S2MomentJoint *joint = &moment->joints.at[i];
     if (s2_joint_traits(joint->type)->dots == S2_DOTS_NONE) {
@@ -217,9 +219,9 @@ void s2_sweep_free(S2Sweep *sweep) {
   s2_array_free(sweep->bodies);
 }
 
-// What moves, and the anchors it hangs from, without strays. `size`: mean extent of a body.
+// Moving bodies and the anchors that hold them, without strays. `size`: mean extent of a body.
 static S2Box moving_box(const S2Sweep *sweep, double *size) {
-  // Those that are far from all others are strays.
+  // Bodies that are far from all others are strays.
   S2Box *boxes = s2_memory_take(sizeof(S2Box) * ((size_t)sweep->bodies.count + 1));
   int count = 0;
   for (int i = 0; i < sweep->bodies.count; i++) {
@@ -229,7 +231,7 @@ static S2Box moving_box(const S2Sweep *sweep, double *size) {
   }
   Crowd crowd = find_crowd(boxes, count);
   s2_memory_free(boxes);
-  // The others' boxes and the reach of their joints.
+  // Boxes of the others and the reach of their joints.
   S2Box all = box_empty();
   double sum = 0;
   int fitted = 0;
@@ -248,7 +250,7 @@ static S2Box moving_box(const S2Sweep *sweep, double *size) {
   return all;
 }
 
-// ---- What stands around it --------------------------------------------------------------------
+// ---- Context ---------------------------------------------------------------------------------
 
 static S2Box view_everything(const S2Moment *moment) {
   S2Box all = box_empty();
@@ -262,7 +264,8 @@ static double view_clamp(double x, double lo, double hi) {
   return fmin(fmax(x, lo), hi);
 }
 
-// A body that has what moves on all its sides inside of it and is not much larger, else empty.
+// The box of a body that surrounds the moving bodies on all sides and is not much larger. Otherwise
+// empty.
 static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box core) {
   if (view_moves(body) || body->shape_count < 2) {
     return box_empty();
@@ -273,12 +276,12 @@ static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box c
   return around && view_extent(box) <= CONTEXT_ROOM * view_extent(core) ? box : box_empty();
 }
 
-// What does not move, as far as it is near; rooms whole. When nothing is, the nearest point within
-// reach.
+// Static bodies as far as they are near, and rooms as a whole. If nothing is near, the nearest
+// point within reach.
 static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   double whole = view_extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
-  // What stands still counts where it comes near; of all else the nearest point is remembered.
+  // Static bodies count where they are near. The nearest point of the others is kept.
   S2Box near = box_grown(core, margin);
   S2Box all = box_grown(core, PADDING * whole);
   S2Vec2 middle = box_middle(core), nearest = middle;
@@ -309,11 +312,11 @@ static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
       }
     }
   }
-  // Bodies that fly alone are shown with a bit of what is nearest.
+  // Bodies that fly alone are shown with some of the nearest surroundings.
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
-// Dots and words of the script; its lines and arrows may lead out of the picture.
+// Dots and texts of the script. Its lines and arrows may extend beyond the picture.
 static S2Box view_annotated(const S2Moment *moment, S2Box box) {
   for (int i = 0; i < moment->annotations.count; i++) {
     const S2MomentAnnotation *of = &moment->annotations.at[i];
@@ -326,7 +329,7 @@ static S2Box view_annotated(const S2Moment *moment, S2Box box) {
 
 static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
   double size = 0;
-  // What moves and what it is near, not less than a few bodies wide.
+  // Moving bodies and their surroundings, at least a few bodies wide.
   S2Box box = moving_box(sweep, &size);
   if (!box_is_empty(box)) {
     box = view_annotated(moment, box);
@@ -334,14 +337,14 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
     if (view_extent(box) < LONELY * size) {
       box = box_grown(box, 0.5 * (LONELY * size - view_extent(box)));
     }
-    // Nothing moves: everything.
+    // Without moving bodies the box contains everything.
   } else {
     box = view_everything(moment);
     if (!box_is_empty(box)) {
       box = box_grown(box, PADDING * view_extent(box));
     }
   }
-  // Nothing at all, or a point.
+  // An empty box, or a point.
   if (box_is_empty(box)) {
     box = (S2Box){{0, 0}, {0, 0}};
   }
@@ -352,12 +355,12 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
 }
 
 double s2_view_unit(int width) {
-  // Small pictures keep letters that can be read, as long as there is room for them.
+  // Small pictures keep letters that can be read, as long as they have space.
   return fmin(fmax(sqrt(width / 800.0), fmin(0.85, width / 450.0)), 2.5);
 }
 
 // Grows the box to the nearest allowed height over width, and makes room for the title above and
-// the legend below. `above`: part of a growth in height that goes to the top.
+// the legend below. `above`: the fraction of a growth in height that goes to the top.
 static void set_view(S2SceneView *view, S2Box box, double flattest, double steepest, double above) {
   double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
   double aspect = w > 0 ? view_clamp(h / w, flattest, steepest) : steepest;
@@ -409,7 +412,7 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
   }
   *view = (S2SceneView){.width = options->width};
   set_margins(view, sweep, options);
-  // Fitted, or as asked for, within limits where numbers still tell pixels apart.
+  // Fitted, or as requested, within limits at which pixels still have distinct coordinates.
   if (options->fit) {
     set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST, AIR);
     return s2_ok();

@@ -10,7 +10,8 @@
 #define BLOCK_START "<script type=\"application/x-s2d\">\n"
 #define BLOCK_END   "</script>\n"
 
-// Browsers hold the text of an element as one string and limit its length: a new block after this.
+// Browsers store the text of an element as one string of limited length. After this size a new
+// block begins.
 enum { BLOCK_SIZE = 1 << 20 };
 
 S2Status s2_html_available(void) {
@@ -45,10 +46,10 @@ void s2_html_encode(unsigned char *text, const unsigned char *bytes, size_t size
 
 // ---- The file ---------------------------------------------------------------------------------
 
-// What the .s2d writer has written since the last time becomes a line.
+// Adds a line with the output of the .s2d writer since the last call.
 static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
-  S2_TRY(s2_output_flush(&writer->memory)); // makes bytes and size those of the stream
-  // `size` still counts what an earlier, longer line left behind the position.
+  S2_TRY(s2_output_flush(&writer->memory)); // updates the bytes and the size of the stream
+  // `size` still counts bytes of an earlier, longer line after the position.
   long size = ftell(writer->memory.file);
   if (size < 0 || fseek(writer->memory.file, 0, SEEK_SET) != 0) {
     return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path), strerror(errno));
@@ -56,7 +57,7 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   if (size == 0) {
     return s2_ok();
   }
-  // The line, in memory that is kept for the next one.
+  // The line, in memory that is reused for the next one.
   size_t length = s2_html_encoded((size_t)size) + 1;
   if (length > writer->text_capacity) {
     writer->text = s2_memory_grow(writer->text, 2 * length);
@@ -64,7 +65,8 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   }
   s2_html_encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
   writer->text[length - 1] = '\n';
-  // In the block that is open; one that is long enough is closed, and the next line opens another.
+  // The line goes into the open block. A block that is long enough is closed, and the next line
+  // opens another.
   if (writer->block == 0) {
     s2_output_text(output, BLOCK_START);
   }
@@ -122,7 +124,7 @@ void s2_html_free(S2HtmlWriter *writer) {
   if (writer->memory.file != NULL) {
     (void)fclose(writer->memory.file);
   }
-  free(writer->bytes); // open_memstream's own
+  free(writer->bytes); // allocated by open_memstream
   s2_memory_free(writer->text);
   s2_s2d_free(&writer->s2d);
   *writer = (S2HtmlWriter){0};

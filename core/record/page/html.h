@@ -1,5 +1,6 @@
 // A recording as a page that plays itself: the player (record/page/page.h), then the .s2d recording
-// in lines of base64. Like .s2d it is only ever appended to, and opens when its writer was killed.
+// in lines of base64. Like .s2d the file is only appended to, and can be opened if its writer was
+// killed.
 #ifndef S2_HTML_H
 #define S2_HTML_H
 
@@ -8,22 +9,22 @@
 
 typedef struct S2HtmlWriter {
   S2S2dWriter s2d;
-  S2Output memory; // where the .s2d writer writes
+  S2Output memory; // output of the .s2d writer
   char *bytes;     // contents of `memory`
   size_t size;
   unsigned char *text; // a line of base64
   size_t text_capacity;
-  size_t block; // bytes in the data block that is open; 0: none is
+  size_t block; // bytes in the open data block; 0: no block is open
 } S2HtmlWriter;
 
-// Base64: how many letters so many bytes are, and the letters.
+// Base64: the number of letters for so many bytes, and the letters.
 size_t s2_html_encoded(size_t size);
 void s2_html_encode(unsigned char *text, const unsigned char *bytes, size_t size);
 
-// S2_UNAVAILABLE: there is no page in this build.
+// S2_UNAVAILABLE: this build has no page.
 S2Status s2_html_available(void);
 
-// Later failures of the file are kept in `output`.
+// Later failures of the file are stored in `output`.
 S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output, const S2Run *run);
 S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *moment);
 S2Status s2_html_plot(S2HtmlWriter *writer, S2Output *output, const char *name, const char *svg);

@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SHOWN = 130 }; // bytes of a path in a message of S2_MESSAGE_SIZE, with room for more
+// bytes of a path in a message of S2_MESSAGE_SIZE, which leaves room for the reason
+enum { PATH_SHOWN = 130 };
 
 const char *s2_path_tail(const char *path) {
   size_t length = strlen(path);
@@ -26,8 +27,8 @@ const char *s2_path_suffix(const char *path) {
   return dot == NULL ? "" : dot;
 }
 
-// Standard streams that somebody closed leave their numbers to the next file, which then gets what
-// is printed.
+// If a standard stream was closed, the next file gets its number, and with it the printed output.
+// This moves a file to a higher number.
 static int above_streams(int file) {
   if (file < 0 || file > STDERR_FILENO) {
     return file;
@@ -45,7 +46,7 @@ static int output_give_up(int file, int reason) {
   return -1;
 }
 
-// Opens and locks: two recordings into one file would leave neither. -1: errno tells.
+// Opens and locks a file, because two recordings into one file would destroy both. -1: see errno.
 static int open_alone(const char *path) {
   for (;;) {
     struct stat info, named;
@@ -56,7 +57,7 @@ static int open_alone(const char *path) {
     if (fstat(file, &info) != 0) {
       return output_give_up(file, errno);
     }
-    if (!S_ISREG(info.st_mode)) { // devices belong to everybody
+    if (!S_ISREG(info.st_mode)) { // devices are not locked
       return file;
     }
     if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -70,7 +71,7 @@ static int open_alone(const char *path) {
   }
 }
 
-// Emptied only once it is ours.
+// Empties the file only after it is locked.
 static FILE *open_emptied(const char *path) {
   struct stat info;
   int file = open_alone(path);
@@ -102,7 +103,7 @@ static void output_release(S2Output *output) {
   *output = (S2Output){0};
 }
 
-// `target`: NULL, or the file whose place it takes at the end.
+// `target`: the file that is replaced at the end, or NULL.
 static S2Status set_names(S2Output *output, const char *path, const char *target) {
   *output = (S2Output){.path = output_joined(path, "")};
   if (target != NULL) {
@@ -131,8 +132,8 @@ S2Status s2_output_open(S2Output *output, const char *path) {
   return output->file != NULL ? s2_ok() : cannot_write(output, errno);
 }
 
-// The file that the path leads to, of the C library's heap; NULL: there is none yet, or it is a
-// device.
+// The file at the end of the path's links, allocated by the C library. NULL: there is none yet, or
+// it is a device.
 static char *find_old(const char *path, struct stat *info) {
   return stat(path, info) == 0 && S_ISREG(info->st_mode) ? realpath(path, NULL) : NULL;
 }
@@ -144,11 +145,11 @@ S2Status s2_output_open_whole(S2Output *output, const char *path) {
   if (!replaces && lstat(path, &info) == 0) {
     return s2_output_open(output, path); // a device, or a link to nothing yet
   }
-  // Names of the part and of what it is to replace.
+  // Names of the part and of the file that it replaces.
   S2Status named = set_names(output, path, replaces ? old : path);
   free(old);
   S2_TRY(named);
-  if (replaces) { // may it be written, and does nobody else write it?
+  if (replaces) { // checks that it may be written, and that no other recording writes it
     int file = open_alone(output->target);
     if (file < 0) {
       return cannot_write(output, errno);
@@ -161,10 +162,10 @@ S2Status s2_output_open_whole(S2Output *output, const char *path) {
       return cannot_write(output, errno);
     }
     output_release(output);
-    // A folder in which nothing can be made, but the file can be written; a name that is too long.
+    // No file can be created in the folder, but the file can be written; or the name is too long.
     return s2_output_open(output, path);
   }
-  // The new file may be read by whom the old one could be.
+  // The new file gets the permissions of the old one.
   if (replaces) {
     (void)fchmod(fileno(output->file), info.st_mode & 0777);
   }
@@ -224,7 +225,8 @@ S2Status s2_output_close(S2Output *output) {
   if (output->file == NULL) {
     return s2_ok();
   }
-  // The part takes its name only when every byte is written; until then nobody else may.
+  // The part gets its name only after every byte is written. Until then no other recording may have
+  // it.
   int lock = output->part != NULL ? dup(fileno(output->file)) : -1; // held until it has its name
   errno = 0;
   if (fclose(output->file) != 0) {

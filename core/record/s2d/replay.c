@@ -23,7 +23,7 @@ typedef struct Scene {
 typedef struct Frame {
   off_t offset;    // of the chunk
   int32_t scene;   // in `scenes`
-  uint32_t behind; // frames since the one that stands for itself
+  uint32_t behind; // number of frames since the last key frame
 } Frame;
 
 struct S2Replay {
@@ -35,18 +35,18 @@ struct S2Replay {
   S2_ARRAY(Scene) scenes;
   Frame *frames;
   uint64_t frame_count, frame_capacity;
-  unsigned char *contents; // of the chunk read last
+  unsigned char *contents; // of the chunk that was read last
   size_t contents_capacity;
   int32_t scene_loaded; // the scene `moment` holds; -1: none
-  uint64_t read;        // frames read in a row: `past` is that of the frame before this one
+  uint64_t read;        // frames read in sequence: `past` is that of the frame before this one
   S2S2dPast past;
   S2Moment moment;
-  bool midpoint; // there are steps by the midpoint rule, of earlier versions
+  bool midpoint; // it has steps by the midpoint rule, which only earlier versions had
 };
 
 // ---- Contents of the chunks -------------------------------------------------------------------
 
-// Takes items off the front of `at`; the callers have compared all sizes before.
+// Reads items one after another at `at`. The callers have checked all sizes before.
 typedef struct Cursor {
   const unsigned char *at;
 } Cursor;
@@ -95,7 +95,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings, bool *midpoint) {
   uint32_t model = replay_get32(cursor), linear = replay_get32(cursor),
            substeps = replay_get32(cursor);
   settings->smoothing = get_double(cursor);
-  // Contents are not trusted: each number must be one of its kind.
+  // Contents are not trusted: each number must be in its range.
   if (solver >= S2_SOLVER_COUNT || contact > S2_CONVEX || stepping > S2_AUTO ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
@@ -128,7 +128,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings, bool *midpoint) {
   return true;
 }
 
-// `shapes`: how many are spoken for so far.
+// `shapes`: number of shapes that are assigned so far.
 static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint32_t shape_total) {
   // In the order of docs/replay-format.md.
   *body = (S2MomentBody){0};
@@ -140,7 +140,7 @@ static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint3
   body->mass = get_double(cursor);
   body->inertia = get_double(cursor);
   get_name(cursor, body->name);
-  // It takes its shapes from those that are left.
+  // It takes the next of the remaining shapes.
   if (type > S2_KINEMATIC || count > shape_total - *shapes) {
     return false;
   }
@@ -196,7 +196,7 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   return true;
 }
 
-// Of the chunk read last.
+// Reads the scene in the chunk that was read last.
 static bool get_scene(S2Replay *replay, uint32_t size) {
   S2S2dPast *past = &replay->past;
   S2Moment *moment = &replay->moment;
@@ -210,11 +210,11 @@ static bool get_scene(S2Replay *replay, uint32_t size) {
   past->impulse_grain = get_double(&cursor);
   past->any = false;
   ok = ok && past->grain > 0 && past->impulse_grain > 0;
-  // How many of each table follow.
+  // The sizes of the tables that follow.
   uint32_t bodies = replay_get32(&cursor), shapes = replay_get32(&cursor);
   uint32_t vertices = replay_get32(&cursor), joints = replay_get32(&cursor);
   // Sums of four products below 2^39: no overflow. The comparison also bounds every count by the
-  // size. What is left are points that joints go by.
+  // size. The rest are the points of joints' paths.
   uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
                     (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
                     (uint64_t)S2_S2D_JOINT * joints;
@@ -225,7 +225,7 @@ static bool get_scene(S2Replay *replay, uint32_t size) {
   s2_array_reserve(moment->shapes, (int)shapes);
   s2_array_reserve(moment->vertices, (int)vertices);
   s2_array_reserve(moment->joints, (int)joints);
-  // Bodies and shapes say how many shapes and vertices they take: together all there are.
+  // The numbers of shapes and vertices that bodies and shapes take must add up to all of them.
   uint32_t shapes_taken = 0, vertices_taken = 0;
   for (uint32_t i = 0; ok && i < bodies; i++) {
     ok = get_body(&cursor, &moment->bodies.at[i], &shapes_taken, shapes);
@@ -272,7 +272,7 @@ static bool get_channels(const unsigned char *contents, uint32_t size, S2Moment 
   return true;
 }
 
-// A text with its length before it; NULL: cut off.
+// A text with its length before it. NULL: it is truncated.
 static const unsigned char *get_text(Cursor *cursor, const unsigned char *end, uint32_t *size) {
   if (end - cursor->at < 4) {
     return NULL;
@@ -303,7 +303,7 @@ static bool get_run(const unsigned char *contents, uint32_t size, S2Run *run) {
 
 // ---- The file ---------------------------------------------------------------------------------
 
-// Reads and checks the chunk at `offset` into `contents`. False: none there that is whole.
+// Reads and checks the chunk at `offset` into `contents`. False: there is no complete chunk.
 static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   unsigned char header[S2_S2D_CHUNK_HEADER];
   if (replay->length - offset < S2_S2D_CHUNK_HEADER ||
@@ -311,10 +311,10 @@ static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
       fread(header, 1, sizeof header, replay->file) != sizeof header) {
     return false;
   }
-  // Its size is that of the header; a file that ends before is cut.
+  // Its size is in the header. A shorter file is truncated.
   uint32_t size = s2_s2d_get32(header + 4);
   if (replay->length - offset - S2_S2D_CHUNK_HEADER < (off_t)size) {
-    return false; // also keeps what we allocate below the size of the file
+    return false; // this also limits memory to the size of the file
   }
   if (size > replay->contents_capacity) {
     replay->contents = s2_memory_grow(replay->contents, 2 * (size_t)size);
@@ -323,7 +323,7 @@ static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
   }
-  // The sum is of kind, size and contents.
+  // The checksum covers kind, size and contents.
   uint64_t hash = s2_s2d_hash(s2_s2d_hash(S2_S2D_HASH_START, header, 8), replay->contents, size);
   *chunk = (Chunk){.kind = (S2S2dChunk)s2_s2d_get32(header), .offset = offset, .size = size};
   return hash == s2_s2d_get64(header + 8);
@@ -356,10 +356,10 @@ static void replay_add_frame(S2Replay *replay, Frame frame) {
   replay->frames[replay->frame_count++] = frame;
 }
 
-// Takes in the chunk just read. False: it is not as it should be.
+// Processes the chunk just read. False: it is invalid.
 static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
   const unsigned char *contents = replay->contents;
-  // The channels before a scene are its own.
+  // Channels before a scene belong to it.
   if (chunk->kind == S2_S2D_SCENE) {
     *s2_array_append(replay->scenes) = (Scene){*channels, chunk->offset};
     replay->moment.channels.count = *channels > 0 ? replay->moment.channels.count : 0;
@@ -368,7 +368,7 @@ static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *chann
     replay->scene_loaded = ok ? replay->scenes.count - 1 : -1;
     return ok;
   }
-  // Frames are read, too: each is told from the one before, and the file may end anywhere.
+  // Frames are read, too, because each depends on the one before, and the file may end anywhere.
   if (chunk->kind == S2_S2D_FRAME) {
     if (replay->scene_loaded < 0 ||
         !s2_s2d_frame_read(&replay->past, contents, chunk->size, &replay->moment)) {
@@ -384,12 +384,11 @@ static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *chann
     return get_channels(contents, chunk->size, &replay->moment);
   } else if (chunk->kind == S2_S2D_RUN) {
     return get_run(contents, chunk->size, &replay->run);
-  } // other kinds: of a later writer that this version may pass over
+  } // other kinds come from a later version and may be ignored
   return true;
 }
 
-// Finds the frames by reading all. Ends at the end mark or at the first thing that is not as it
-// should be.
+// Finds the frames by reading the whole file. Ends at the end mark or at the first invalid chunk.
 static void find_frames(S2Replay *replay) {
   off_t offset = S2_S2D_FILE_HEADER, channels = 0;
   Chunk chunk;
@@ -413,7 +412,7 @@ static bool get_index(S2Replay *replay, uint32_t size) {
       size != S2_S2D_INDEX_HEADER + S2_S2D_INDEX_SCENE * scenes + S2_S2D_INDEX_FRAME * frames) {
     return false;
   }
-  // Offsets need no check: whatever is read there is.
+  // Offsets need no check, because the chunks there are checked when they are read.
   for (uint64_t i = 0; i < scenes; i++) {
     off_t channels = (off_t)(replay_get64(&cursor) & INT64_MAX);
     *s2_array_append(replay->scenes) =
@@ -432,16 +431,16 @@ static bool get_index(S2Replay *replay, uint32_t size) {
   return true;
 }
 
-// Finds the frames by the index that the end mark points to, if all that is in order.
+// Finds the frames with the index that the end mark points to, if both are valid.
 static bool find_index(S2Replay *replay) {
   Chunk chunk;
-  // The last chunk of a closed recording has 8 bytes: where the index is.
+  // The last chunk of a closed recording has 8 bytes: the position of the index.
   off_t end = replay->length - S2_S2D_CHUNK_HEADER - 8;
   if (end < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, end, &chunk) ||
       chunk.kind != S2_S2D_END || chunk.size != 8) {
     return false;
   }
-  // An index that is not in order is as good as none.
+  // An invalid index counts as missing.
   off_t index = (off_t)(s2_s2d_get64(replay->contents) & INT64_MAX);
   if (index < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, index, &chunk) ||
       chunk.kind != S2_S2D_INDEX || !get_index(replay, chunk.size)) {
@@ -449,7 +448,7 @@ static bool find_index(S2Replay *replay) {
     replay->frame_count = 0;
     return false;
   }
-  // The run is the first chunk, if it is there.
+  // The run is the first chunk, if it exists.
   if (replay_read_chunk(replay, S2_S2D_FILE_HEADER, &chunk) && chunk.kind == S2_S2D_RUN) {
     get_run(replay->contents, chunk.size, &replay->run);
   }
@@ -461,7 +460,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   const char *path = s2_path_tail(replay->path);
   unsigned char header[S2_S2D_FILE_HEADER];
   errno = 0;
-  // Its length now: it may grow while it is read.
+  // The present length: the file may grow while it is read.
   bool sought = fseeko(replay->file, 0, SEEK_END) == 0;
   replay->length = ftello(replay->file);
   if (!sought || replay->length < 0 || fseeko(replay->file, 0, SEEK_SET) != 0) {
@@ -471,7 +470,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   if (ferror(replay->file)) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
-  // Another kind of file, or another version.
+  // Checks for another kind of file, or another version.
   if (got < sizeof header || memcmp(header, S2_S2D_MAGIC, sizeof S2_S2D_MAGIC - 1) != 0) {
     return s2_error(S2_INVALID, "'%s' is no .s2d recording", path);
   }
@@ -509,7 +508,7 @@ static S2Status open_replay(void *user) {
     s2_replay_close(opened);
     return status;
   }
-  // Its frames, and whether the first scene can be stepped here.
+  // Finds its frames, and checks whether this version can step the first scene.
   if (!find_index(opened)) {
     find_frames(opened);
   } else if (opened->scenes.count > 0) {
@@ -553,7 +552,7 @@ bool s2_replay_complete(const S2Replay *replay) {
   return replay->complete;
 }
 
-// What the script drew in the frame whose chunk ends at `offset`; none where that is not in order.
+// Reads the script's drawings in the frame whose chunk ends at `offset`; none if they are invalid.
 static void read_annotations(S2Replay *replay, off_t offset) {
   enum { FIXED = 4 + 4 + 6 * 8 + 4 }; // bytes of one without its text
   S2Moment *moment = &replay->moment;
@@ -563,7 +562,7 @@ static void read_annotations(S2Replay *replay, off_t offset) {
       chunk.size < 4) {
     return;
   }
-  // Each is checked before it is taken.
+  // Each one is checked before it is used.
   Cursor cursor = {replay->contents};
   const unsigned char *end = cursor.at + chunk.size;
   uint32_t count = replay_get32(&cursor);
@@ -584,9 +583,9 @@ static void read_annotations(S2Replay *replay, off_t offset) {
   }
 }
 
-// Reads frame `index` and those that lead to it.
+// Reads frame `index` and the frames that it depends on.
 static bool read_frames(S2Replay *replay, uint64_t index) {
-  // From the key frame before it on.
+  // Starts at the key frame before it.
   const Frame *frame = &replay->frames[index];
   uint64_t from = index - frame->behind;
   if (replay->scene_loaded != frame->scene) {
@@ -594,9 +593,9 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
       return false;
     }
   } else if (replay->read > from && replay->read <= index) {
-    from = replay->read; // goes on from where the last call ended
+    from = replay->read; // continues after the last frame read
   }
-  // Each frame brings the moment on by one.
+  // Each frame advances the moment by one.
   Chunk chunk;
   for (uint64_t i = from; i <= index; i++) {
     if (!replay_read_chunk(replay, replay->frames[i].offset, &chunk) ||
@@ -631,12 +630,12 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
                     (unsigned long long)index, s2_path_tail(replay->path),
                     (unsigned long long)replay->frame_count);
   }
-  // Memory may run out in the middle: then nothing is known of the moment.
+  // Memory may run out in the middle: then the contents of the moment are undefined.
   Wanted wanted = {replay, index, false};
   S2Status status = s2_memory_guarded(read_frame, &wanted);
   if (!wanted.good) {
     replay->read = 0;
-    replay->scene_loaded = -1; // it may be half of one
+    replay->scene_loaded = -1; // it may be incomplete
     S2_TRY(status);
     if (replay->midpoint) {
       return replay_refuse(replay);
@@ -650,7 +649,7 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
   return s2_ok();
 }
 
-// Two texts that fill the chunk read last.
+// Reads the two texts in the chunk that was read last.
 static void take_plot(const S2Replay *replay, uint32_t size, S2Plots *plots) {
   Cursor cursor = {replay->contents};
   const unsigned char *end = cursor.at + size;
@@ -663,7 +662,7 @@ static void take_plot(const S2Replay *replay, uint32_t size, S2Plots *plots) {
   s2_plots_append(plots, (const char *)name, name_size, (const char *)svg, svg_size);
 }
 
-// The next chunk from `*offset` on; false: there is no other before the end.
+// Finds the next chunk of a kind from `*offset` on. False: there is none before the end.
 static bool replay_next(S2Replay *replay, off_t *offset, uint32_t wanted, Chunk *chunk) {
   unsigned char header[S2_S2D_CHUNK_HEADER];
   while (replay->length - *offset >= S2_S2D_CHUNK_HEADER &&

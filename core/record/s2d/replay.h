@@ -1,7 +1,7 @@
-// Reading a .s2d recording (docs/replay-format.md), also one that was cut short or is still being
-// written: all frames up to the first incomplete or damaged byte are there. The contents of the
-// file are not trusted: whatever they are, the answers are moments whose references are in range,
-// or an error. Numbers in them may be anything, NaN included.
+// Reading a .s2d recording (docs/replay-format.md), also one that is truncated or still being
+// written: all frames up to the first incomplete or damaged byte are available. The contents of the
+// file are not trusted: whatever they are, the result is moments whose references are in range, or
+// an error. Numbers in them may have any value, including NaN.
 #ifndef S2_REPLAY_H
 #define S2_REPLAY_H
 
@@ -11,27 +11,27 @@
 
 typedef struct S2Replay S2Replay;
 
-// Finds the frames: by the index of a recording that was closed, else by reading it once. S2_IO: it
-// cannot be read. S2_INVALID: it is no .s2d file, or of a version not known here.
+// Finds the frames: by the index if the recording was closed, otherwise by reading it once. S2_IO:
+// it cannot be read. S2_INVALID: it is not a .s2d file, or has an unknown version.
 S2Status s2_replay_open(const char *path, S2Replay **replay);
 
-// What is known of the run it comes from.
+// The description of the run that it comes from.
 const S2Run *s2_replay_run(const S2Replay *replay);
 
 uint64_t s2_replay_frame_count(const S2Replay *replay);
 
-// Did the recording end as it should? If not, the frames counted are those before the cut.
+// Whether the recording was closed. If not, it has the frames before the truncation.
 bool s2_replay_complete(const S2Replay *replay);
 
-// Frame `index`, from 0; going forwards is fastest. The moment is valid until the next call.
-// S2_INVALID: no such frame; S2_IO: the file cannot be read any more, is damaged there, or has
+// Frame `index`, from 0; reading forwards is fastest. The moment is valid until the next call.
+// S2_INVALID: no such frame. S2_IO: the file cannot be read any more, is damaged there, or has
 // changed since it was opened.
 S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **moment);
 
-// The plots of the script that the file holds, in order.
+// The plots of the script in the file, in order.
 void s2_replay_plots(S2Replay *replay, S2Plots *plots);
 
-// What clocks decided in the run, in order: appended to `decisions`.
+// The decisions of clocks in the run, in order: appended to `decisions`.
 typedef S2_ARRAY(uint32_t) S2Decisions;
 void s2_replay_decisions(S2Replay *replay, S2Decisions *decisions);
 

@@ -1,5 +1,5 @@
-// The binary recording, format version 6 (docs/replay-format.md): what its writer and its reader
-// share. A file is a header and a row of chunks; a chunk is complete when its checksum fits.
+// The binary recording, format version 6 (docs/replay-format.md): the common part of its writer and
+// reader. A file is a header and a row of chunks; a chunk is complete if its checksum is right.
 #ifndef S2_S2D_H
 #define S2_S2D_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// Line ends and a Ctrl-Z: a transfer that rewrites text breaks the magic, not the data.
+// Line ends and a Ctrl-Z: a transfer that converts text damages the magic number.
 #define S2_S2D_MAGIC "sim2d\r\n\x1a"
 
 enum {
@@ -35,7 +35,7 @@ typedef enum S2S2dChunk {
   S2_S2D_INDEX = 6,
   S2_S2D_PLOT = 7,
   S2_S2D_ANNOTATIONS = 8, // of the frame before it
-  S2_S2D_DECISIONS = 9,   // what clocks have decided
+  S2_S2D_DECISIONS = 9,   // decisions of clocks
 } S2S2dChunk;
 
 enum {
@@ -48,7 +48,8 @@ enum {
 };                                              // flags of the settings
 enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // of a body
 enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // of a shape
-// Of a joint; above them the number of points it goes by, which stand behind all joints.
+// Flags of a joint. The bits above are the number of points on its path, which follow after all
+// joints.
 enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4, S2_S2D_WAYS = 256 };
 
 // Bytes under construction. All zeros: none.
@@ -59,7 +60,7 @@ typedef struct S2S2dBytes {
 
 void s2_s2d_bytes_free(S2S2dBytes *bytes);
 
-// ---- Little-endian numbers, whatever the machine ----------------------------------------------
+// ---- Little-endian numbers on any machine -----------------------------------------------------
 
 static inline uint32_t s2_s2d_get32(const unsigned char *at) {
   return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
@@ -90,9 +91,9 @@ static inline void s2_s2d_set64(unsigned char *at, uint64_t value) {
 
 // ---- Checksums ---------------------------------------------------------------------------------
 
-// FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk, by words of 8
-// bytes, lowest first, the last one filled up with zeros, and with the upper half of the hash added
-// to the lower one after each.
+// FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk. It works on words
+// of 8 bytes, lowest first, and pads the last one with zeros. After each word the upper half of the
+// hash is added to the lower one.
 #define S2_S2D_HASH_START 0xcbf29ce484222325u
 static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
   for (; size >= 8; bytes += 8, size -= 8) {

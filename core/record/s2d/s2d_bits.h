@@ -1,6 +1,6 @@
-// The bit stream of compact frames (docs/replay-format.md). One set of calls writes and reads: each
-// codes a variable, which writing leaves as it is and reading sets. What both ends remember to
-// predict the next frame can so be kept by the same code.
+// The bit stream of compact frames (docs/replay-format.md). The same calls write and read: each
+// codes a variable, which is not changed when writing and is set when reading. So the same code
+// keeps the data from which both sides predict the next frame.
 #ifndef S2_S2D_BITS_H
 #define S2_S2D_BITS_H
 
@@ -10,11 +10,11 @@
 
 typedef struct S2S2dBits {
   bool writing;
-  bool bad;          // reading: not what a writer makes
-  unsigned char *at; // writing: room enough for all that comes; reading: never written to
+  bool bad;          // reading: no writer makes such bits
+  unsigned char *at; // writing: with enough memory for everything; reading: never written to
   size_t size;       // bytes; writing: so far
   size_t next;       // reading: byte to be fetched
-  uint64_t held;     // bits in hand, lowest first
+  uint64_t held;     // bits that were fetched, lowest first
   int holds;
 } S2S2dBits;
 
@@ -41,7 +41,7 @@ static inline void s2_s2d_finish(S2S2dBits *bits) {
   }
 }
 
-// At least 32 bits in hand: zeros behind the end, which `next` passes.
+// Fetches until at least 32 bits are held: zeros after the end, which `next` passes.
 static inline void s2_s2d_fill(S2S2dBits *bits) {
   if (bits->holds >= 32) {
     return;
@@ -67,7 +67,7 @@ static inline uint32_t s2_s2d_take(S2S2dBits *bits, int count) {
   return value;
 }
 
-// Bits not yet read; negative: more were read than there are.
+// Number of bits not read yet; negative: more were read than exist.
 static inline int64_t s2_s2d_left(const S2S2dBits *bits) {
   return 8 * ((int64_t)bits->size - (int64_t)bits->next) + bits->holds;
 }
@@ -106,7 +106,7 @@ static inline int s2_s2d_length(uint64_t value) {
   return value == 0 ? 0 : 64 - __builtin_clzll(value);
 }
 
-// A small number, most likely 0: Elias gamma code of the zigzag. 2^14 at most.
+// A small number, most often 0: Elias gamma code of the zigzag. 2^14 at most.
 static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
   if (bits->writing) {
     uint32_t number = (uint32_t)s2_s2d_zigzag(*value) + 1;
@@ -124,13 +124,13 @@ static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
   *value = (int32_t)s2_s2d_unzigzag((s2_s2d_take(bits, zeros) | 1u << zeros) - 1);
 }
 
-// Bits that it takes.
+// Number of bits for it.
 static inline int s2_s2d_small_cost(int value) {
   return 63 - 2 * __builtin_clz((uint32_t)s2_s2d_zigzag(value) + 1);
 }
 
-// A number whose length in bits is about that of the one before in its place, which `length` keeps:
-// the change of the length as an Elias gamma code, then the bits below the leading one.
+// A number with about as many bits as the previous one in its place. `length` keeps that length.
+// Codes the change of the length as an Elias gamma code, then the bits below the leading one.
 static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *length) {
   if (bits->writing) {
     // The change of the length as an Elias gamma code, then the bits below the leading one.
@@ -147,7 +147,7 @@ static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *l
     *length = (uint8_t)n;
     return;
   }
-  // The same backwards. More zeros than any change has: a bent file.
+  // The same in reverse. More zeros than any change has: the file is damaged.
   s2_s2d_fill(bits);
   int zeros = bits->held == 0 ? 64 : __builtin_ctzll(bits->held);
   if (zeros > 7) {
@@ -184,7 +184,7 @@ static inline double s2_s2d_double_of(uint64_t bits) {
   return value;
 }
 
-// Doubles as integers of the same order, so that near doubles have a small difference.
+// Doubles as integers of the same order, so that close doubles have a small difference.
 static inline uint64_t s2_s2d_rank(double value) {
   uint64_t bits = s2_s2d_bits_of(value);
   return bits ^ (bits >> 63 != 0 ? UINT64_MAX : UINT64_C(1) << 63);
@@ -207,7 +207,8 @@ static inline void s2_s2d_code_double(S2S2dBits *bits, double *value, double gue
   }
 }
 
-// The same where hits and misses alternate: a hit takes one bit, and does not change `length`.
+// The same for values that are often predicted exactly: a hit takes one bit, and does not change
+// `length`.
 static inline void s2_s2d_code_double_or_hit(S2S2dBits *bits, double *value, double guess,
                                              uint8_t *length) {
   bool miss = bits->writing && s2_s2d_bits_of(*value) != s2_s2d_bits_of(guess);

@@ -3,14 +3,15 @@
 #include "base/number.h"
 
 enum {
-  FIRST_Q = 32, // bits that places and speeds are expected to be missed by at first
+  FIRST_Q = 32, // initial estimate of the bits in the prediction errors of poses and velocities
   FIRST_V = 48,
-  VOTES = 64,               // bodies that are asked how they moved
+  VOTES = 64,               // bodies that vote on how they moved
   GUESSES = 4,              // S2S2dGuess
-  FARTHEST_EXPONENT = 1000, // of short speeds: powers of two and their inverses are numbers
-  ZEROS_KEPT = 6,           // at the end of a short speed, before its exponent is changed for them
+  FARTHEST_EXPONENT = 1000, // of short speeds: powers of two and their inverses are finite
+  // trailing zeros of a short speed that are coded rather than changing its exponent
+  ZEROS_KEPT = 6,
 };
-#define LONGEST_SHORT 0x1p40 // whole number of a short speed
+#define LONGEST_SHORT 0x1p40 // largest integer of a short speed
 
 static void code_first_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body) {
   *past = (S2S2dBodyPast){.guess = S2_S2D_AS_LAST};
@@ -35,7 +36,7 @@ static void guess_v(const S2S2dBodyPast *past, int how, double guess[3]) {
   }
 }
 
-// Where a body is if it moved for `h` with its new speeds, or with the mean of old and new.
+// The pose of a body that moved for `h` with its new velocity, or with the mean of old and new.
 static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool mean,
                     double guess[3]) {
   for (int k = 0; k < 3; k++) {
@@ -68,8 +69,8 @@ static uint8_t best_guess(const S2S2dBodyPast *past, const double *v) {
 
 // ---- Speeds that are short numbers ------------------------------------------------------------
 
-// Speeds of bodies at rest are what is left of forces that cancel: their last bits are those of the
-// forces, and most of their 53 bits are 0.
+// Speeds of bodies at rest are the remainder of forces that cancel. Their last bits are those of
+// the forces, and most of their 53 bits are 0.
 
 static double power_of_two(int exponent) {
   return s2_s2d_double_of((uint64_t)(1023 + exponent) << 52);
@@ -79,13 +80,13 @@ static double round_away(double number) {
   return (double)(int64_t)(number < 0 ? number - 0.5 : number + 0.5);
 }
 
-// The guess as a whole number of 2^exponent; 0 where it is too large.
+// The guess as an integer multiple of 2^exponent; 0 if it is too large.
 static double short_guess(double guess, int exponent) {
   double number = guess * power_of_two(-exponent);
   return number > -LONGEST_SHORT && number < LONGEST_SHORT ? round_away(number) : 0;
 }
 
-// Is it a short number, of which exponent?
+// Whether it is a short number, and its exponent.
 static bool is_short(double value, int last, int *exponent) {
   uint64_t bits = s2_s2d_bits_of(value);
   *exponent = last;
@@ -103,7 +104,7 @@ static bool is_short(double value, int last, int *exponent) {
          *exponent <= FARTHEST_EXPONENT;
 }
 
-// As a short number, if that takes fewer bits.
+// Codes a speed as a short number, if that takes fewer bits.
 static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *value, double guess) {
   int exponent = 0;
   double number = 0;
@@ -120,7 +121,7 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
     s2_s2d_code_double(bits, value, guess, &past->length[3 + k]);
     return;
   }
-  // The exponent as a change of the last one, then by how much the whole number was guessed wrong.
+  // The exponent as a change of the last one, then the error of the guessed integer.
   int32_t change = exponent - past->exponent[k];
   s2_s2d_code_small(bits, &change);
   exponent = past->exponent[k] + change;
@@ -186,7 +187,7 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
   memcpy(past->q, body->q, sizeof past->q);
 }
 
-// Some bodies speak for all: one way of stepping moves them.
+// Some bodies vote for all, because one way of stepping moves them.
 static bool vote_for_mean(const S2S2dPast *past, const S2Moment *moment, double h) {
   int better = 0, votes = 0;
   for (int i = 0; i < past->bodies.count && votes < VOTES; i++) {

@@ -6,19 +6,20 @@
 #include <math.h>
 
 enum {
-  PASSED_OVER = 64, // contacts of the last frame that are looked through for the next one
+  PASSED_OVER = 64, // contacts of the last frame that are searched for the next one
   PLACE = 4,        // values of a contact before its impulses
 };
-// Whole numbers of grains beyond this are no longer worth it: the frame keeps plain numbers.
+// Multiples of grains beyond this are not worth it: the frame keeps plain numbers.
 #define LARGEST       0x1p40
 #define LARGEST_SMALL 0x1p30 // of contacts
 #define RATIO_BITS                                                                                 \
-  42 // bits of a double that are cut off impulses: 10 below the leading one are left
+  42 // lower bits of a double that are dropped from impulses: 10 below the leading one are kept
 #define NORMAL_GRAIN   0x1p-13
 #define NORMAL_QUARTER (1 << 15)
 #define ANGLE_GRAIN    0x1p-20 // rad, m
 #define SPEED_GRAIN    0x1p-20 // rad/s, m/s
-#define GAP_PART       0x1p-6  // of the grain: gaps, and how far the anchors of a joint are apart
+// fraction of the grain: for gaps, and for the distance between the anchors of a joint
+#define GAP_PART 0x1p-6
 
 void s2_s2d_past_free(S2S2dPast *past) {
   s2_array_free(past->bodies);
@@ -32,15 +33,15 @@ void s2_s2d_past_free(S2S2dPast *past) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-// `per` is how many grains are in one unit: the inverse of a power of two is exact.
+// `per` is the number of grains in one unit; the inverse of a power of two is exact.
 static bool to_grains(double value, double per, int64_t *grains) {
   double count = value * per;
   *grains = fabs(count) < LARGEST ? (int64_t)(count < 0 ? count - 0.5 : count + 0.5) : 0;
   return fabs(count) < LARGEST;
 }
 
-// Numbers of any size to about three digits, those below the grain as 0: the leading bits of their
-// ratio to the grain, counted from those of 1.
+// Numbers of any size with about three digits, those below the grain as 0: the leading bits of
+// their ratio to the grain, counted from those of 1.
 static bool to_ratio(double value, double per, int64_t *ratio) {
   static const int64_t one = INT64_C(1023) << (52 - RATIO_BITS);
   double size = fabs(value) * per;
@@ -55,14 +56,14 @@ static double of_ratio(int64_t ratio, double grain) {
   if (ratio == 0) {
     return 0;
   }
-  // Modulo 2^64: what a bent file gives is some number.
+  // Modulo 2^64: a damaged file gives some number.
   uint64_t above = (ratio < 0 ? 0 - (uint64_t)ratio : (uint64_t)ratio) - 1;
   double size =
       s2_s2d_double_of((above + (UINT64_C(1023) << (52 - RATIO_BITS))) << RATIO_BITS) * grain;
   return ratio < 0 ? -size : size;
 }
 
-// A direction as the quarter it lies in, about one of the axes, and its other component.
+// A direction as its quarter, about one of the axes, and its other component.
 static bool to_normal(S2Vec2 normal, int64_t *code) {
   double x = normal.x, y = normal.y;
   int64_t quarter = fabs(x) >= fabs(y) ? (x > 0 ? 0 : 2) : (y > 0 ? 1 : 3);
@@ -89,7 +90,7 @@ static S2Vec2 of_normal(int64_t code) {
   }
 }
 
-// Points are counted from the centre of the body that moves.
+// Points are relative to the centre of the moving body.
 static S2Vec2 contact_origin(const S2Moment *moment, int32_t a, int32_t b) {
   const S2MomentBody *body = &moment->bodies.at[moment->bodies.at[a].type == S2_DYNAMIC ? a : b];
   return s2_vec2(body->q[1], body->q[2]);
@@ -166,7 +167,7 @@ static void joint_set(const S2S2dPast *past, const S2Moment *moment, const int64
 // ---- Parts of a frame -------------------------------------------------------------------------
 
 static void start_again(S2S2dPast *past, const S2Moment *moment) {
-  // Numbers are counted from 0 again, and take as many bits as they have.
+  // Numbers are relative to 0 again, and take all their bits.
   past->any = false;
   past->time = 0;
   past->step = 0;
@@ -178,7 +179,7 @@ static void start_again(S2S2dPast *past, const S2Moment *moment) {
   memset(past->run_length, 0, sizeof past->run_length);
   memset(past->key_length, 0, sizeof past->key_length);
   memset(past->fresh_length, 0, sizeof past->fresh_length);
-  // Lists have the scene's lengths; only contacts come and go.
+  // Lists have the lengths of the scene; only contacts change.
   past->contacts.count = past->contacts_next.count = 0;
   s2_array_reserve(past->contacts, moment->contacts.count);
   s2_array_reserve(past->bodies, moment->bodies.count);
@@ -206,8 +207,8 @@ static void code_start(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   s2_s2d_code_word(bits, &moment->hash);
 }
 
-// Energies and momentum as far as the bodies of a frame tell, in the order and with the roundings
-// of s2_world_energy and s2_world_momentum.
+// Energies and momentum computed from the bodies of a frame, in the order and with the rounding of
+// s2_world_energy and s2_world_momentum.
 static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
   S2Vec2 gravity = moment->settings.gravity;
   double kinetic = 0, potential = 0, angular = 0, x = 0, y = 0;
@@ -226,7 +227,7 @@ static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
   memcpy(sums, all, sizeof all);
 }
 
-// A sum that was right is taken, else the change of it.
+// The computed sum if it was right last time, otherwise its change is added to the last value.
 static double guess_head(const S2S2dPast *past, int i, const double *sums) {
   if (i >= S2_S2D_SUMS) {
     return past->head[i]; // cppcheck-suppress arrayIndexOutOfBoundsCond ; i < S2_S2D_HEAD_VALUES
@@ -265,7 +266,7 @@ static void code_joint_values(S2S2dBits *bits, int64_t *values, const int64_t *g
   }
 }
 
-// Those from `first` on.
+// Codes the values from `first` on.
 static void code_contact_values(S2S2dBits *bits, int32_t *values, const int32_t *guess,
                                 uint8_t *length, int first) {
   for (int k = first; k < S2_S2D_CONTACT_VALUES; k++) {
@@ -279,7 +280,7 @@ static bool same_contact(const S2MomentContact *a, const S2S2dContactPast *b) {
   return a->a == b->a && a->b == b->b && a->feature == b->feature;
 }
 
-// A contact that the last frame had, too. Reading: `contact` is set; writing: `next` is there.
+// A contact that was also in the last frame. Reading: `contact` is set; writing: `next` exists.
 static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Moment *moment,
                               const S2S2dContactPast *old, S2S2dContactPast *next,
                               S2MomentContact *contact) {
@@ -308,7 +309,8 @@ static bool in_range(int64_t body, int count) {
 static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment *moment,
                                int32_t *last, S2S2dContactPast *next, S2MomentContact *contact) {
   static const int32_t zeros[S2_S2D_CONTACT_VALUES] = {0};
-  // Who touches where, counted from the contact before: neighbours in the list are near.
+  // The bodies and the feature, relative to the previous contact: neighbours in the list are
+  // similar.
   uint64_t keys[3] = {0};
   if (bits->writing) {
     keys[0] = s2_s2d_zigzag((int64_t)contact->a - *last);
@@ -320,11 +322,11 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   for (int k = 0; k < 3; k++) {
     s2_s2d_code_near(bits, &keys[k], &past->key_length[k]);
   }
-  // The values have nothing to be counted from.
+  // The values have no predecessor.
   s2_s2d_code_flag(bits, &next->sliding);
   code_contact_values(bits, next->value, zeros, past->fresh_length, 0);
   memcpy(next->length, past->fresh_length, sizeof next->length);
-  // A bent file may say anything: sums modulo 2^64, then checked.
+  // A damaged file may contain anything: sums modulo 2^64, then checked.
   int64_t a = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[0]) + (uint64_t)*last);
   int64_t b = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[1]) + (uint64_t)a);
   if (!in_range(a, moment->bodies.count) || !in_range(b, moment->bodies.count) ||
@@ -340,11 +342,11 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   }
 }
 
-// How the list goes on: `runs` contacts that stay, then so many of the old ones that are gone, then
+// The next runs of the list: `runs` contacts that stay, then so many old ones that have ended, then
 // so many new ones.
 static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int old,
                       uint64_t runs[3]) {
-  // As many as go on alike.
+  // The number of contacts that are the same in both lists.
   int count = moment->contacts.count, olds = past->contacts.count;
   int stays = 0;
   while (at + stays < count && old + stays < olds &&
@@ -353,7 +355,7 @@ static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int
   }
   at += stays;
   old += stays;
-  // The nearest pair that is in both lists: what is before it is gone, or new.
+  // The nearest pair that is in both lists: contacts before it have ended, or are new.
   int fresh = 0, gone = 0;
   for (bool found = false; !found && at + fresh < count; fresh += !found) {
     for (gone = 0; !found && gone < PASSED_OVER && old + gone < olds; gone += !found) {
@@ -371,7 +373,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   int32_t last = 0;
   s2_array_reserve(past->contacts_next, count);
   past->contacts_next.count = count;
-  // Runs in turn: contacts that stay, old ones that are gone, new ones.
+  // Alternating runs: contacts that stay, old ones that have ended, new ones.
   while (at < count && !bits->bad) {
     uint64_t runs[3] = {0};
     if (bits->writing) {
@@ -382,7 +384,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
       bits->bad = true;
       break;
     }
-    // Those that stay are counted from what they were.
+    // Those that stay are coded relative to their old values.
     for (uint64_t i = 0; i < runs[0]; i++, at++, old++) {
       code_kept_contact(bits, past, moment, &past->contacts.at[old], &past->contacts_next.at[at],
                         &moment->contacts.at[at]);
@@ -390,7 +392,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     if (at == count) {
       break;
     }
-    // Then what is gone and what is new; a run of neither would never end.
+    // Then ended and new ones; two empty runs would be an endless loop.
     s2_s2d_code_near(bits, &runs[1], &past->run_length[1]);
     s2_s2d_code_near(bits, &runs[2], &past->run_length[2]);
     if (runs[1] > (uint64_t)(past->contacts.count - old) || runs[2] > (uint64_t)(count - at) ||
@@ -426,7 +428,7 @@ static void code_joints(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   }
 }
 
-// ---- Numbers that do not fit the grains, as they are ------------------------------------------
+// ---- Plain numbers, for values that do not fit the grains ------------------------------------
 
 // Rounds contacts and joints. False: one does not fit.
 static bool round_all(S2S2dPast *past, const S2Moment *moment) {
@@ -456,7 +458,7 @@ static void code_plain(S2S2dBits *bits, double *value) {
 }
 
 static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
-  // Contacts: bodies, feature, bit, numbers; nothing is left to count from.
+  // Contacts: bodies, feature, flag, numbers; the next frame has no predecessor for them.
   past->contacts_next.count = 0;
   for (int i = 0; i < moment->contacts.count; i++) {
     S2MomentContact *contact = &moment->contacts.at[i];
@@ -479,7 +481,7 @@ static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *momen
     contact->a = (int32_t)a;
     contact->b = (int32_t)b;
   }
-  // Joints: numbers only, the scene has the rest.
+  // Joints: only numbers, because the scene has the rest.
   for (int i = 0; i < moment->joints.count; i++) {
     S2MomentJoint *joint = &moment->joints.at[i];
     double *const values[] = {&joint->anchor_a.x, &joint->anchor_a.y, &joint->anchor_b.x,
@@ -495,37 +497,37 @@ static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *momen
 // ---- A frame ----------------------------------------------------------------------------------
 
 static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
-  // A key frame stands for itself: it starts again from nothing.
+  // A key frame does not depend on others: it starts from zero.
   bool key = !past->any, plain = false;
   s2_s2d_code_flag(bits, &key);
   if (key) {
     start_again(past, moment);
   }
-  // Of this scene, and not without the frame before.
+  // It must belong to this scene, and follow the frame before it.
   if (bits->bad || (!past->any && !key) || past->bodies.count != moment->bodies.count ||
       past->joints.count != moment->joints.count ||
       past->channels.count != moment->channels.count) {
     bits->bad = true;
     return;
   }
-  // Time and bodies, from which energies and momentum are guessed.
+  // Time and bodies, from which energies and momentum are predicted.
   uint64_t old_step = past->step;
   code_start(bits, past, moment);
   double h = moment->step == old_step + 1 ? moment->settings.dt : moment->time - past->time;
   s2_s2d_code_bodies(bits, past, moment, h);
   code_head(bits, past, moment);
-  // Contacts and joints as multiples of the grains where they all fit, else as they are.
+  // Contacts and joints as multiples of the grains if they all fit, otherwise as plain numbers.
   if (bits->writing) {
     plain = !round_all(past, moment);
   }
   s2_s2d_code_flag(bits, &plain);
-  // How many contacts there are now.
+  // The number of contacts.
   uint64_t contacts = s2_s2d_zigzag((int64_t)moment->contacts.count - past->contacts.count);
   s2_s2d_code_near(bits, &contacts, &past->count_length);
   if (!bits->writing) {
     int64_t count = (int64_t)((uint64_t)past->contacts.count + (uint64_t)s2_s2d_unzigzag(contacts));
-    // A contact takes a bit when the last frame had it, and more than a byte when it is new: what
-    // we allocate stays in proportion to the file.
+    // A contact takes one bit if the last frame had it, and more than a byte if it is new. So the
+    // memory stays in proportion to the file.
     int64_t most = past->contacts.count + s2_s2d_left(bits) / 8;
     if (count < 0 || count > most || count > INT32_MAX / 2) {
       bits->bad = true;
@@ -540,7 +542,7 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     code_contacts(bits, past, moment);
     code_joints(bits, past, moment);
   }
-  // What was built becomes the past of the next frame; its arrays are used again.
+  // The new lists become the past of the next frame; the old arrays are reused.
   S2S2dContactPast *at = past->contacts.at;
   int capacity = past->contacts.capacity;
   past->contacts.at = past->contacts_next.at;
@@ -565,7 +567,7 @@ size_t s2_s2d_frame_room(const S2Moment *moment) {
 size_t s2_s2d_frame_write(S2S2dPast *past, const S2Moment *moment, bool key, unsigned char *at) {
   S2S2dBits bits = {.writing = true, .at = at};
   past->any = past->any && !key;
-  // Writing sets what is there already.
+  // Writing sets variables to the values they already have.
   code_frame(&bits, past, (S2Moment *)(uintptr_t)moment); // NOLINT(performance-no-int-to-ptr)
   s2_s2d_finish(&bits);
   return bits.size;

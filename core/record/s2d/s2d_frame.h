@@ -1,5 +1,5 @@
-// Compact frames of a .s2d recording: key frames, which stand for themselves, and frames that say
-// how they differ from the one before.
+// Compact frames of a .s2d recording: key frames, which do not depend on others, and frames with
+// the differences from the one before.
 #ifndef S2_S2D_FRAME_H
 #define S2_S2D_FRAME_H
 
@@ -10,21 +10,21 @@ enum {
   S2_S2D_CONTACT_VALUES = 6,
   S2_S2D_JOINT_VALUES = 8,
   S2_S2D_HEAD_VALUES = 7,
-  S2_S2D_SUMS = 5, // of them, which bodies add up to: energies and momentum
+  S2_S2D_SUMS = 5, // those of them that are sums over bodies: energies and momentum
 };
 
-// What the speeds of a body are guessed to be.
+// The prediction of a body's velocity.
 typedef enum S2S2dGuess {
   S2_S2D_AS_LAST,
-  S2_S2D_STRAIGHT, // they go on changing as between the last two frames
+  S2_S2D_STRAIGHT, // the last change is repeated
   S2_S2D_AS_SECOND,
   S2_S2D_AS_THIRD, // as in the third last frame
 } S2S2dGuess;
 
 typedef struct S2S2dBodyPast {
   double q[3], v[3][3];    // of the last frame; of the last one, the one before it ...
-  uint8_t length[6];       // of what q and v were missed by, bits
-  uint8_t short_length[3]; // the same of speeds as whole numbers of 2^exponent
+  uint8_t length[6];       // of the prediction errors of q and v, bits
+  uint8_t short_length[3]; // the same for speeds as integer multiples of 2^exponent
   int16_t exponent[3];
   uint8_t guess; // S2S2dGuess
 } S2S2dBodyPast;
@@ -42,9 +42,9 @@ typedef struct S2S2dJointPast {
   uint8_t length[S2_S2D_JOINT_VALUES];
 } S2S2dJointPast;
 
-// What a writer and its reader remember of the frames so far. All zeros: nothing.
+// Data of a writer and its reader about the frames so far. All zeros: none.
 typedef struct S2S2dPast {
-  double grain, impulse_grain; // m, N s; of the scene: what lengths and impulses are rounded to
+  double grain, impulse_grain; // m, N s; of the scene: lengths and impulses are rounded to these
   bool any;
   double time;
   uint64_t step;
@@ -62,17 +62,17 @@ typedef struct S2S2dPast {
 
 void s2_s2d_past_free(S2S2dPast *past);
 
-// Most bytes the frame can take.
+// The largest size of the frame in bytes.
 size_t s2_s2d_frame_room(const S2Moment *moment);
 
-// Writes to `at`, which has that room; returns the bytes used.
+// Writes to `at`, which has that much memory; returns the bytes used.
 size_t s2_s2d_frame_write(S2S2dPast *past, const S2Moment *moment, bool key, unsigned char *at);
 
-// Does the frame stand for itself?
+// Whether the frame is a key frame.
 bool s2_s2d_frame_is_key(const unsigned char *at, size_t size);
 
-// Reads into a moment that holds the frame's scene and channels. False: no frame, or not of this
-// past, which is then of no more use.
+// Reads into a moment that holds the frame's scene and channels. False: it is not a frame, or does
+// not follow this past, which is then invalid.
 bool s2_s2d_frame_read(S2S2dPast *past, const unsigned char *at, size_t size, S2Moment *moment);
 
 #endif

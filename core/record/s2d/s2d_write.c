@@ -117,17 +117,17 @@ static void put_joint(S2S2dBytes *bytes, const S2MomentJoint *joint) {
   memcpy(put_room(bytes, S2_NAME_SIZE), joint->name, S2_NAME_SIZE);
 }
 
-// The power of two at or below a positive number.
+// The largest power of two that is not above a positive number.
 static double power_below(double number) {
   int exponent = 0;
   frexp(number, &exponent);
   return ldexp(1, exponent - 1);
 }
 
-// Lengths are rounded to a 1024th of the smallest body that moves or less, impulses below a
-// millionth of what gravity gives the lightest one in a step to 0.
+// Lengths are rounded to a 1024th of the smallest moving body or less. Impulses below a millionth
+// of the lightest body's weight in a step become 0.
 static void find_grains(const S2Moment *moment, double *grain, double *impulse) {
-  // The smallest and the lightest of what moves.
+  // The smallest and the lightest moving body.
   double smallest = INFINITY, lightest = INFINITY;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
@@ -146,7 +146,7 @@ static void find_grains(const S2Moment *moment, double *grain, double *impulse) 
     smallest = reach > 0 ? fmin(smallest, reach) : smallest;
     lightest = body->mass > 0 ? fmin(lightest, body->mass) : lightest;
   }
-  // An impulse of a step's weight, or of 1 mm/s where there is no gravity.
+  // The impulse of the weight in a step, or of 1 mm/s without gravity.
   double speed = s2_length(moment->settings.gravity) * moment->settings.dt;
   double least = lightest * fmax(speed, 1e-3);
   *grain = 0x1p-10 * power_below(smallest > 1e-60 && smallest < 1e60 ? smallest : 1);
@@ -194,7 +194,7 @@ static void s2d_put_text(S2S2dBytes *bytes, const char *text) {
 
 // ---- Chunks -----------------------------------------------------------------------------------
 
-// Leaves room for the header; returns where the chunk starts.
+// Reserves the header; returns the start of the chunk.
 static size_t chunk_start(S2S2dBytes *bytes) {
   size_t start = bytes->size;
   put_room(bytes, S2_S2D_CHUNK_HEADER);
@@ -231,7 +231,7 @@ void s2_s2d_put_run(S2S2dBytes *bytes, const S2Run *run) {
     s2d_put_text(bytes, run->entries.at[i].value);
   }
   if (chunk_end(bytes, start, S2_S2D_RUN).code != S2_OK) {
-    return; // 4 GB of arguments: the recording does without them
+    return; // 4 GB of arguments: the recording omits them
   }
 }
 
@@ -324,7 +324,7 @@ void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run) {
   send_chunk(writer, output);
 }
 
-// The scene as it is now, if it is not the one in force.
+// Writes the scene if it differs from the last one.
 static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Moment *moment,
                              bool *changed) {
   *changed = !s2_s2d_same_scene(&writer->scene, moment);
@@ -342,8 +342,8 @@ static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Mome
   return s2_ok();
 }
 
-// Often enough to find any frame quickly, seldom enough to cost little. The player reads some
-// million bodies and contacts a second.
+// Often enough to find any frame quickly, rarely enough to cost little. The player reads a few
+// million bodies and contacts per second.
 static bool key_due(S2S2dWriter *writer, const S2Moment *moment) {
   enum { LEAST = 32, MOST = 256, ITEMS = 400000 };
   writer->items += (uint64_t)moment->bodies.count + (uint64_t)moment->contacts.count;
@@ -393,8 +393,8 @@ S2Status s2_s2d_decisions(S2S2dWriter *writer, S2Output *output, const uint32_t 
 
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
   S2S2dBytes *chunk = &writer->chunk;
-  chunk->size = 0; // of a frame that was given up
-  // The index: where scenes and frames are.
+  chunk->size = 0; // removes an incomplete frame
+  // The index: positions of scenes and frames.
   uint64_t index = writer->offset;
   size_t start = chunk_start(chunk);
   s2d_put64(chunk, (uint64_t)writer->frames.count);
@@ -409,9 +409,9 @@ void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
     s2d_put32(chunk, writer->frames.at[i].behind);
   }
   if (chunk_end(chunk, start, S2_S2D_INDEX).code != S2_OK) {
-    index = 0; // too many frames for one: readers look for them
+    index = 0; // too many frames for an index: readers search for them
   }
-  // The end mark, which points to it.
+  // The end mark points to the index.
   start = chunk_start(chunk);
   s2d_put64(chunk, index);
   S2Status status = chunk_end(chunk, start, S2_S2D_END);

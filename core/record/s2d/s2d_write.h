@@ -1,4 +1,4 @@
-// Writing .s2d: into a file, or chunk by chunk into memory for whoever sends them on.
+// Writing .s2d: into a file, or chunk by chunk into memory for programs that send them.
 #ifndef S2_S2D_WRITE_H
 #define S2_S2D_WRITE_H
 
@@ -10,29 +10,29 @@
 
 void s2_s2d_put_header(S2S2dBytes *bytes); // of the file
 void s2_s2d_put_run(S2S2dBytes *bytes, const S2Run *run);
-// The table of channels, if there are any, and the scene. Sets the grains that frames of this scene
-// are rounded to.
+// The table of channels, if there are any, and the scene. Sets the grains to which frames of this
+// scene are rounded.
 S2Status s2_s2d_put_scene(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment);
 // The scene and the channels written last. All zeros: none.
 typedef struct S2S2dScene {
   S2S2dBytes bytes;  // the contents, without the grains
-  S2S2dBytes fresh;  // of the moment that is compared
+  S2S2dBytes fresh;  // those of the moment that is compared
   uint64_t revision; // of that moment
 } S2S2dScene;
 
-// Are scene and channels of the moment those of `last`? If not, they are from now on.
+// Whether scene and channels of the moment equal those of `last`. If not, `last` is set to them.
 bool s2_s2d_same_scene(S2S2dScene *last, const S2Moment *moment);
 void s2_s2d_scene_free(S2S2dScene *scene);
-// A frame: one that stands for itself if `key`, else one that follows the last one of `past`. For a
-// row of frames without memory always `key`. S2_INVALID: it would not fit into 4 GB.
+// A frame: a key frame with `key`, otherwise one that follows the last one of `past`. Without
+// memory of frames always use `key`. S2_INVALID: it would not fit into 4 GB.
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key);
-// Behind it: what the script drew there, if anything.
+// After the frame: the drawings of the script in it, if there are any.
 S2Status s2_s2d_put_annotations(S2S2dBytes *bytes, const S2Moment *moment);
 
 // ---- Into a file ------------------------------------------------------------------------------
 
 typedef struct S2S2dIndexScene {
-  uint64_t channels, scene; // where in the file; channels 0: none
+  uint64_t channels, scene; // positions in the file; channels 0: none
 } S2S2dIndexScene;
 
 typedef struct S2S2dIndexFrame {
@@ -44,7 +44,7 @@ typedef struct S2S2dIndexFrame {
 typedef struct S2S2dWriter {
   uint64_t offset; // bytes written so far
   S2S2dScene scene;
-  S2S2dBytes chunk; // being made
+  S2S2dBytes chunk; // under construction
   S2S2dPast past;
   uint64_t since_key, items; // frames since the last key frame; bodies and contacts in them
   S2_ARRAY(S2S2dIndexScene) scenes;
@@ -53,12 +53,12 @@ typedef struct S2S2dWriter {
 
 // `run` may be NULL.
 void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run);
-// Writes the moment, and before it the scene if that differs from the last one written. Fails with
-// S2_INVALID when a chunk would not fit into 4 GB; failures of the file are kept in `output`.
+// Writes the moment, and before it the scene if that has changed. S2_INVALID: a chunk would not fit
+// into 4 GB. Failures of the file are stored in `output`.
 S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *moment);
-// A plot of the script, anywhere before the end. S2_INVALID: it would not fit into 4 GB.
+// A plot of the script, at any place before the end. S2_INVALID: it would not fit into 4 GB.
 S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, const char *svg);
-// What clocks have decided since the last such chunk: `count` numbers. S2_INVALID as above.
+// The decisions of clocks since the last such chunk: `count` numbers. S2_INVALID as above.
 S2Status s2_s2d_decisions(S2S2dWriter *writer, S2Output *output, const uint32_t *decisions,
                           int count);
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output);

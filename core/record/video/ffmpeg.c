@@ -26,8 +26,8 @@ static S2Status ffmpeg_missing(int error) {
   return s2_error(S2_IO, "cannot start ffmpeg, which makes .gif and .mp4: %s", strerror(error));
 }
 
-// A socket and not a pipe: writing to a program that has ended then raises no signal, whose
-// handling belongs to the host program.
+// A socket and not a pipe: writing to a program that has ended then raises no signal. The host
+// program decides how signals are handled.
 static int open_socket(int ends[2]) {
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
     return errno;
@@ -105,7 +105,7 @@ bool s2_ffmpeg_write(S2Ffmpeg *ffmpeg, const unsigned char *bytes, size_t size) 
   return true;
 }
 
-// The last line that is not empty, without what cannot be shown.
+// The last line that is not empty, without unprintable characters.
 static void last_line(FILE *file, char line[LINE_SIZE]) {
   line[0] = '\0';
   char next[LINE_SIZE];
@@ -129,8 +129,8 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
   do {
     ended = waitpid(ffmpeg->process, &state, 0);
   } while (ended < 0 && errno == EINTR);
-  // It is told to speak of errors only, and ends well although it could not finish a file on a full
-  // disk: whatever it said is a failure. A host that ignores SIGCHLD has no state to tell.
+  // ffmpeg runs at log level "error", and returns success even if it could not finish a file on a
+  // full disk. So any output is a failure. If the host ignores SIGCHLD, there is no exit state.
   char line[LINE_SIZE];
   last_line(ffmpeg->errors, line);
   fclose(ffmpeg->errors);
@@ -139,7 +139,7 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
   if (quiet && (ended < 0 || (WIFEXITED(state) && WEXITSTATUS(state) == 0))) {
     return s2_ok();
   }
-  enum { INTERRUPTED = 255 }; // by Ctrl-C, which goes to it as well
+  enum { INTERRUPTED = 255 }; // by Ctrl-C, which ffmpeg receives as well
   if (quiet && ended > 0 && WIFEXITED(state) && WEXITSTATUS(state) == INTERRUPTED) {
     return s2_error(S2_IO, "ffmpeg was interrupted");
   }

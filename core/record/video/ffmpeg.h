@@ -1,4 +1,5 @@
-// The program ffmpeg, fed with frames through a socket. It is found by PATH and gets no shell.
+// The program ffmpeg, which receives frames through a socket. It is found with PATH and started
+// without a shell.
 #ifndef S2_FFMPEG_H
 #define S2_FFMPEG_H
 
@@ -11,17 +12,17 @@
 typedef struct S2Ffmpeg {
   pid_t process; // 0: none
   int input;     // its standard input
-  FILE *errors;  // what it says
+  FILE *errors;  // its messages
 } S2Ffmpeg;
 
-// Is it there, and does it run? S2_IO with what to do when not.
+// Whether it exists and runs. Otherwise S2_IO; the message says what to do.
 S2Status s2_ffmpeg_available(void);
 
 // `arguments` without the program's name; ends with NULL.
 S2Status s2_ffmpeg_start(S2Ffmpeg *ffmpeg, const char *const *arguments);
-// False when it takes no more: s2_ffmpeg_end tells why.
+// False: it accepts no more; s2_ffmpeg_end returns the reason.
 bool s2_ffmpeg_write(S2Ffmpeg *ffmpeg, const unsigned char *bytes, size_t size);
-// Waits for it. Its failure comes with the last line that it said.
+// Waits for it. An error contains the last line of its output.
 S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg);
 
 #endif

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { MP4_WIDTH = 960, GIF_WIDTH = 480 }; // pixels
-#define EARLY 1e-6                         // frames: times are sums of steps
+#define EARLY 1e-6 // frames: times are sums of steps, and may be early by rounding
 
 S2Status s2_video_available(void) {
   S2_TRY(s2_canvas_available());
@@ -38,7 +38,7 @@ S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOpti
   double rate = options->fps / options->speed; // frames a second of the world
   double frame = floor((moment->time - video->start) * options->fps / options->speed + EARLY);
   if (!first && frame < (double)(video->frames - 1)) {
-    // Time went back, to a snapshot: the video goes on.
+    // Time was set back to a snapshot: the video continues.
     video->start = moment->time - (double)video->frames / rate;
     frame = (double)video->frames;
   }
@@ -77,20 +77,20 @@ static S2Status video_set_view(Film *film) {
       s2_view_fit(follow ? &first : &film->video->sweep, &film->moment, &film->draw, view);
   s2_sweep_free(&first);
   if (status.code == S2_OK && view->height % 2 != 0) {
-    view->height += 1; // half of the colours' resolution: even sizes only
+    view->height += 1; // colours have half the resolution, so sizes must be even
     view->lo.y -= 1 / view->scale;
     view->bottom += view->rows > 0;
   }
   return status;
 }
 
-// What ffmpeg makes of the frames. A .gif takes two passes, so that it never holds all of them: the
-// colours of all frames first, which are a file, then the frames in these.
+// The passes of ffmpeg. A .gif takes two, so that ffmpeg never holds all frames: the first writes a
+// file with the colours of all frames, the second writes the frames in these colours.
 typedef enum Pass { PASS_MP4, PASS_PALETTE, PASS_GIF } Pass;
 
-// `path`: what is written; `palette`: the file of the colours, which PASS_GIF reads.
+// `path`: the output; `palette`: the file of colours, which PASS_GIF reads.
 static S2Status video_start(Film *film, Pass pass, const char *path, const char *palette) {
-  // Size and frame rate, as ffmpeg is told; pixels are words in this machine's order.
+  // Size and frame rate for ffmpeg; pixels are words in this machine's byte order.
   const S2SceneView *view = &film->scene.view;
   char size[32], rate[S2_NUMBER_SIZE];
   snprintf(size, sizeof size, "%dx%d", view->width, view->height);
@@ -102,7 +102,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
   if (snprintf(target, sizeof target, "file:%s", path) >= (int)sizeof target) {
     return s2_error(S2_IO, "cannot write '%s': the path is too long", s2_path_tail(path));
   }
-  // What comes in ...
+  // The input ...
   const char *arguments[40] = {"-hide_banner",
                                "-loglevel",
                                "error",
@@ -118,7 +118,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
                                rate,
                                "-i",
                                "pipe:0"};
-  // ... what is to be made of it ...
+  // ... the output format ...
   static const char *const mp4[] = {"-c:v", "libx264", "-pix_fmt",  "yuv420p",   "-crf",
                                     "18",   "-tune",   "animation", "-movflags", "+faststart",
                                     "-f",   "mp4",     NULL};
@@ -137,7 +137,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
   for (const char *const *more = outputs[pass]; *more != NULL; more++) {
     arguments[count++] = *more;
   }
-  // ... and nothing of the day or the program, so that the same run gives the same file.
+  // ... and no data on the date or the program, so that the same run gives the same file.
   static const char *const same_bits[] = {"-fflags",   "+bitexact",     "-flags:v",
                                           "+bitexact", "-map_metadata", "-1"};
   for (size_t i = 0; i < sizeof same_bits / sizeof same_bits[0]; i++) {
@@ -147,7 +147,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
   return s2_ffmpeg_start(&film->ffmpeg, arguments);
 }
 
-// False: ffmpeg takes no more.
+// False: ffmpeg accepts no more.
 static S2Status send_frames(Film *film, bool *good) {
   S2Video *video = film->video;
   size_t bytes = (size_t)film->scene.view.width * (size_t)film->scene.view.height * 4;
@@ -169,7 +169,7 @@ static S2Status send_frames(Film *film, bool *good) {
   return s2_ok();
 }
 
-// All frames once, from the first moment on.
+// Sends all frames once, from the first moment on.
 static S2Status video_pass(Film *film, Pass pass, const char *path, const char *palette) {
   S2Video *video = film->video;
   S2_TRY(s2_store_rewind(&video->store));

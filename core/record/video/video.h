@@ -1,5 +1,5 @@
-// Videos (.gif, .mp4). Frames are kept while the world runs; when it is over the view that shows
-// all of them is known, and ffmpeg gets them one by one.
+// Videos (.gif, .mp4). Frames are stored while the world runs. After the run the view that shows
+// all of them is known, and ffmpeg receives them one by one.
 #ifndef S2_VIDEO_H
 #define S2_VIDEO_H
 
@@ -11,16 +11,16 @@
 typedef struct S2Video {
   bool gif;
   int64_t frames;               // of the video so far
-  double start;                 // s of the world: when frame 0 was
-  S2_ARRAY(int64_t) shown_from; // by kept moment: the frame it shows first
+  double start;                 // s of the world: time of frame 0
+  S2_ARRAY(int64_t) shown_from; // by stored moment: the first frame that shows it
   S2Store store;
   S2Sweep sweep;
   S2Trails trails;
 } S2Video;
 
-// Are the tools there? S2_UNAVAILABLE without cairo, S2_IO without ffmpeg.
+// Whether the tools are available. S2_UNAVAILABLE: no cairo. S2_IO: no ffmpeg.
 S2Status s2_video_available(void);
-// Is there use for a moment of this time?
+// Whether the video needs a moment of this time.
 bool s2_video_wants(const S2Video *video, double time, const S2RecordOptions *options);
 S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOptions *options);
 // Makes the file.

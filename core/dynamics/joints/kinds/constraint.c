@@ -1,5 +1,5 @@
-// Constraints of the program's own: rows given by a callback as functions of the poses of up to
-// four bodies and the time. What the callback does not know comes from central differences.
+// Constraints that the program defines: a callback gives rows as functions of the poses of up to
+// four bodies and the time. Derivatives that the callback does not supply are central differences.
 #include "dynamics/joints/joint.h"
 #include "dynamics/trace/notes.h"
 
@@ -8,17 +8,17 @@
 
 enum { N = S2_JOINT_EQUATIONS, COLUMNS = S2_JOINT_COLUMNS, SQUARE = COLUMNS * COLUMNS };
 
-// Steps of central differences, parts of a scale: the cube root of the rounding unit for first
-// derivatives, its fourth root for second ones (where truncation and rounding are alike).
+// Relative steps of central differences: the cube root of the rounding unit for first derivatives,
+// its fourth root for second ones (at which truncation and rounding errors are equal).
 static const double FIRST = 6e-6, SECOND = 1.2e-4;
 
-typedef struct Probe { // a constraint under examination
+typedef struct Probe { // a constraint being evaluated
   S2World *world;
   const S2Joint *joint;
   S2JointId id;
-  int columns;                       // of its bodies: 6, or all where it has more than two
-  double q[COLUMNS], scale[COLUMNS]; // their poses, and what changes of these are measured by
-  bool moves[COLUMNS];               // not the world's
+  int columns;                       // of its bodies: 6, or all if it has more than two
+  double q[COLUMNS], scale[COLUMNS]; // their poses, and the scales of changes
+  bool moves[COLUMNS];               // false for the world
   double t;
 } Probe;
 
@@ -26,7 +26,7 @@ typedef struct Answer {
   double value[N], jacobian[N][COLUMNS], rate[N], hessian[N][COLUMNS][COLUMNS];
 } Answer;
 
-enum { MOST = SQUARE * N }; // numbers that are asked for at once
+enum { MOST = SQUARE * N }; // largest number of values in one call
 
 static bool constraint_refuse(Probe *probe, S2Status status) {
   probe->world->refused = status;
@@ -51,7 +51,7 @@ static bool constraint_check_finite(Probe *probe, const char *what, const double
 
 static const struct {
   const char *name;
-  int count; // of numbers, a row
+  int count; // numbers for each row
   size_t at; // in Answer
 } asked[] = {
     [S2_ASKED_VALUE] = {"value", 1, offsetof(Answer, value)},
@@ -60,9 +60,9 @@ static const struct {
     [S2_ASKED_HESSIAN] = {"hessian", SQUARE, offsetof(Answer, hessian)},
 };
 
-// One call of the program, which may not touch the world meanwhile.
+// One call of the program, which must not change the world meanwhile.
 static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
-  // Room for the answer, for its slopes too when the step is noted for its derivative.
+  // Storage for the answer, and for its slopes if the step is recorded for its derivative.
   S2World *world = probe->world;
   int rows = probe->joint->rows, count = rows * asked[what].count;
   S2Slope slope[MOST];
@@ -71,7 +71,7 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   memcpy(call.q, probe->q, sizeof call.q);
   double *number = (double *)(void *)((char *)answer + asked[what].at);
   memset(number, 0, sizeof *number * (size_t)count);
-  // Exactly one of these is asked for.
+  // Exactly one of these is requested.
   call.value = what == S2_ASKED_VALUE ? answer->value : NULL;
   call.jacobian = what == S2_ASKED_JACOBIAN ? answer->jacobian : NULL;
   call.rate = what == S2_ASKED_RATE ? answer->rate : NULL;
@@ -80,10 +80,10 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
     memset(slope, 0, sizeof *slope * (size_t)count);
     call.slope = slope;
   }
-  // The world may not change meanwhile; running out of memory must not jump over the program.
+  // The world must not change meanwhile; if memory runs out, no jump may skip the program's frames.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
-  world->evaluating = false; // who reads a joint meanwhile does not ask again
+  world->evaluating = false; // reading a joint meanwhile does not call the program again
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
   s2_memory_mask(masked);
@@ -92,7 +92,7 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   if (!going) {
     return constraint_refuse(probe, s2_error(S2_ABORTED, "the step was stopped by a callback"));
   }
-  // The step's derivative needs to know at which poses and with which slopes it answered.
+  // The step's derivative needs the poses and the slopes of each answer.
   S2Answer note = {.asked = what,
                    .slot = (int32_t)probe->id.index - 1,
                    .t = probe->t,
@@ -106,7 +106,7 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
 
 static bool constraint_ask_jacobian(Probe *probe, double relative_step,
                                     double jacobian[N][COLUMNS]) {
-  // The program's own jacobian, where it has one.
+  // The program's own Jacobian, if it supplies one.
   Answer plus, minus;
   if (probe->joint->has_jacobian) {
     bool good = constraint_ask(probe, S2_ASKED_JACOBIAN, &plus);
@@ -136,7 +136,7 @@ static bool constraint_ask_jacobian(Probe *probe, double relative_step,
   return true;
 }
 
-// By default the mean over the step that begins now, so that what moves evenly is met exactly.
+// By default the mean over the step that begins now, so that uniform motions are followed exactly.
 static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N]) {
   const S2Joint *joint = probe->joint;
   Answer later;
@@ -161,7 +161,7 @@ static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N
 }
 
 static bool constraint_evaluate(Probe *probe, S2JointRow rows[N]) {
-  // Value, gradients and rate, in the order in which the program is asked.
+  // Value, gradients and rate, in the order of the program's calls.
   Answer now = {0};
   double jacobian[N][COLUMNS], rate[N];
   bool good = (probe->joint->velocity_only || constraint_ask(probe, S2_ASKED_VALUE, &now)) &&
@@ -178,7 +178,7 @@ static bool constraint_evaluate(Probe *probe, S2JointRow rows[N]) {
 
 static Probe probe_of(S2World *world, const S2Joint *joint, const double *q, double t) {
   Probe probe = {.world = world, .joint = joint, .t = t};
-  // A change is measured by 1 rad, or by the larger of the body's size and its distance.
+  // The scale of a change is 1 rad, or the larger of the body's size and its distance.
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   probe.columns = joint->more[0] == S2_NONE ? 6 : COLUMNS;
   for (int i = 0; i < probe.columns; i++) {
@@ -235,7 +235,7 @@ static bool same_poses(const double a[COLUMNS], const double b[COLUMNS]) {
   return same;
 }
 
-// The rows now. Outside a step, and once something went wrong, those of the last time.
+// The present rows. Outside a step, and after an error, those of the last call.
 static const S2JointRow *constraint_current(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   int32_t slot = (int32_t)(joint - at->world->joints.at);
@@ -244,7 +244,7 @@ static const S2JointRow *constraint_current(const S2JointAt *at) {
   }
   S2ConstraintMemo *memo = &at->world->memos.at[slot];
   S2World *world = memo->world;
-  // Asked once for the same poses and time: a step looks at its joints many times.
+  // Called once for the same poses and time, because a step evaluates its joints many times.
   Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
   if (!memo->valid || memo->t != probe.t || !same_poses(memo->q, probe.q)) {
@@ -259,7 +259,7 @@ void s2_constraint_keep(const S2JointAt *at, S2Joint *joint) {
   memcpy(joint->last, constraint_current(at), sizeof joint->last);
 }
 
-// ---- Backwards ----------------------------------------------------------------------------------
+// ---- Adjoint ------------------------------------------------------------------------------------
 
 typedef struct Backwards {
   Probe probe;
@@ -267,17 +267,17 @@ typedef struct Backwards {
   void *user;
 } Backwards;
 
-// `bar` is the adjoint of number `at` of what is asked at the probe's poses.
+// `bar` is the adjoint of number `at` of the answer at the probe's poses.
 static void hand_back(const Backwards *to, S2Asked what, int at, double bar) {
   if (bar != 0) {
     to->back(to->user, what, to->probe.q, to->probe.t, at, bar);
   }
 }
 
-// The adjoint of constraint_ask_jacobian, of one row.
+// The adjoint of constraint_ask_jacobian for one row.
 static void jacobian_back(Backwards *to, int row, double relative_step, const double bar[COLUMNS]) {
   Probe *probe = &to->probe;
-  // The adjoint of each difference goes to the two answers that it is made of.
+  // The adjoint of each difference goes to its two answers.
   for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
            down = q - relative_step * probe->scale[c];
@@ -369,11 +369,11 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
   return at->joint->rows;
 }
 
-// Outside a step there is nobody to ask: zero.
+// Outside a step the program cannot be called: zero.
 void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COLUMNS]) {
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(double) * N * SQUARE);
-  // As in constraint_current(): the program is asked within a step only.
+  // As in constraint_current(): the program is called within a step only.
   if (!at->world->evaluating || at->world->refused.code != S2_OK ||
       s2_constraint_one_sided(joint)) {
     return;
@@ -403,7 +403,7 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
     good = good && constraint_ask_jacobian(&probe, relative_step, minus);
     probe.q[c] = q;
     for (int r = 0; r < joint->rows && good; r++) {
-      for (int i = 0; i < probe.columns; i++) { // symmetric but for what differences leave
+      for (int i = 0; i < probe.columns; i++) { // symmetric up to the errors of differences
         double half = (plus[r][i] - minus[r][i]) / (up - down) / 2;
         hessians[r][c][i] += half;
         hessians[r][i][c] += half;
@@ -412,7 +412,7 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
   }
 }
 
-// Of the first two bodies.
+// For the first two bodies.
 static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
   double all[N][COLUMNS][COLUMNS];
   s2_constraint_hessians(at, all);
@@ -428,11 +428,12 @@ static void constraint_coordinate(const S2JointAt *at, S2JointRow *row, S2JointH
   }
 }
 
-// What it is the friction of: a unilateral constraint between the same bodies, which has no other.
+// Finds the normal constraint of a friction: a unilateral constraint between the same bodies
+// without other friction.
 static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   int32_t slot;
   S2_TRY(s2_joint_slot(world, def->coupled_to, &slot));
-  // One that pushes, between the same bodies, ...
+  // It must push between the same bodies, ...
   const S2Joint *normal = &world->joints.at[slot];
   if (normal->type != S2_CONSTRAINT || !normal->unilateral) {
     return s2_error(S2_INVALID, "coupled_to: a unilateral constraint expected, got a %s",
@@ -444,7 +445,7 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
                     "coupled_to: a constraint of the same bodies, one or two, in the same "
                     "order expected");
   }
-  // ... and without friction yet.
+  // ... and have no friction yet.
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *other = &world->joints.at[world->joint_order.at[i]];
     if (other->coupled == slot && other->coupled_serial == normal->serial) {
@@ -456,7 +457,7 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
   return s2_ok();
 }
 
-// Rows with bounds, and what is done about errors.
+// Checks bounds and the treatment of errors.
 static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   bool coupled = def->coupled_to.index != 0, soft = !s2_joint_is_rigid(joint);
   const char *what = def->bounded ? "lo, hi" : "coupled_to";
@@ -480,14 +481,14 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
     return s2_error(S2_INVALID, "friction: with coupled_to; friction by itself of F newtons is "
                                 "lo = -F, hi = F");
   }
-  // All is well: the joint takes it.
+  // All checks have passed: store them in the joint.
   joint->bounded = def->bounded;
   joint->bound_lo = def->bounded ? def->bound_lo : -INFINITY;
   joint->bound_hi = def->bounded ? def->bound_hi : INFINITY;
   return coupled ? constraint_couple(world, def, joint) : s2_ok();
 }
 
-// Its third and fourth body, and what they leave out.
+// Reads its third and fourth body; they exclude some options.
 static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   const int32_t *const before[3] = {&joint->a, &joint->b, &joint->more[0]};
   for (int i = 0; i < 2 && def->more[i].index != 0; i++) {
@@ -519,7 +520,7 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
 
 static S2Status constraint_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2_TRY(constraint_widen(world, def, joint));
-  // What the program cannot be asked for with these options.
+  // Requests that these options do not permit.
   if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
     return s2_error(S2_INVALID, "rows: %s expected, got %d",
                     def->unilateral ? "1 of a unilateral constraint" : "1 to 3", def->rows);

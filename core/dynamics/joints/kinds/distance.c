@@ -1,4 +1,4 @@
-// Distance: two anchors stay as far apart as they are, or as is said.
+// Distance: two anchors keep their present distance, or the given one.
 #include "dynamics/joints/joint.h"
 
 static S2Status distance_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
@@ -20,7 +20,7 @@ const S2JointKind s2_distance_kind = {
                .span = S2_SPAN_LINE,
                .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_LENGTH,
-    .fields = S2_FIELD_BIT(LENGTH), // which can be set
+    .fields = S2_FIELD_BIT(LENGTH), // it can be set
     .anchors = S2_ANCHORS_TWO,
     .equation = {s2_measure_stretch},
     .create = distance_create,

@@ -1,5 +1,5 @@
-// Gear: the coordinates of two joints go together, c_a + ratio c_b = constant. Of hinges up to four
-// bodies may move (wide_rows.c), of other joints two, since a row acts on no more.
+// Gear: couples the coordinates of two joints, c_a + ratio c_b = constant. With hinges up to four
+// bodies may move (wide_rows.c), with other joints two, because a row acts on two bodies.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void gear_add(const S2JointAt *at, int32_t slot, double factor, S2JointRo
   S2JointRow its;
   S2JointHessian bent;
   int column[2];
-  // The coordinate of one of its joints, and where that joint's bodies are in the gear's row.
+  // The coordinate of one of its joints, and the columns of that joint's bodies in the gear's row.
   gear_joint_at(at, slot, &of)->coordinate(&of, &its, hessian == NULL ? NULL : &bent);
   s2_gear_columns(at->joint, of.joint, column);
   row->value += factor * its.value;
@@ -36,7 +36,7 @@ static void gear_add(const S2JointAt *at, int32_t slot, double factor, S2JointRo
     if (column[i / 3] < 0) {
       continue;
     }
-    if (column[i / 3] >= S2_GEAR_MORE) { // of a hinge: the angle alone, without second derivatives
+    if (column[i / 3] >= S2_GEAR_MORE) { // of a hinge: only the angle, without second derivatives
       row->more[column[i / 3] - S2_GEAR_MORE][0] +=
           i % 3 > 0 ? 0 : factor * (i < 3 ? its.ja[0] : its.jb[0]);
       continue;
@@ -67,7 +67,7 @@ static void gear_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_
 
 // The bodies of the gear: those of its joints that are not static.
 static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinges) {
-  // Each body once, in the order of the joints; what stands still has no column.
+  // Each body once, in the order of the joints; static bodies have no column.
   int32_t *const at[4] = {&gear->a, &gear->b, &gear->more[0], &gear->more[1]};
   int count = 0;
   for (int i = 0; i < 4; i++) {
@@ -81,7 +81,7 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
       *at[count++] = slot;
     }
   }
-  // More than two bodies: wide_rows.c can split rows of angles only, and rigid ones.
+  // More than two bodies: wide_rows.c can split only rigid rows of angles.
   if (count > 2 && !hinges) {
     return s2_error(
         S2_INVALID,
@@ -101,7 +101,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
   static const char *const names[2] = {"joint_a", "joint_b"};
   bool hinges = true;
   int32_t *slots[2] = {&joint->joint_a, &joint->joint_b};
-  // Both joints, alive and with a coordinate that is a smooth function of two poses.
+  // Both joints must be alive and have a coordinate that is a smooth function of two poses.
   for (int i = 0; i < 2; i++) {
     if (!s2_joint_alive(world, ids[i])) {
       return s2_error(S2_STALE, "%s: %s", names[i],
@@ -122,7 +122,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
     return s2_error(S2_INVALID, "ratio: a finite number other than 0 expected, got %g", def->ratio);
   }
   joint->ratio = def->ratio;
-  // Bodies, and the sum to keep: what it is now.
+  // The bodies, and the sum to hold, which is the present one.
   S2_TRY(gear_find_bodies(world, joint, hinges));
   S2JointRow row[S2_JOINT_EQUATIONS];
   gear_equations(&(S2JointAt){world, joint, world->q.at, 0, NULL}, row);

@@ -1,6 +1,6 @@
 // Hinge: two bodies (or a body and the world) share a point (lcp-physics appendix, A.4.1; written
-// in b's frame, see measure.c). Coordinate: the angle.
-// Given a stiffness or damping it has a spring about the angle, too.
+// in b's frame, see measure.c). Coordinate: the angle. With a stiffness or damping it also has a
+// spring about the angle.
 //
 // Every joint type has a file like this one with the same functions in the same order.
 #include "dynamics/joints/joint.h"

@@ -1,4 +1,4 @@
-// The table of joint types: what a row of it calls is in the file of the type.
+// The table of joint types. The functions of a row are in the file of its type.
 #include "dynamics/joints/joint.h"
 
 static const S2JointKind *const kinds[S2_JOINT_TYPE_COUNT] = {

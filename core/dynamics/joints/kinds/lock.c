@@ -1,9 +1,9 @@
-// Lock: angle, x or y of one body held in the world, or moved at a given rate or as the program
-// says (the X, Y, rotation and total constraints of lcp-physics).
+// Lock: holds angle, x or y of one body in the world, or moves it at a given rate or as a callback
+// defines (the X, Y, rotation and total constraints of lcp-physics).
 //
-// What has a bound (max_force of x and of y, max_torque of the angle) is no equation: it is a row
-// of bounded force, as that of a motor, which aims at the speed of the goal and back to it. It
-// takes no part in impacts and projections.
+// A component with a bound (max_force for x and y, max_torque for the angle) is no equation. It is
+// a row of bounded force, like that of a motor, which aims at the speed of the goal and back to it.
+// It takes no part in impacts and projections.
 #include "dynamics/joints/joint.h"
 
 static double bound_of(const S2Joint *joint, int component) {
@@ -55,7 +55,7 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
   double goal[3], rate[3];
   int count = 0, equations = 0;
   s2_lock_goal(at, goal, rate);
-  // Their impulses are kept behind those of the equations.
+  // Their impulses follow those of the equations.
   for (int i = 0; i < 3; i++) {
     equations += joint->locked[i] && !is_bounded(joint, i);
   }
@@ -73,7 +73,7 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
 }
 
 S2LockReturn s2_lock_return(double off, double push, double h) {
-  // Within reach of one step's braking: all the way.
+  // Within the distance that one step can brake: return completely.
   double far = fabs(off), reach = push * h * h, sign = off < 0 ? -1 : 1;
   if (far <= reach) {
     return (S2LockReturn){.speed = off / h, .by_off = 1 / h, .by_h = -off / (h * h)};
@@ -87,7 +87,8 @@ S2LockReturn s2_lock_return(double off, double push, double h) {
 }
 
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held) {
-  // Within reach it is as it was, else that far from the body, on its side.
+  // Within reach the goal is unchanged; otherwise it is at that distance from the body, on its
+  // side.
   double reach = S2_LOCK_LAG * push * h * h;
   *held = fabs(goal - q) <= reach;
   return *held ? goal : goal < q ? q - reach : q + reach;
@@ -105,7 +106,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   const double rate[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
   static const char *const names[3] = {"angular_velocity", "velocity.x", "velocity.y"};
   int count = 0;
-  // A lock holds one body; a speed is for what is locked only.
+  // A lock holds one body, and only locked components may have a speed.
   if (joint->a == S2_NONE || joint->b != S2_NONE) {
     return s2_error(S2_INVALID, "a lock holds one body: a expected, and no b");
   }
@@ -122,7 +123,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
     joint->goal[i] = world->q.at[3 * joint->a + i];
     count += locked[i];
   }
-  // Bounds may be infinite: then the component is an equation.
+  // A bound may be infinite; then the component is an equation.
   const double bounds[2] = {def->max_force, def->max_torque};
   for (int i = 0; i < 2; i++) {
     if (!(bounds[i] >= 0)) {
@@ -132,7 +133,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   }
   joint->max_force = bounds[0];
   joint->max_torque = bounds[1];
-  // A lock with a bound has no compliance, and holds something.
+  // A lock with a bound has no compliance, and must hold something.
   if (s2_lock_yields(joint) && !s2_joint_is_rigid(joint)) {
     return s2_error(S2_INVALID, "%s: not beside compliance: a lock yields or it is a spring",
                     isfinite(bounds[0]) ? "max_force" : "max_torque");

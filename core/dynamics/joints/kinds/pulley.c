@@ -1,9 +1,9 @@
-// Pulley: a rope from a over two fixed points to b, which is in `ratio` strands on the side of b:
-// |p_a - ground_a| + ratio |p_b - ground_b| = length. It pushes, too: it holds a length, as a rod.
-// Coordinate: the length on the side of a.
+// Pulley: a rope from a over two fixed points to b, with `ratio` strands on the side of b: |p_a -
+// ground_a| + ratio |p_b - ground_b| = length. It can also push, because it holds a length like a
+// rod. Coordinate: the length on the side of a.
 #include "dynamics/joints/joint.h"
 
-// One side by itself: a distance between a body and a point of the world.
+// One side alone: a distance between a body and a point of the world.
 S2Joint s2_pulley_side(const S2Joint *pulley, int side) {
   return (S2Joint){
       .type = S2_DISTANCE,
@@ -11,7 +11,7 @@ S2Joint s2_pulley_side(const S2Joint *pulley, int side) {
       .b = S2_NONE,
       .local_a = side == 0 ? pulley->local_a : pulley->local_b,
       .local_b = side == 0 ? pulley->ground_a : pulley->ground_b,
-      .axis = {0, -1}, // where it has no length: it hangs
+      .axis = {0, -1}, // for zero length: hanging down
   };
 }
 
@@ -41,7 +41,7 @@ static void pulley_measure_length(const S2JointAt *at, S2JointRow *row, S2JointH
   pulley_measure_side(at, 0, row, hessian);
   pulley_measure_side(at, 1, &b, hessian == NULL ? NULL : &bent);
   row->value += ratio * b.value;
-  // What moves on the side of b is the second body of the joint, the first of that side.
+  // The first body of side b is the second body of the joint.
   for (int i = 0; i < 3; i++) {
     row->jb[i] = ratio * b.ja[i];
     for (int j = 0; j < 3 && hessian != NULL; j++) {
@@ -93,7 +93,7 @@ const S2JointKind s2_pulley_kind = {
                .span = S2_SPAN_LINE,
                .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_LIMITS | S2_HAS_OTHERS,
-    .fields = S2_FIELD_BIT(LENGTH), // which can be set
+    .fields = S2_FIELD_BIT(LENGTH), // it can be set
     .anchors = S2_ANCHORS_TWO,
     .equation = {s2_pulley_measure},
     .coordinate = s2_pulley_measure_a,

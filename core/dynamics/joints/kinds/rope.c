@@ -1,4 +1,5 @@
-// Rope: two anchors are at most so far apart. No equations: an upper limit on the length.
+// Rope: the distance of two anchors has a maximum. It has no equations but an upper limit on the
+// length.
 #include "dynamics/joints/joint.h"
 
 static S2Status rope_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {

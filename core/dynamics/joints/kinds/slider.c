@@ -1,5 +1,5 @@
-// Slider: a moves along an axis fixed in b and does not turn against it. Coordinate: the
-// translation along the axis. Given a stiffness or damping it has a spring along it, too.
+// Slider: a moves along an axis fixed in b without relative rotation. Coordinate: the translation
+// along the axis. With a stiffness or damping it also has a spring along it.
 #include "dynamics/joints/joint.h"
 
 static S2Status slider_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {

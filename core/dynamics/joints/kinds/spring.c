@@ -1,5 +1,5 @@
-// Spring: a distance that gives way, with damping and a pull that is a multiple of the extension, a
-// polynomial of it or given by a callback. Coordinate: the length.
+// Spring: an elastic distance with damping. Its pull is proportional to the extension, a polynomial
+// of it, or given by a callback. Coordinate: the length.
 #include "dynamics/joints/joint.h"
 #include "dynamics/trace/notes.h"
 
@@ -23,7 +23,8 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   if (!joint->has_law || world->refused.code != S2_OK) {
     return;
   }
-  // Asked once a solve, as the program may be slow; slopes only where the step is noted.
+  // Called once for each solve, because the program may be slow; slopes only if the step is
+  // recorded.
   S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
   S2SpringCall call = {.joint = {(uint32_t)slot + 1, joint->serial},
                        .extension = row->value,
@@ -37,7 +38,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   world->stepping = stepping;
   row->force = call.force;
   row->tangent = call.tangent;
-  // Kept with the row, for the problem and for the step's derivative.
+  // Stored with the row, for the problem and for the step's derivative.
   const double answer[2] = {call.force, call.tangent};
   s2_note_answer(world, &(S2Answer){.asked = S2_ASKED_PULL,
                                     .slot = slot,
@@ -45,7 +46,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
                                     .count = 2,
                                     .number = answer,
                                     .slope = call.sloped ? slope : NULL});
-  // The step ends with this.
+  // This ends the step.
   if (!going) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
   } else if (!isfinite(row->force) || !isfinite(row->tangent)) {

@@ -1,13 +1,13 @@
-// Private to h5_*.c and data_hdf5_read.c: HDF5 files as they lie in memory (HDF5 File Format
-// Specification, version 3.0). A reader of our own, since the library follows whatever addresses a
-// file names: a file of strangers must not. Known are superblocks 0 to 3, both kinds of groups and
-// of object headers, and values that lie together, in the header or in chunks (deflate, shuffle).
+// Private to h5_*.c and data_hdf5_read.c: a reader of HDF5 files in memory (HDF5 File Format
+// Specification, version 3.0). It exists because the library follows any address that a file
+// contains, which is unsafe for files from strangers. It supports superblocks 0 to 3, both kinds of
+// groups and of object headers, and values stored contiguously, in the header or in chunks
+// (deflate, shuffle).
 //
-// Every byte is read through a view, which knows its end: what is read beyond it is 0 and leaves a
-// mark. Three purses bound time and memory whatever a file says: `structure`, bytes of headers,
-// nodes and heaps that may still be looked at; `stored`, bytes of values that may still be taken,
-// which in a file of a writer that means well are there once; and `unpacked`, what these may
-// become.
+// Every byte is read through a view, which knows its end: reading beyond it gives 0 and sets a
+// flag. Three budgets bound time and memory for any file. `structure`: bytes of headers, nodes and
+// heaps that may still be read. `stored`: bytes of values that may still be read, where a valid
+// file contains each once. `unpacked`: the size of these after unpacking.
 #ifndef S2_H5_H
 #define S2_H5_H
 
@@ -15,7 +15,7 @@
 
 typedef struct S2H5View {
   const unsigned char *at, *end;
-  bool bad; // something was wanted that is not there
+  bool bad; // a read went beyond the end
 } S2H5View;
 
 typedef struct S2H5Text {
@@ -31,19 +31,20 @@ typedef struct S2H5Collection {
 typedef struct S2H5 {
   const unsigned char *bytes;
   uint64_t size;             // of the file
-  uint64_t base;             // what addresses count from
+  uint64_t base;             // origin of addresses
   unsigned offsets, lengths; // bytes of an address, of a length
   uint64_t root;             // address of the root group's header
   uint64_t structure, stored, unpacked;
-  unsigned char *seen; // a bit a byte of the file: an object's header starts there and was read
-  const char *trouble; // the first, NULL: none yet
+  // 1 bit a byte of the file: the header of an object that was read starts there
+  unsigned char *seen;
+  const char *trouble;                  // the first error, NULL: none yet
   S2_ARRAY(S2H5Collection) collections; // of texts, read so far, by address
   S2_ARRAY(S2H5Text) texts;             // of all of them
 } S2H5;
 
-#define S2_H5_NOWHERE UINT64_MAX // the address of what is not there
+#define S2_H5_NOWHERE UINT64_MAX // the address of an absent object
 
-typedef enum S2H5Kind { // of messages
+typedef enum S2H5Kind { // kinds of messages
   S2_H5_SPACE = 1,
   S2_H5_LINK_INFO = 2,
   S2_H5_TYPE = 3,
@@ -60,11 +61,11 @@ typedef enum S2H5Kind { // of messages
 
 typedef struct S2H5Message {
   S2H5Kind kind;
-  bool shared; // it only says where it is
+  bool shared; // it only contains an address
   S2H5View data;
 } S2H5Message;
 
-typedef S2_ARRAY(S2H5Message) S2H5Object; // what its header says
+typedef S2_ARRAY(S2H5Message) S2H5Object; // the messages of its header
 
 typedef struct S2H5Link {
   char *name; // owned
@@ -73,26 +74,27 @@ typedef struct S2H5Link {
 
 typedef S2_ARRAY(S2H5Link) S2H5Links;
 
-// All of these return false and set `trouble` when something is not as it should be.
+// All of these return false and set `trouble` if the file is invalid.
 bool s2_h5_fail(S2H5 *h5, const char *trouble); // false
 bool s2_h5_pay(S2H5 *h5, uint64_t stored, uint64_t unpacked);
 bool s2_h5_open(S2H5 *h5, const S2DataFile *file);
 void s2_h5_close(S2H5 *h5);
 
-S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size); // pays from `structure`
+S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size); // uses the budget `structure`
 uint64_t s2_h5_number(S2H5View *view, unsigned bytes);
 uint64_t s2_h5_address(const S2H5 *h5, S2H5View *view);
 uint64_t s2_h5_length(const S2H5 *h5, S2H5View *view);
 S2H5View s2_h5_part(S2H5View *view, uint64_t size); // the next bytes of it
 bool s2_h5_starts(S2H5View *view, const char magic[5]);
 
-// Appends the messages of the header at `address`; of an object that was read before: none.
+// Appends the messages of the header at `address`; none if the object was read before.
 bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object);
-// Those in the heap at `heap`, by the records of the tree at `tree`, as messages of that kind.
+// Appends the messages in the heap at `heap`, found with the records of the tree at `tree`, as
+// messages of that kind.
 bool s2_h5_dense(S2H5 *h5, uint64_t heap, uint64_t tree, S2H5Kind kind, S2H5Object *object);
 const S2H5Message *s2_h5_message(const S2H5Object *object, S2H5Kind kind); // the first, or NULL
 
-// The hard links of a group, in the order they were made if that is known, else by name.
+// The hard links of a group, in the order of creation if that is known, otherwise by name.
 bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links);
 void s2_h5_free_links(S2H5Links *links);
 
@@ -108,7 +110,7 @@ typedef struct S2H5Type {
   S2H5Class class;
   uint32_t size; // bytes of a value
   bool big_endian, has_sign;
-  bool in_heap; // texts: each is the place of one
+  bool in_heap; // texts: each value is the address of one
   bool padded;  // with blanks
 } S2H5Type;
 
@@ -119,21 +121,21 @@ typedef struct S2H5Space {
 
 typedef struct S2H5Values {
   const unsigned char *bytes;
-  unsigned char *owned; // NULL: `bytes` lie in the file
+  unsigned char *owned; // NULL: `bytes` are in the file
 } S2H5Values;
 
-// An address in the file and the bytes of values there.
+// The bytes of values at an address of the file.
 S2H5View s2_h5_stored(S2H5 *h5, uint64_t address, uint64_t size);
 bool s2_h5_type(S2H5 *h5, S2H5View data, S2H5Type *type);
 bool s2_h5_space(S2H5 *h5, S2H5View data, S2H5Space *space);
-// The values of a dataset, as many and as large as space and type say.
+// The values of a dataset; space and type give their number and size.
 bool s2_h5_values(S2H5 *h5, const S2H5Object *object, const S2H5Type *type, const S2H5Space *space,
                   S2H5Values *values);
-// Puts them into an array that has room for them.
+// Converts them into an array that has memory for them.
 bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, size_t count,
                   S2DataArray *array);
-// The name and the only text of an attribute, both to be freed; false without trouble: it is
-// something else. To be asked only while there is no trouble.
+// The name and the only text of an attribute, both to be freed. False without trouble: it is not a
+// text. Only valid while there is no trouble.
 bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **value);
 
 #endif

@@ -16,7 +16,8 @@ bool s2_h5_fail(S2H5 *h5, const char *trouble) {
 S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size) {
   static const unsigned char nothing = 0;
   uint64_t all = h5->size - h5->base;
-  if (address > all || size > all - address || size > h5->structure) { // nowhere is far beyond
+  // S2_H5_NOWHERE is far beyond
+  if (address > all || size > all - address || size > h5->structure) {
 
     return (S2H5View){&nothing, &nothing, true};
   }
@@ -27,7 +28,7 @@ S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size) {
 
 S2H5View s2_h5_stored(S2H5 *h5, uint64_t address, uint64_t size) {
   uint64_t before = h5->structure;
-  h5->structure = UINT64_MAX; // another purse pays
+  h5->structure = UINT64_MAX; // another budget is used
   S2H5View view = s2_h5_view(h5, address, size);
   h5->structure = before;
   view.bad = view.bad || !s2_h5_pay(h5, size, 0);
@@ -82,10 +83,10 @@ bool s2_h5_starts(S2H5View *view, const char magic[5]) {
 
 static bool read_superblock(S2H5 *h5, S2H5View view) {
   enum { OLD_FLAGS = 4, OLD_NUMBERS = 4 };
-  // Version 0 and 1 have more in them; all we want is the widths of numbers ...
+  // Versions 0 and 1 contain more fields. Only the widths of numbers are needed ...
   uint64_t version = s2_h5_number(&view, 1);
   bool old = version < 2;
-  s2_h5_part(&view, old ? 4 : 0); // versions of parts that have but one
+  s2_h5_part(&view, old ? 4 : 0); // versions of parts that have only one
   h5->offsets = (unsigned)s2_h5_number(&view, 1);
   h5->lengths = (unsigned)s2_h5_number(&view, 1);
   bool sizes = (h5->offsets == 4 || h5->offsets == 8) && (h5->lengths == 4 || h5->lengths == 8);
@@ -94,7 +95,7 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
   }
   s2_h5_part(&view, old ? 1 + OLD_NUMBERS + OLD_FLAGS : 1);
   s2_h5_part(&view, version == 1 ? 4 : 0);
-  // ... where addresses count from, and the root.
+  // ... and the origin of addresses, and the root.
   uint64_t base = s2_h5_address(h5, &view);
   s2_h5_address(h5, &view); // free space, or an extension
   s2_h5_address(h5, &view); // the end
@@ -112,7 +113,7 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
 
 bool s2_h5_open(S2H5 *h5, const S2DataFile *file) {
   static const char magic[] = "\x89HDF\r\n\x1a\n";
-  enum { WALKS = 16, LEAST = 1 << 16 }; // `structure` for a file of any size, and of none
+  enum { WALKS = 16, LEAST = 1 << 16 }; // `structure` for a file of any size, and for an empty one
   *h5 = (S2H5){.bytes = file->bytes, .size = file->size, .stored = file->size};
   h5->structure = WALKS * (uint64_t)file->size + LEAST;
   h5->unpacked = S2_DEFLATE_MOST * (uint64_t)file->size;

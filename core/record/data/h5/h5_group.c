@@ -1,5 +1,6 @@
-// Groups of HDF5 files. Old ones: a tree of nodes of symbols, their names in a heap. New ones: link
-// messages in the header, or, where they are many, in a fractal heap with a tree of their places.
+// Groups of HDF5 files. Old ones are a tree of nodes of symbols, with their names in a heap. New
+// ones have link messages in the header, or, if there are many, in a fractal heap with a tree of
+// their addresses.
 #include "record/data/h5/h5.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static bool add_link(S2H5 *h5, S2H5Links *links, S2H5View name, uint64_t address
 static bool read_symbols(const OldGroup *group, uint64_t address) {
   enum { HEADER = 8, SOFT = 2, SCRATCH = 16 };
   S2H5 *h5 = group->h5;
-  // The node: a magic, how many symbols, and these.
+  // The node: a magic number, the number of symbols, and the symbols.
   S2H5View header = s2_h5_view(h5, address, HEADER);
   s2_h5_starts(&header, "SNOD");
   s2_h5_part(&header, 2);
@@ -39,7 +40,7 @@ static bool read_symbols(const OldGroup *group, uint64_t address) {
     return s2_h5_fail(h5, DAMAGED);
   }
   bool good = true;
-  // Each: where its name lies in the heap of names, the object, and what kind of link it is.
+  // Each symbol: the position of its name in the heap of names, the object, and the kind of link.
   for (uint64_t i = 0; i < count && good; i++) {
     S2H5View name = group->names;
     s2_h5_part(&name, s2_h5_address(h5, &view));
@@ -55,7 +56,7 @@ static bool read_symbols(const OldGroup *group, uint64_t address) {
   return good;
 }
 
-// `above`: level of the node over this one; a tree gets lower towards its leaves, so it ends.
+// `above`: level of the parent node. Levels fall towards the leaves, so the recursion ends.
 static bool h5_read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
   S2H5 *h5 = group->h5;
   unsigned start = 8 + 2 * h5->offsets;
@@ -98,7 +99,7 @@ typedef struct Heap {
   unsigned offset_size, length_size; // bytes, in the place of an object
   uint64_t width, start, largest;    // blocks in a row; bytes of the first and of the largest ones
   unsigned bits;                     // of an offset
-  uint64_t rows, root;               // of the root block; 0: it holds objects itself
+  uint64_t rows, root; // address of the root block; rows 0: it contains objects itself
 } Heap;
 
 static unsigned bytes_for(uint64_t number) {
@@ -109,7 +110,7 @@ static unsigned bytes_for(uint64_t number) {
 }
 
 static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
-  // The header (III.G of the specification): most of it concerns writers.
+  // The header (III.G of the specification): most of it is for writers.
   unsigned size = 22 + 12 * h5->lengths + 3 * h5->offsets;
   S2H5View view = s2_h5_view(h5, address, size);
   s2_h5_starts(&view, "FRHP");
@@ -131,32 +132,32 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
   if (!good || filters > 0) {
     return s2_h5_fail(h5, good ? LARGE : DAMAGED);
   }
-  // Places and lengths take as many bytes as the largest of them needs.
+  // Offsets and lengths have as many bytes as the largest of them needs.
   heap->offset_size = (heap->bits + 7) / 8;
   unsigned block_size = bytes_for(heap->largest - 1), object_size = bytes_for(most);
   heap->length_size = block_size < object_size ? block_size : object_size;
   return true;
 }
 
-// Where the block that has byte `offset` of the heap lies, and where in the heap it starts.
+// The address of the block that has byte `offset` of the heap, and the offset where it starts.
 static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t *block,
                           uint64_t *start) {
-  // Small heaps are one block.
+  // A small heap is one block.
   *block = heap->root;
   *start = 0;
   if (heap->rows == 0) {
     return offset < heap->start || s2_h5_fail(h5, DAMAGED);
   }
-  // The row, by the sizes of those before it.
+  // The row, from the sizes of those before it.
   uint64_t size = heap->start, row = 0;
   for (; row < heap->rows && offset - *start >= heap->width * size; row++) {
     *start += heap->width * size;
-    size *= row > 0 ? 2 : 1; // the first two rows are alike
+    size *= row > 0 ? 2 : 1; // the first two rows have equal sizes
     if (size > heap->largest) {
       return s2_h5_fail(h5, LARGE); // its blocks are heaps of blocks
     }
   }
-  // The block in that row, whose address stands in the table.
+  // The block in that row, whose address is in the table.
   uint64_t column = (offset - *start) / size;
   *start += column * size;
   uint64_t child = 5 + h5->offsets + heap->offset_size;
@@ -173,7 +174,7 @@ static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t 
 static bool find_object(S2H5 *h5, const Heap *heap, S2H5View place, S2H5View *object) {
   enum { KIND = 0x30 };
   if ((s2_h5_number(&place, 1) & KIND) != 0) {
-    return s2_h5_fail(h5, LARGE); // an object of its own
+    return s2_h5_fail(h5, LARGE); // an object outside of the blocks
   }
   uint64_t offset = s2_h5_number(&place, heap->offset_size);
   uint64_t length = s2_h5_number(&place, heap->length_size), block = 0, start = 0;
@@ -191,9 +192,9 @@ typedef struct Tree {
   const Heap *heap;
   S2H5Kind kind;
   S2H5Object *object;
-  unsigned record, before; // bytes of a record, and of what stands in it before the place
+  unsigned record, before; // bytes of a record, and of its part before the offset
   unsigned count_size;     // bytes of the number of records in a node
-  unsigned total_size[8];  // of that below a node, by its level
+  unsigned total_size[8];  // bytes of the number of records below a node, by its level
 } Tree;
 
 static bool take_records(const Tree *tree, S2H5View *view, uint64_t count) {
@@ -229,7 +230,7 @@ static bool h5_read_node(const Tree *tree, uint64_t address, uint64_t count, uns
   return good;
 }
 
-// The sizes of counts follow from how many records fit into a node.
+// The sizes of counts follow from the number of records that fit into a node.
 static bool find_sizes(Tree *tree, uint64_t node, unsigned depth) {
   enum { OVERHEAD = 10, MOST = sizeof tree->total_size / sizeof tree->total_size[0] };
   if (depth >= MOST || tree->record == 0 || node < OVERHEAD + tree->record) {
@@ -257,7 +258,7 @@ bool s2_h5_dense(S2H5 *h5, uint64_t heap_address, uint64_t tree_address, S2H5Kin
   if (!read_heap(h5, heap_address, &heap)) {
     return false;
   }
-  // The tree's header: its type must be that of the records we look for.
+  // The tree's header: its type must be that of the needed records.
   S2H5View view = s2_h5_view(h5, tree_address, 18 + h5->offsets);
   s2_h5_starts(&view, "BTHD");
   s2_h5_part(&view, 1);
@@ -289,7 +290,7 @@ static bool read_link(S2H5 *h5, S2H5View view, S2H5Links *links, bool *ordered) 
     return s2_h5_fail(h5, DAMAGED);
   }
   if (type != 0) {
-    return true; // it only says the name of something else
+    return true; // it only contains the name of another object
   }
   *ordered = *ordered && (flags & ORDER) != 0;
   uint64_t address = s2_h5_address(h5, &view);
@@ -308,7 +309,7 @@ static int h5_by_name(const void *a, const void *b) {
 
 bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links) {
   bool good = true, ordered = true;
-  // Messages of either kind: an old table of symbols, or a link each.
+  // Messages of either kind: an old table of symbols, or one link each.
   for (int i = 0; i < object->count && good; i++) {
     const S2H5Message *message = &object->at[i];
     if (message->kind == S2_H5_TABLE) {
@@ -318,7 +319,7 @@ bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links) {
       good = read_link(h5, message->data, links, &ordered);
     }
   }
-  // A name may come only once.
+  // A name may occur only once.
   if (good && links->count > 1) {
     qsort(links->at, (size_t)links->count, sizeof *links->at, h5_by_name);
     for (int i = 1; i < links->count && good; i++) {

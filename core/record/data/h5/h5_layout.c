@@ -1,5 +1,5 @@
-// Where the values of an array of an HDF5 file lie: together, in the header, or in chunks that a
-// tree finds and that may be packed.
+// The storage of an array's values in an HDF5 file: contiguous, in the header, or in chunks that a
+// tree lists and that may be packed.
 #include "record/data/h5/h5.h"
 
 #include <string.h>
@@ -17,10 +17,10 @@ typedef struct Layout {
   const S2H5Space *space;
   uint64_t size; // bytes of all values
   uint64_t chunk[S2_DATA_AXES];
-  uint64_t chunk_size; // bytes of one that is not packed
+  uint64_t chunk_size; // bytes of a chunk that is not packed
   unsigned filters[MOST_FILTERS], filter_count;
   unsigned char *values; // of all
-  unsigned char *one[2]; // room for a chunk
+  unsigned char *one[2]; // memory for a chunk
 } Layout;
 
 // ---- Filters ----------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     return true;
   }
   S2H5View view = message->data;
-  // Version 1 has names and fills them, and odd lists of numbers, up to 8 bytes.
+  // Version 1 has names padded to 8 bytes, and pads odd lists of numbers.
   uint64_t version = s2_h5_number(&view, 1), count = s2_h5_number(&view, 1);
   s2_h5_part(&view, version == 1 ? 6 : 0);
   if (message->shared || version < 1 || version > 2 || count > MOST_FILTERS) {
@@ -50,7 +50,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     bool filled = version == 1 && name % ALIGNMENT != 0;
     s2_h5_part(&view, name + (filled ? ALIGNMENT - name % ALIGNMENT : 0));
     s2_h5_part(&view, 4 * (numbers + (version == 1 ? numbers % 2 : 0)));
-    // Order matters: they are undone from the last to the first.
+    // The order matters: filters are undone from the last to the first.
     if (filter != DEFLATE && filter != SHUFFLE) {
       return s2_h5_fail(h5, FILTER);
     }
@@ -59,7 +59,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
   return !view.bad || s2_h5_fail(h5, DAMAGED);
 }
 
-// First all first bytes of the values, then all second ones, ...
+// The input has first all first bytes of the values, then all second ones, and so on.
 static void h5_unshuffle(const unsigned char *from, unsigned char *to, size_t count, size_t size) {
   for (size_t k = 0; k < size; k++) {
     for (size_t i = 0; i < count; i++) {
@@ -74,11 +74,11 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
   const unsigned char *at = packed.at;
   uint64_t size = (uint64_t)(packed.end - packed.at);
   int into = 0;
-  for (unsigned i = layout->filter_count; i-- > 0;) { // what was applied last comes first
+  for (unsigned i = layout->filter_count; i-- > 0;) { // the last filter is undone first
     if ((skipped >> i & 1) != 0) {
       continue;
     }
-    // Two buffers take turns.
+    // Two buffers are used in turn.
     unsigned char *to = layout->one[into];
     if (layout->filters[i] == DEFLATE) {
       if (size < layout->chunk_size / S2_DEFLATE_MOST ||
@@ -95,7 +95,7 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
     at = to;
     into = 1 - into;
   }
-  // Whatever was undone, a whole chunk must come out.
+  // The result must be a whole chunk.
   if (size != layout->chunk_size) {
     s2_h5_fail(h5, "a chunk of it is damaged");
     return NULL;
@@ -105,11 +105,11 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
 
 // ---- Chunks -----------------------------------------------------------------------------------
 
-// Copies what of the chunk lies in the array, row by row.
+// Copies the part of the chunk that is in the array, row by row.
 static void h5_place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
   int last = layout->space->axes - 1;
   uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES] = {0};
-  // What lies past the end of the array is left out.
+  // The part past the end of the array is left out.
   for (int i = 0; i <= last; i++) {
     if (offset[i] >= layout->space->shape[i]) {
       return;
@@ -117,7 +117,7 @@ static void h5_place(const Layout *layout, const uint64_t *offset, const unsigne
     uint64_t left = layout->space->shape[i] - offset[i];
     within[i] = left < layout->chunk[i] ? left : layout->chunk[i];
   }
-  // Runs along the last axis are copied, the other axes counted up like digits.
+  // Runs along the last axis are copied; the other axes are counted like digits.
   for (;;) {
     uint64_t from = 0, to = 0;
     for (int i = 0; i <= last; i++) {
@@ -152,10 +152,11 @@ static bool h5_take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t
   return chunk != NULL;
 }
 
-// `above`: level of the node over this one.
+// `above`: level of the parent node.
 static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t above) {
   enum { CHUNKS = 1 };
-  // A node: each chunk's key (size, filters left out, place) and address; lower levels are nodes.
+  // A node: each chunk's key (size, skipped filters, offset) and address; higher levels contain
+  // nodes.
   unsigned start = 8 + 2 * h5->offsets, key = 8 + 8 * ((unsigned)layout->space->axes + 1);
   S2H5View header = s2_h5_view(h5, address, start);
   s2_h5_starts(&header, "TREE");
@@ -178,7 +179,7 @@ static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint6
 static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layout *layout) {
   enum { DEEPEST = 32 };
   int axes = layout->space->axes;
-  // One axis more than the array has: the bytes of a value.
+  // It has one axis more than the array: the bytes of a value.
   bool fits = s2_h5_number(&view, 1) == (uint64_t)axes + 1 && axes > 0;
   uint64_t tree = s2_h5_address(h5, &view);
   layout->chunk_size = layout->type->size;
@@ -191,14 +192,14 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
   if (!fits || view.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  // No chunk was written: all is the fill value.
+  // No chunk was written: all values are the fill value.
   if (tree == S2_H5_NOWHERE) {
     return true;
   }
   if (!read_filters(h5, object, layout)) {
     return false;
   }
-  // Deflate cannot make so much of this file: no memory for a chunk that cannot be.
+  // Deflate cannot make so many bytes from this file, so no memory is allocated for such a chunk.
   if (layout->chunk_size / S2_DEFLATE_MOST > h5->size) {
     return s2_h5_fail(h5, DAMAGED);
   }
@@ -210,13 +211,13 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
 
 // ---- Arrays -----------------------------------------------------------------------------------
 
-// What stands where nothing was written.
+// Sets all values to the fill value, which unwritten values have.
 static void h5_fill(const S2H5Object *object, const Layout *layout) {
   enum { GIVEN = 0x20 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_FILL);
   S2H5View view = {0};
   bool given = message != NULL;
-  // The message has had three forms; the oldest one has another kind.
+  // The message has three forms; the oldest one has another kind.
   if (given) {
     view = message->data;
     uint64_t version = s2_h5_number(&view, 1);
@@ -231,7 +232,7 @@ static void h5_fill(const S2H5Object *object, const Layout *layout) {
     view = message->data;
     given = true;
   }
-  // Without a value, or one of another type, zeros.
+  // Zeros if there is no value, or one of another type.
   uint64_t size = given ? s2_h5_number(&view, 4) : 0;
   S2H5View value = s2_h5_part(&view, size);
   if (!given || view.bad || value.bad || size != layout->type->size) {
@@ -247,13 +248,14 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   enum { COMPACT = 0, TOGETHER = 1, CHUNKED = 2 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_LAYOUT);
   S2H5View view = message->data;
-  // Layouts of version 3 and 4 that have no index of chunks of their own.
+  // Layouts of version 3 and 4 without their own index of chunks.
   uint64_t version = s2_h5_number(&view, 1), class = s2_h5_number(&view, 1);
   if (message->shared || version < 3 || version > 4 || class > CHUNKED ||
       (version == 4 && class == CHUNKED)) {
     return s2_h5_fail(h5, OTHER);
   }
-  // Compact: the values stand in the message. Together: in one place of the file, or nowhere yet.
+  // Compact: the values are in the message. Contiguous: at one address of the file, or not written
+  // yet.
   S2H5View bytes = {0};
   if (class == COMPACT) {
     uint64_t size = s2_h5_number(&view, 2);
@@ -268,12 +270,12 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   if (bytes.bad || (bytes.at != NULL && (uint64_t)(bytes.end - bytes.at) < layout->size)) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  // Values that lie in the file are used where they are.
+  // Values that are in the file are used there.
   values->bytes = bytes.at;
   if (bytes.at != NULL) {
     return true;
   }
-  // Else they are gathered, over the fill value where no chunk is.
+  // Otherwise they are collected, over the fill value where there is no chunk.
   values->bytes = values->owned = layout->values = s2_memory_take(layout->size);
   h5_fill(object, layout);
   return class == TOGETHER || read_chunks(h5, view, object, layout);

@@ -1,11 +1,11 @@
-// Headers of objects: messages, in several pieces of the file or in a heap.
+// Headers of objects: messages, in several parts of the file or in a heap.
 #include "record/data/h5/h5.h"
 
 #include <string.h>
 
 typedef struct Header {
   bool new;     // version 2
-  bool ordered; // version 2: messages have an order of their own
+  bool ordered; // version 2: messages have creation orders
 } Header;
 
 static bool take_messages(S2H5 *h5, Header header, S2H5View view, S2H5Object *object) {
@@ -23,14 +23,14 @@ static bool take_messages(S2H5 *h5, Header header, S2H5View view, S2H5Object *ob
   return !view.bad || s2_h5_fail(h5, "the header of an object in it is damaged");
 }
 
-// The first part of the header; *view: its messages.
+// Reads the first part of the header; *view: its messages.
 static bool read_start(S2H5 *h5, uint64_t address, Header *header, S2H5View *view) {
   enum { ORDERED = 4, PHASES = 16, TIMES = 32, OLD_START = 16, LARGEST_START = 64 };
   S2H5View start = s2_h5_view(h5, address, OLD_START);
   *header = (Header){.new = !start.bad &&memcmp(start.at, "OHDR", 4) == 0};
   if (!header->new) {
     bool good = s2_h5_number(&start, 1) == 1;
-    s2_h5_part(&start, 7); // how many messages, references
+    s2_h5_part(&start, 7); // number of messages, references
     uint64_t size = s2_h5_number(&start, 4);
     *view = s2_h5_view(h5, address + OLD_START, size);
     return good && !start.bad && !view->bad;
@@ -47,7 +47,7 @@ static bool read_start(S2H5 *h5, uint64_t address, Header *header, S2H5View *vie
   return good && !start.bad && !number.bad && !view->bad;
 }
 
-// More messages, elsewhere.
+// Reads more messages at another address.
 static bool h5_follow(S2H5 *h5, Header header, S2H5View where, S2H5Object *object) {
   enum { CHECKSUM = 4 };
   uint64_t address = s2_h5_address(h5, &where), size = s2_h5_length(h5, &where);
@@ -71,13 +71,13 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
   if (!read_start(h5, address, &header, &view)) {
     return s2_h5_fail(h5, "the header of an object in it is damaged");
   }
-  // An object is read once, so that links in a circle end.
-  uint64_t place = h5->base + address; // in the file: there is a header
+  // An object is read once, so that circular links end.
+  uint64_t place = h5->base + address; // it is in the file, because the header is
   if ((h5->seen[place / 8] >> (place % 8) & 1) != 0) {
     return true; // it has several names
   }
   h5->seen[place / 8] |= (unsigned char)(1u << (place % 8));
-  // Its messages; some say where there are more of them.
+  // Its messages; some of them give addresses of more messages.
   int first = object->count;
   bool good = take_messages(h5, header, view, object);
   for (int i = first; i < object->count && good; i++) { // the list grows meanwhile
@@ -87,7 +87,8 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
       good = h5_follow(h5, header, data, object);
     } else if (message.kind == S2_H5_LINK_INFO || message.kind == S2_H5_ATTRIBUTE_INFO) {
       bool links = message.kind == S2_H5_LINK_INFO;
-      // Links or attributes that are many lie in a heap; a tree of records says where.
+      // If there are many links or attributes, they are in a heap; a tree of records gives their
+      // offsets.
       s2_h5_part(&data, 1);
       bool numbered = (s2_h5_number(&data, 1) & 1) != 0;
       s2_h5_part(&data, numbered ? (links ? 8 : 2) : 0);

@@ -11,7 +11,7 @@ static const char TEXTS[] = "a text of it is not where it should be";
 // ---- Types and shapes -------------------------------------------------------------------------
 
 static S2H5Class float_class(S2H5View view, uint64_t bits, uint32_t size) {
-  // Places and sizes in bits as IEEE 754 has them: sign, exponent, its size, mantissa's, bias.
+  // Positions and sizes in bits as in IEEE 754: sign, exponent, its size, mantissa's, bias.
   static const uint64_t single[] = {31, 32, 23, 8, 0, 23, 127};
   static const uint64_t twice[] = {63, 64, 52, 11, 0, 52, 1023};
   enum { VAX = 0x40, NORM = 0x30, IMPLIED = 0x20 };
@@ -39,7 +39,7 @@ bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
     return s2_h5_fail(h5, DAMAGED);
   }
   type->big_endian = (bits & BIG_ENDIAN_BIT) != 0;
-  // Whole numbers that fill their bytes, floats, texts of fixed size, flags, texts in a heap.
+  // Integers that fill their bytes, floats, texts of fixed size, flags, texts in a heap.
   if (class == INTEGER) {
     uint64_t offset = s2_h5_number(&view, 2), precision = s2_h5_number(&view, 2);
     bool known = size <= sizeof(int64_t) && offset == 0 && precision == 8 * size && !view.bad;
@@ -50,7 +50,7 @@ bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
   } else if (class == TEXT) {
     type->class = S2_H5_TEXT;
     type->padded = (bits & PADDING) == BLANKS;
-  } else if (class == ENUM && size == 1) { // as h5py keeps them
+  } else if (class == ENUM && size == 1) { // h5py's form of flags
     type->class = S2_H5_FLAG;
   } else if (class == IN_HEAP && (bits & PADDING) == 1) {
     type->class = S2_H5_TEXT;
@@ -105,7 +105,7 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
   if (header.bad || size < LEAST) {
     return s2_h5_fail(h5, TEXTS);
   }
-  // Its objects: number, references, length, bytes up to a multiple of 8; number 0 is free room.
+  // Its objects: number, references, length, bytes up to a multiple of 8; number 0 is free space.
   S2H5View view = s2_h5_view(h5, address + start, size - start);
   *collection = (S2H5Collection){address, h5->texts.count, 0};
   while (!view.bad && view.end - view.at >= (ptrdiff_t)start) {
@@ -125,7 +125,7 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
   if (view.bad) {
     return s2_h5_fail(h5, TEXTS);
   }
-  // Sorted, to be searched by number.
+  // Sorted, for searches by number.
   if (collection->count > 1) {
     qsort(h5->texts.at + collection->first, (size_t)collection->count, sizeof *h5->texts.at,
           by_number);
@@ -228,7 +228,7 @@ static void add_text(const S2H5Type *type, const unsigned char *at, S2DataArray 
 bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, size_t count,
                   S2DataArray *array) {
   bool good = true;
-  // Values one by one: files may have another order of bytes, or fewer of them.
+  // Values are converted one by one: files may have another byte order, or fewer bytes.
   for (size_t i = 0; i < count && good; i++, bytes += type->size) {
     switch (type->class) {
     case S2_H5_FLOAT:
@@ -262,7 +262,7 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   enum { SHARED = 3, ALIGNMENT = 8 };
   *name = *value = NULL;
   S2H5View view = message->data;
-  // Sizes of name, type and shape, which follow in that order; version 1 fills each up to 8 bytes.
+  // Sizes of name, type and shape, which follow in that order; version 1 pads each to 8 bytes.
   uint64_t version = s2_h5_number(&view, 1), flags = s2_h5_number(&view, 1), sizes[3];
   for (int i = 0; i < 3; i++) {
     sizes[i] = s2_h5_number(&view, 2);
@@ -274,7 +274,7 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
     bool filled = version == 1 && sizes[i] % ALIGNMENT != 0;
     s2_h5_part(&view, filled ? ALIGNMENT - sizes[i] % ALIGNMENT : 0);
   }
-  // What is shared or unknown is passed over, what is damaged is not.
+  // Shared or unknown attributes are ignored, damaged ones are errors.
   if (message->shared || version < 1 || version > 3 || (version > 1 && (flags & SHARED) != 0)) {
     return false;
   }
@@ -286,11 +286,11 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   S2H5Space space = {0};
   bool text = s2_h5_type(h5, parts[1], &type) && type.class == S2_H5_TEXT &&
               s2_h5_space(h5, parts[2], &space) && space.count == 1;
-  h5->trouble = NULL; // what is no single text is of no interest
+  h5->trouble = NULL; // attributes other than a single text are ignored
   if (!text) {
     return false;
   }
-  // Its value stands behind them.
+  // Its value comes after them.
   S2H5View bytes = s2_h5_part(&view, type.size);
   S2DataArray array = {.type = S2_DATA_TEXT};
   if (bytes.bad) {
