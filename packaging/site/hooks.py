@@ -14,7 +14,7 @@ SITE_PAGES = "project"  # folder of the site for files outside docs
 # Top-level pages of docs by kind; a page that is not listed is an explanation.
 REFERENCE = ["lua", "stepping-options", "c-api", "python", "tasks", "scenes", "glossary", "equations",
              "problem-format", "replay-format", "testing"]
-MEASUREMENTS = ["measurements", "performance", "contact-card"]
+MEASUREMENTS = ["measurements", "contact-card"]
 HOW_TO = ["batch", "control", "control-plans", "control-views", "control-fit", "control-lessons", "parallel", "solvers-large",
           "contributing"]
 
