@@ -213,7 +213,7 @@ S2Status s2_body_name(const S2World *world, S2BodyId body, const char **name);
 S2Status s2_body_set_name(S2World *world, S2BodyId body, const char *name);
 
 // The force acts during the next step only. Calls add up. `at`: world coordinates, NULL: the
-// centre.
+// centre of mass.
 S2Status s2_body_apply_force(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at);
 S2Status s2_body_apply_torque(S2World *world, S2BodyId body, double torque);
 // Changes the velocity at once.
@@ -629,7 +629,7 @@ typedef struct S2Contact {
 // geometry is still that of the last step.
 const S2Contact *s2_world_contacts(S2World *world, int *count);
 
-// The impulse of all contacts of the last step on a body: angular about its centre, x, y (N s).
+// The impulse of all contacts of the last step on a body: angular about its centre (N m s), x, y.
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
 // The impulse of corrections by the step. Event stepping removes the energy that projection adds by
 // lifting, and bodies that only joints connect keep their spin. Forces, contacts, joints and

@@ -14,11 +14,14 @@ S2Track *s2_track_new(void);
 S2Status s2_track_frame(S2Track *track, const S2Moment *moment);
 uint64_t s2_track_bytes(const S2Track *track); // of the arrays
 
-// time (T), q and v (T x bodies x 3; nan for a body that does not exist), energy (T x 3: kinetic,
-// potential, total), momentum (T x 3: angular, x, y), residual (T), contacts (T: their number),
-// serial and name of each body, a row a contact in contact_*, and an array a channel. The set
-// borrows the values of the track, which takes no more frames. Returns the error that ended the
-// track.
+// The arrays over T frames:
+//   time (T), residual (T), contacts (T: their number)
+//   q and v (T x bodies x 3; nan for a body that does not exist)
+//   energy (T x 3: kinetic, potential, total), momentum (T x 3: angular, x, y)
+//   serial and name of each body, a row a contact in contact_*, and an array a channel
+//
+// The set borrows the values of the track, which takes no more frames. Returns the error that ended
+// the track.
 S2Status s2_track_arrays(S2Track *track, S2DataSet *set);
 void s2_track_free(S2Track *track); // safe on NULL
 

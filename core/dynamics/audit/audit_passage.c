@@ -357,10 +357,10 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   return bend;
 }
 
-// m: the larger of two distances at the end of the step: of the point of an impulse from another
-// piece of the same body as piece `of`, and of that piece from the shape `other`. Neighbouring
-// pieces and segments of a chain share a surface, and a point that a row of one piece stops may be
-// over the other piece by then.
+// m: the larger of two distances at the end of the step. One is from the point of an impulse on
+// another piece of the same body to piece `of`, the other from that piece to the shape `other`.
+// Neighbouring pieces and segments of a chain share a surface, and a point that a row of one piece
+// stops may then be over the other piece.
 static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
                                     int32_t of, int32_t other) {
   const S2Vec2 centre = {0, 0};

@@ -81,10 +81,11 @@ static bool friction_sticks(const S2Step *step, int32_t slot) {
   return fabs(step->joint_impulse[S2_JOINT_ROWS * slot + S2_JOINT_DRY]) < at_bound * most;
 }
 
-// Whether the displacement of joints may go into the velocities. It must not if the step began with
-// joint errors (bodies moved by the program), after an impact (the velocities that caused the error
-// have changed), if blending makes rows correct positions or forces turn in W, or if a motor or
-// sticking dry friction has just set the velocities.
+// Whether the displacement of joints may go into the velocities. It must not in these cases:
+// - the step began with joint errors (bodies moved by the program);
+// - an impact has changed the velocities that caused the error;
+// - blending makes rows correct positions, or forces turn in W;
+// - a motor or sticking dry friction has just set the velocities.
 static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
@@ -290,9 +291,9 @@ static double largest_fraction(double a, double b, double room) {
 }
 
 // The fraction of the displacements by joints that is added to the velocities (over h). The energy
-// must not exceed that of the free motion. If the step turns a body far or a contact is near, it
-// also must not exceed the energy that forces added since the start of the step: the energy of
-// SHAKE oscillates about the true one with an amplitude that grows with the turn of a step.
+// must not exceed that of the free motion. A second bound counts if the step turns a body far or a
+// contact is near: the energy that forces added since the start of the step. For the energy of
+// SHAKE oscillates about the true one, with an amplitude that grows with the turn of a step.
 static double harmless_fraction(const S2Step *step, const S2Island *island, const double *by_joints,
                                 S2Vec2 frame) {
   double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;

@@ -211,10 +211,10 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
   }
 }
 
-// If the part has ground, all velocities are reduced equally, relative to those that it would have
-// when moving with the ground: for a pivoting body, rotation belongs to its motion as much as that
-// of its centre. Without ground its momentum is conserved: inner motion is reduced first, then the
-// rotation of the whole.
+// If the part has ground, all velocities are reduced equally, relative to those of a motion with
+// the ground. In the motion of a pivoting body its rotation counts as much as that of its centre.
+// Without ground the momentum is conserved: inner motion is reduced first, then the rotation of the
+// whole.
 typedef struct Part {
   S2Island island;
   int32_t *ground;

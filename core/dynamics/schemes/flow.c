@@ -300,9 +300,9 @@ static S2FlowEnd flow_meets_at(double s) {
   return (S2FlowEnd){s, isfinite(s)};
 }
 
-// The time at which a pair that has rows, or overlaps already, would be so deep that it could come
-// out on the wrong side: rows are planes at the start of the flow and do not include turning. An
-// overlap that is deep from the beginning is ignored.
+// The time at which a pair would be so deep that it could come out on the wrong side. The pair has
+// rows, or overlaps already. Rows are planes at the start of the flow and do not include turning.
+// An overlap that is deep from the beginning is ignored.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
   // Not if the pair moves so little that it cannot become so deep.

@@ -239,9 +239,9 @@ static double meeting_next(const S2EventRun *event, const Bracket *at, double se
   return secant > at->lo && secant < at->hi ? secant : next;
 }
 
-// For a flow whose path depends on its length, so that a straight prediction fails (a spring
-// reverses a thrown body): searches between a length that is free and one that meets before its
-// end. If no length just touches, the flow ends with the longest length that is known to be free.
+// Searches between a length that is free and one that meets before its end. It is for a flow whose
+// path depends on its length (a spring reverses a thrown body), so that a straight prediction
+// fails. If no length just touches, the flow ends with the longest length that is known to be free.
 static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
                            bool *meets) {
   Trial trial;

@@ -1,8 +1,9 @@
 // Records the impulses of a step and their places, for readers of the world. The touches of a step
 // are searched again in each of its parts, linearised again where they proved wrong, and updated at
-// its end, each time with other features; the impulses they keep are guesses for the next solve. So
-// the impulses of the solves are logged before the touches change, with the geometry of the solves.
-// The sum of these impulses, with their lever arms, is the change of momentum of each body.
+// its end. Each time they may have other features, and their kept impulses are only guesses for the
+// next solve. So the impulses of the solves are logged before the touches change, with the geometry
+// of the solves. The sum of these impulses, with their lever arms, is the change of momentum of
+// each body.
 #include "dynamics/step/acted.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/step/touch.h"

@@ -102,9 +102,10 @@
 // which an island is too stiff for forces along the directions at the start of a step. A single
 // oscillation is stable up to 4; neighbours add to it.
 #define S2_TURNS_TOO_FAST 2.0
-// Additional solves of an island whose rows of ground friction prove to be misaligned (1 to 3
-// suffice, except for jammed bodies); and the fraction of the bound that may act across them:
-// derivatives have about this relative error, and the force exceeds its bound by half its square.
+// PASSES: the most additional solves of an island whose rows of ground friction prove to be
+// misaligned. 1 to 3 suffice, except for jammed bodies. ASKEW: the fraction of the bound that may
+// act across these rows. Derivatives have about this relative error, and the force exceeds its
+// bound by half its square.
 #define S2_GROUND_PASSES 16
 #define S2_GROUND_ASKEW  1e-6
 // bisect: accepted overlap (fraction of a body's size), a tolerance without which halving might

@@ -1,7 +1,7 @@
-// The step problem in the form that the interior point, Newton and Gauss-Seidel use: scaled, with
-// rows packed into units of at most two, and with one linear system 1 + A J' D J on the nodes,
-// where A = W^-1 or the mobility of the local form. Both forms support the same calls, in terms of
-// velocities.
+// The step problem in the form that the interior point, Newton and Gauss-Seidel use. It is scaled,
+// and its rows are packed into units of at most two. It has one linear system 1 + A J' D J on the
+// nodes, with A = W^-1 or the mobility of the local form. Both forms support the same calls, in
+// terms of velocities.
 //
 // Scaling: velocities over V; the impulse of row i times w_i / V, w = diag(J W^-1 J' + C). So all
 // unknowns compare with 1 for all units and mass ratios, and
@@ -128,9 +128,9 @@ S2_INLINE double s2_unit_arm(const S2System *system, const S2Unit *unit, int r) 
   return unit->angular[r] ? system->problem->length : 1;
 }
 
-// The same for single units, for methods that go from contact to contact: u = J v of unit k; the
-// velocities that a change of its impulses causes; and its block of the scaled Delassus matrix with
-// compliance, u_n and u_t by lambda_n and lambda_t.
+// The same for single units, for methods that go from contact to contact. They give u = J v of unit
+// k; the velocities that a change of its impulses causes; and its block of the scaled Delassus
+// matrix with compliance (u_n and u_t by lambda_n and lambda_t).
 S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
                                        double u[2]) {
   const S2Unit *unit = &system->unit[k];

@@ -1,12 +1,12 @@
-// Augmented Lagrangian (Hestenes 1969, Powell 1969; for contact Simo and Laursen 1992). With
-// the impulses `anchor` of the last outer step, friction bounds fixed at mu times their normal part
-// (Tresca's law) and a weight sigma, the law of a row
+// Augmented Lagrangian (Hestenes 1969, Powell 1969; for contact Simo and Laursen 1992). `anchor`
+// are the impulses of the last outer step. Friction bounds are fixed at mu times their normal part
+// (Tresca's law). With a weight sigma, the law of a row is
 //
-//     lambda(u) = proj(anchor - sigma u) on [0, inf), [-bound, bound] or the whole line
+//     lambda(u) = proj(anchor - sigma u) on [0, inf), [-bound, bound] or the whole line.
 //
-// is minus the gradient of a convex piecewise quadratic of u, and v = A (c + J' lambda(J v)) is the
-// minimum of a strongly convex function. Newton with an exact line search finds it from any start
-// (its matrix is symmetric positive definite). Then anchor and bounds move to the new lambda.
+// It is minus the gradient of a convex piecewise quadratic of u, so v = A (c + J' lambda(J v)) is
+// the minimum of a strongly convex function. Newton with an exact line search finds it from any
+// start (its matrix is symmetric positive definite). Then anchor and bounds move to the new lambda.
 //
 // For fixed bounds this always converges. The update of the bounds is the fixed point of Haslinger
 // (1983), which converges for certain only for small friction.

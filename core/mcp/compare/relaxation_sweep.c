@@ -1,6 +1,7 @@
-// The three ways to relax a unit. With u the velocities of its rows before and G = [nn nt; tn tt]
-// its coupling, a change d of its impulses makes them u + G d, so both rows are dealt with before
-// the nodes hear of it. In scaled units the diagonal of G is 1: a row's own step is its velocity.
+// The three ways to relax a unit. Let u be the velocities of its rows before, and G = [nn nt; tn
+// tt] its coupling. A change d of its impulses makes the velocities u + G d. So both rows are
+// relaxed before the nodes are updated. In scaled units the diagonal of G is 1: a row's own step is
+// its velocity.
 #include "mcp/compare/relaxation.h"
 
 #include "linalg/numbers.h"

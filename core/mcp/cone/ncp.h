@@ -93,10 +93,10 @@ S2Status s2_ncp_solve(const S2Ncp *ncp, const S2NcpOptions *options, double *x, 
                       double *z, S2History *history, S2Arena *arena, S2NcpInfo *info);
 
 // The derivative of a solution (x, y, z) by theta, by the implicit function theorem: kappa (and
-// with it the products y o z) stays constant. dw_dtheta is row-major with (size of x + 2 size of
-// the cones) rows of `parameters` numbers, in the stored numbers. If the matrix is rank-deficient,
-// the solution has no derivative: *regular is false, and the numbers are NaN. At kappa = 0 this is
-// a solution with y_i = z_i = 0, or one of many.
+// with it the products y o z) stays constant. dw_dtheta is row-major and refers to the stored
+// numbers. It has (size of x + 2 size of the cones) rows of `parameters` numbers. If the matrix is
+// rank-deficient, the solution has no derivative: *regular is false, and the numbers are NaN. At
+// kappa = 0 this is a solution with y_i = z_i = 0, or one of many.
 S2Status s2_ncp_derivative(const S2Ncp *ncp, const double *x, const double *y, const double *z,
                            double *dw_dtheta, bool *regular, S2Arena *arena);
 

@@ -168,7 +168,7 @@ static bool kkt_contradictory(S2KktRun *run, double *proof) {
   if (!(length > 0)) {
     return false;
   }
-  // J' y| and |C y| against b' y, relative to the size of c and b.
+  // |J' y| and |C y| against b' y, relative to the size of c and b.
   memset(pull, 0, sizeof(double) * (size_t)kkt->n);
   for (int i = 0; i < kkt->m; i++) {
     y[i] /= length;

@@ -55,11 +55,15 @@ typedef struct S2KktSolution {
   double residual; // s2_kkt_residual; NaN when the input is not finite
 } S2KktSolution;
 
-// The residual alone decides whether a system is solved. Otherwise S2_INFEASIBLE (proved: rows
-// contradict each other), S2_UNSUPPORTED (W not symmetric or not positive definite, C < 0, too many
-// rows on one unknown or on a W that is not block-diagonal), S2_SINGULAR (input not finite, or
-// results too large for a double), or S2_MAX_ITERATIONS with the best point found. `options` may be
-// NULL. Scratch memory comes from the arena and is released again; nothing else is allocated.
+// The residual alone decides whether a system is solved. The other results are:
+// - S2_INFEASIBLE: proved, rows contradict each other;
+// - S2_UNSUPPORTED: W not symmetric or not positive definite, C < 0, too many rows on one unknown
+//   or on a W that is not block-diagonal;
+// - S2_SINGULAR: input not finite, or results too large for a double;
+// - S2_MAX_ITERATIONS, with the best point found.
+//
+// `options` may be NULL. Scratch memory comes from the arena and is released again; nothing else is
+// allocated.
 S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Arena *arena,
                            S2KktSolution *solution);
 

@@ -60,15 +60,19 @@ typedef struct S2MlcpSolution {
   double kappa; // as in the options: s2_mlcp_vjp reads it
 } S2MlcpSolution;
 
-// The residual alone decides whether a problem is solved. Otherwise S2_INFEASIBLE (proved: not even
-// the inequalities have a point), S2_RAY (Lemke's method ended on a ray that proves nothing),
-// S2_SINGULAR (input not finite, or results too large for a double), S2_UNSUPPORTED (above
-// S2_MLCP_MAX) or S2_MAX_ITERATIONS, with the best point found. `options` may be NULL. Scratch
-// memory comes from the arena and is released again; nothing else is allocated. lo_i > hi_i is
-// S2_INFEASIBLE, with zeros for a proof. With kappa, solved means r_vio <= tolerance max(1, max
-// |a|, max |b|) and b_vio <= tolerance and kappa / 1000. There is a central path if the problem is
-// monotone and has a point with all v, w > 0 (within the bounds). Other problems are tried from
-// next to a solution, too. Without success the result is S2_MAX_ITERATIONS.
+// The residual alone decides whether a problem is solved. The other results are:
+// - S2_INFEASIBLE: proved, not even the inequalities have a point (also if lo_i > hi_i, with zeros
+//   for a proof);
+// - S2_RAY: Lemke's method ended on a ray that proves nothing;
+// - S2_SINGULAR: input not finite, or results too large for a double;
+// - S2_UNSUPPORTED: above S2_MLCP_MAX;
+// - S2_MAX_ITERATIONS, with the best point found.
+//
+// `options` may be NULL. Scratch memory comes from the arena and is released again; nothing else is
+// allocated. With kappa, solved means r_vio <= tolerance max(1, max |a|, max |b|) and b_vio <=
+// tolerance and kappa / 1000. There is a central path if the problem is monotone and has a point
+// with all v, w > 0 (within the bounds). Other problems are tried from next to a solution, too.
+// Without success the result is S2_MAX_ITERATIONS.
 S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options, S2Arena *arena,
                             S2MlcpSolution *solution);
 
@@ -77,10 +81,12 @@ typedef struct S2MlcpGradient { // shapes of S2Mlcp; each may be NULL
 } S2MlcpGradient;
 
 // From dl/du and dl/dv (NULL: 0) to dl/d(data) at a solution; pairs stay on their side. With
-// solution->kappa > 0 along the central path. False if there is no such derivative: a pair is on
-// the edge of two sides (v_i - lo_i and w_i, or hi_i - v_i and w_i, within 1e-9; taken as at the
-// bound); the active set is singular (the result then has least norm); or numbers are not finite
-// (the result is NaN). If lo_i = hi_i, each gets half of the derivative by both.
+// solution->kappa > 0 along the central path. If lo_i = hi_i, each gets half of the derivative by
+// both. False if there is no such derivative:
+// - a pair is on the edge of two sides (v_i - lo_i and w_i, or hi_i - v_i and w_i, within 1e-9); it
+//   counts as at the bound;
+// - the active set is singular; the result then has least norm;
+// - numbers are not finite; the result is NaN.
 bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const double *dl_du,
                  const double *dl_dv, const S2MlcpGradient *gradient, S2Arena *arena);
 

@@ -67,11 +67,12 @@ typedef struct S2QpGradient { // shapes of S2Qp; each may be NULL
 } S2QpGradient;
 
 // From dl/dx, dl/dy, dl/dz (each may be NULL: 0) to dl/d(data) at a solution; the set of active
-// constraints stays. With solution->kappa > 0 along the central path. False if there is no such
-// derivative: a constraint that holds with equality and has z_i = 0 (both within 1e-9; taken as
-// inactive); redundant active constraints or a solution that is not unique (the result then has
-// least norm); or numbers that are not finite (the result is NaN). It reads x, y, z and kappa of
-// the solution.
+// constraints stays. With solution->kappa > 0 along the central path. It reads x, y, z and kappa of
+// the solution. False if there is no such derivative:
+// - a constraint holds with equality and has z_i = 0 (both within 1e-9); it counts as inactive;
+// - active constraints are redundant, or the solution is not unique; the result then has least
+//   norm;
+// - numbers are not finite; the result is NaN.
 bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *dl_dx,
                const double *dl_dy, const double *dl_dz, const S2QpGradient *gradient,
                S2Arena *arena);

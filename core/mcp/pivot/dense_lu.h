@@ -22,9 +22,9 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
 // solution: unknowns without a pivot are 0, and equations without one are ignored.
 void s2_dense_lu_solve(const S2DenseLu *lu, double *x);
 
-// The null space. Column c of the result (row-major, rank x (n - rank), in the arena) holds the
-// unknowns with a pivot, when the unknown of column rank + c of the pivots is -1 and A times all of
-// them is 0.
+// The null space: vectors x with A x = 0. Column c of the result (row-major, rank x (n - rank), in
+// the arena) is for the vector whose unknown of column rank + c of the pivots is -1, while the
+// others without a pivot are 0. It holds the unknowns with a pivot.
 double *s2_dense_lu_null(const S2DenseLu *lu, S2Arena *arena);
 
 #endif
