@@ -136,7 +136,7 @@ static void direct_add_push(const Direct *direct, const double *push_by, double 
   }
 }
 
-// What old impulses bring as their rows turn; they are those of the step just taken.
+// Change by the impulses of the step just taken, as their rows turn.
 static void direct_turn(const Direct *direct, const S2LineSystem *start, const double *impulse) {
   const Tangents *t = &direct->tangents;
   int n = direct->n;
@@ -329,8 +329,8 @@ static bool direct_shook(const Direct *direct, const S2LineSystem *start,
   return h * most > 0.5 * S2_PROJECTION_TRIGGER * length;
 }
 
-// What the step did to the system's rows, in their order. False: they are not as many, or the step
-// left joints with an error.
+// Impulses of the step along the system's rows, in their order. False: their number differs, or the
+// step left joints with an error.
 static bool direct_rows(const Direct *direct, const S2LineSystem *system, const S2LineSystem *end,
                         double *impulse, bool *shook) {
   const S2World *world = direct->world;

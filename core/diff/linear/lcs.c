@@ -13,8 +13,8 @@
 // contacts, limits and drives, on which J'p/h acts as a force, ends where the step itself does: its
 // v1 is affine in p. So its derivatives by state, inputs and force (linearize.h) make A, B and D,
 // and those of its velocities without projection make E, H and F, where J and J'p turn with the
-// poses as well. What contacts change in the projection of positions is not in that; it is measured
-// at x0, u0 (`defect`) and put into d.
+// poses as well. The changes that contacts make to the projection of positions are not in that.
+// They are measured at x0, u0 (`defect`) and put into d.
 //
 // ---- Coordinates ------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ static S2Status impact_turn(S2LcsWork *work, const double *impulse, double *bend
     }
   }
   s2_dense_solve_many(&system.factor, column, m);
-  // What Z acts on.
+  // The vectors that Z multiplies.
   for (int r = 0; r < system.rigid; r++) {
     S2LcsLine line = {.line = system.line[r]};
     s2_lcs_bend(&work->rows, &line, mu[r], bend);
@@ -180,7 +180,7 @@ S2Status s2_lcs_impact(S2LcsWork *work) {
     }
   }
   S2_TRY(s2_lcs_solve(work, lcs->first, lcs->rows));
-  // What jumps, and how that follows the state.
+  // The jump of the velocities, and its derivative by the state.
   double *impulse = s2_lcs_numbers(work, 1, n), *bend = s2_lcs_numbers(work, n, n);
   s2_lcs_push(work, lcs->lambda, true, impulse, bend);
   s2_lcs_multiply(n, n, 1, work->jump, impulse, work->jumped);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// ---- What has no rows -------------------------------------------------------------------------
+// ---- Worlds without such rows -----------------------------------------------------------------
 
 static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
   const S2Joint *joint = &world->joints.at[slot];

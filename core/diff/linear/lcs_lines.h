@@ -1,4 +1,4 @@
-// What the rows of an LCS are made of: lines, and which of them each row goes along. Private to
+// The lines along which the rows of an LCS measure and push, and the line of each row. Private to
 // core/diff/linear.
 #ifndef S2_LCS_LINES_H
 #define S2_LCS_LINES_H

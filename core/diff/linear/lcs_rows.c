@@ -1,4 +1,4 @@
-// What the rows of an LCS of a motion and of an impact share.
+// Functions that the rows of the motion and of the impact of an LCS share.
 #include "diff/linear/lcs_work.h"
 
 #include "mcp/lcp/lcp.h"
@@ -14,7 +14,7 @@ void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, doubl
   const S2LcsRows *rows = &work->rows;
   int n = work->n;
   double *p = s2_lcs_numbers(work, 1, rows->line_count);
-  // What each row pushes along its line.
+  // The impulse of each row along its line.
   for (int l = 0; l < rows->line_count; l++) {
     p[l] = impact ? 0 : rows->line[l].base;
   }

@@ -53,7 +53,7 @@ typedef struct S2LcsSpeed {
   double *e, *h, *f;
 } S2LcsSpeed;
 void s2_lcs_speed(const S2LcsWork *work, int r, S2LcsSpeed *to);
-// What row r has of lambda k beside that, both of one part: compliance, slacks.
+// The further entry of F for row r and lambda k, both of one part: compliance, slacks.
 double s2_lcs_coupling(const S2LcsWork *work, const S2LcsPart *part, int r, int k);
 // Into `lambda` the rows from..to - 1 at x0, u0, those before being there.
 S2Status s2_lcs_solve(const S2LcsWork *work, int from, int to);

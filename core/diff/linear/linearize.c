@@ -79,14 +79,14 @@ static S2Status linearize_columns_of(const S2World *world, const S2Input *inputs
         return s2_error(S2_INVALID, "inputs[%d]: finite numbers expected", i + 1);
       }
     }
-    // Of joints: a force on both bodies, or a number.
+    // An input of a joint is a force on both bodies, or a number.
     if (input->kind != S2_INPUT_FORCE) {
       S2_TRY(linearize_joint_column(world, input, i + 1, &columns[i]));
       columns[i].f[0][0] =
           columns[i].kind == S2_INPUT_FORCE ? columns[i].f[0][0] : input->amount[0];
       continue;
     }
-    // Of a body: a force on it.
+    // An input of a body is a force on it.
     S2_TRY(s2_body_slot(world, input->body, &columns[i].slot[0]));
     s2_input_push(world, input, columns[i].f[0]);
     if (!s2_body_yields(&world->bodies.at[columns[i].slot[0]])) {
@@ -129,7 +129,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
     return s2_error(S2_INVALID, "actuator '%s': %s is no input of a linear step", def.name,
                     def.delay > 0 ? "one with a delay" : "an explicit position");
   }
-  // What a command of 1 is: of a joint, or a push on a body.
+  // The meaning of a command of 1: a force or number of a joint, or a push on a body.
   *input = (S2Input){.body = def.body, .joint = def.joint, .amount = {1, 0, 0}};
   bool joint = def.joint.index != 0;
   if (def.kind == S2_ACTUATOR_POSITION) {
@@ -152,7 +152,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
 
 // ---- Sweeps -----------------------------------------------------------------------------------
 
-// What repeated linearisations share, so that they take no memory from the heap.
+// Memory that repeated linearisations share, so that they take none from the heap.
 struct S2Linearizer {
   S2Trace *trace;
   S2WorldGradient g;
@@ -327,7 +327,7 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                             int count, const S2Reduction *reduction, S2Arena *arena,
                             S2Linear *linear) {
   int n = 2 * reduction->n, m = 2 * reduction->m;
-  // What velocities have against the joints stays there: the step takes it from them.
+  // Parts of velocities that are against the joints stay: the step removes them.
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
   S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,
@@ -351,7 +351,7 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   S2Reduction *reduction = S2_TAKE(arena, S2Reduction, 1);
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, reduction));
-  // Inputs that are none are told of before anything is done.
+  // Invalid inputs are reported before anything is done.
   S2_TRY(linearize_columns_of(world, inputs, count, S2_TAKE(arena, Column, count + 1)));
   bool direct;
   S2_TRY(s2_direct_try(world, inputs, count, reduction, 1, arena, linear, &direct));

@@ -43,8 +43,8 @@ typedef struct S2Linear { // in the arena
 } S2Linear;
 
 // Steps the world (a clone, as a rule) and says how the state after the step (s2_world_state)
-// depends on that before and on the inputs. A world with a force law whose slopes are not known is
-// left as it was.
+// depends on that before and on the inputs. A world that has a force law without known slopes
+// is left unchanged.
 S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2Arena *arena,
                             S2Linear *linear);
 

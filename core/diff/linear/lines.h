@@ -67,7 +67,7 @@ int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept);
 
 // ---- The square system ------------------------------------------------------------------------
 
-// Of the present poses and velocities.
+// The system K of the present poses and velocities.
 typedef struct S2LineSystem {
   S2Lines lines;
   S2Line *line;     // n: rigid rows, then coordinates
@@ -83,7 +83,7 @@ S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, 
 // Velocities have changed since, those of bodies with columns.
 void s2_lines_retune(S2LineSystem *system);
 
-// ---- What reduce.h does, of a system that is there ---------------------------------------------
+// ---- The functions of reduce.h for a given system ----------------------------------------------
 
 // Where number k of q is in the state ({q, v} of each body); that of v is 3 further on.
 static inline int s2_reduction_place(int k) {

@@ -1,4 +1,4 @@
-// What is seen of a world and how it follows the reduced state: coordinates of bodies and joints,
+// Outputs of a world and their derivatives by the reduced state: coordinates of bodies and joints,
 // points of bodies.
 #ifndef S2_OUTPUTS_H
 #define S2_OUTPUTS_H

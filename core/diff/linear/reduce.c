@@ -99,8 +99,8 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
   return status;
 }
 
-// What rigid rows alone make of velocities, as the step does whatever else acts: u = v - M^-1 J' mu
-// with J M^-1 J' mu = J v + rest.
+// Velocities after rigid rows alone have acted, as in the step: u = v - M^-1 J' mu with
+// J M^-1 J' mu = J v + rest.
 typedef struct Settled {
   int rigid;
   double *mass;   // n
@@ -248,7 +248,7 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
     }
   }
   s2_dense_solve_many(&system->factor, s, m);
-  // Of positions by positions, velocities by velocities, and velocities by positions.
+  // Derivatives of positions by positions, velocities by velocities, and velocities by positions.
   for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
       double *at = lift + s2_reduction_place(i) * 2 * m + k, *speed = at + 6 * m;

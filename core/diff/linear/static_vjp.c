@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-// Of I - dQ/dq: what rounding leaves of a direction in which bodies may rest anywhere; and of dl/dq
-// what such a direction may have.
+// The largest singular value of I - dQ/dq that counts as a direction in which bodies may rest
+// anywhere, and the largest part of dl/dq along such a direction.
 static const double NOTHING = 1e-11, OF_LOSS = 1e-8;
 
 static void static_swap(double *a, double *b) {
@@ -121,7 +121,7 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   world->notes = &trace->notes;
   S2Status status = s2_world_step(world);
   world->notes = NULL;
-  // And the world is as it was.
+  // The world gets its state back.
   world->callbacks = callbacks;
   world->stats = stats;
   S2Status back = s2_world_image_read(world, image, size);
@@ -161,7 +161,7 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
   if (status.code == S2_OK) {
     status = s2_trace_vjp(trace, one, arena);
   }
-  // What does not matter at rest is taken out of both.
+  // Numbers that do not matter at rest are taken out of both.
   size_t numbers = 3 * (size_t)gradient->slots;
   memset(one->v, 0, sizeof(double) * numbers);
   memset(gradient->f, 0, sizeof(double) * numbers); // forces have acted

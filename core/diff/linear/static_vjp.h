@@ -4,9 +4,9 @@
 
 #include "diff/step/trace.h"
 
-// A step from rest, of a world whose bodies are where they rest, with forces `f` (3 a slot); the
-// world is as it was afterwards. The step is that of the defaults, with joints that are projected
-// however little it is: where bodies rest does not depend on how a world takes its steps.
+// A step from rest, of a world whose bodies are where they rest, with forces `f` (3 a slot). It
+// leaves the world unchanged. The step has the default settings, and it projects joints however
+// small their error is: the places at which bodies rest do not depend on the settings of a step.
 S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace);
 
 // `trace` is of such a step; `at` are the numbers (of 3 a slot) of the bodies that move. Turns the

@@ -173,7 +173,7 @@ static void set_speed(S2Rattle *rattle) {
 
 // ---- Forces ------------------------------------------------------------------------------------
 
-// What is held over the step, and what laws said, `law` (3 a slot; NULL: there are none).
+// Forces that are held over the step, and those of laws, `law` (3 a slot; NULL: there are none).
 static void set_force(const S2Rattle *rattle, const double *law) {
   const S2Step *step = rattle->step;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -249,8 +249,8 @@ static double laws_off(const S2Rattle *rattle, const double *was, const double *
   return off;
 }
 
-// Stage 1 with f(q0, u): solved again until laws that depend on velocities agree. One that does not
-// is held as it was at the start.
+// Stage 1 with f(q0, u): solved again until laws that depend on velocities agree. A law that
+// does not is held at its value at the start.
 static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   S2Step *step = rattle->step;
   int n = 3 * step->world->bodies.count;
@@ -316,7 +316,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   rattle.h = record->h;
   rattle.met = record->met;
   rattle.done = record->done;
-  // What was recorded, and what follows from it.
+  // The recorded numbers, and all that follows from them.
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     rattle.q0[at] = record->q0[i];
@@ -706,7 +706,7 @@ static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *fra
   return pieces;
 }
 
-// What it leaves for statistics and the certificate.
+// Statistics and the certificate get their share.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
   S2WorldStats *stats = &step->world->stats;

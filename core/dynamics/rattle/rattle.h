@@ -49,8 +49,8 @@ typedef enum S2RattleSource { // which function of the joint a row measures
 } S2RattleSource;
 
 typedef struct S2RattleTerm { // a row of the island, by its definition
-  int place, index;           // of the joint in the island; in S2Joint.impulse. Of contacts: of
-                              // S2RattleRows.touch; the point in it
+  int place, index;           // of the joint in the island; in S2Joint.impulse. For contacts:
+                              // in S2RattleRows.touch; the point in it
   S2RattleLaw law;
   S2RattleSource source;
   double mix[S2_JOINT_EQUATIONS]; // of its equations; of ground friction, of (angle, x, y)
@@ -62,8 +62,8 @@ typedef struct S2RattleTerm { // a row of the island, by its definition
   bool changes;                   // the change of its value counts, not the value
   bool soft, trapezoid;           // it gives way; by the trapezoid, else by implicit Euler
   bool effort;                    // an actuator's, no reaction of the joint
-  // Soft rows, as stage 1 has them: C (velocity per impulse) and b (velocity). Of ground friction
-  // across the motion, in its stage.
+  // Soft rows in stage 1: C (velocity per impulse) and b (velocity). Rows of ground friction across
+  // the motion have those of their stage.
   double compliance, bias;
 } S2RattleTerm;
 
@@ -119,7 +119,7 @@ typedef struct S2Rattle {
   double rounding, enough, placed;
   S2Residual worst; // of all stages of the step
   // Passes of s2_rattle_place, for the derivative: poses before (3 a node), then 1 a row that was
-  // held and else 0. NULL: nobody asks. A pass that had to be shortened has no derivative.
+  // held and else 0. NULL: not wanted. A pass that had to be shortened has no derivative.
   double *placing;
   int placings;
   bool shortened;
@@ -180,8 +180,8 @@ void s2_rattle_miss(S2Step *step); // an unsolved one, without a warning
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
                          const S2RattleFlow *flow);
 
-// What a piece leaves for its derivative, in one array of numbers: 5, then 3 a node and 1 a row
-// each. Where a limit has restitution those of its arrival follow.
+// The record of a piece for its derivative is one array of numbers: 5, then 3 a node and 1 a row
+// each. If a limit has restitution, those of its arrival follow.
 typedef struct S2RattleRecord {
   double h, done; // s
   int met;        // as S2Rattle has them
@@ -201,10 +201,10 @@ bool s2_island_rebounds(const S2Step *step, const S2Island *island);
 S2RattleArrival s2_rattle_new_arrival(const S2Step *step, const S2Island *island, int rows);
 void s2_rattle_record_piece(const S2Rattle *rattle, double *to);
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
-// Impulses and states of the piece as they were recorded.
+// Impulses and states of the piece, from its record.
 void s2_rattle_recall(S2Rattle *rattle, const S2RattleRecord *record);
-// The piece as it was recorded, for the derivative: terms, and rows at both its ends. `choices`: 2
-// a touch; NULL: there are none.
+// The piece of a record, for the derivative: terms, and rows at both its ends. `choices`: 2 a
+// touch; NULL: there are none.
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
                          const S2RattleRecord *record, const S2Choice *choices);
 
@@ -215,10 +215,11 @@ void s2_rattle_make_terms(S2Rattle *rattle);
 void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
                        const S2RattleRows *rows);
 // The same of stage 2 for soft rows by implicit Euler: C and b at the end, and their combinations
-// (`mix`, a row; NULL: nobody asks).
+// (`mix`, a row; NULL: not wanted).
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]);
-// What step->joint_impulse has of row r, or of its stages: N s. Of ground friction along the axes.
+// N s: the part of row r, or of its stages, in step->joint_impulse. Ground friction has it along
+// the axes.
 double s2_rattle_impulse(const S2Rattle *rattle, int r);
 // The row in a problem, with these sides; bounds are the caller's.
 S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
@@ -265,8 +266,8 @@ static inline bool s2_rattle_halved(const S2RattleTerm *term) {
 static inline bool s2_rattle_sums(const S2RattleTerm *term) {
   return term->law != S2_RATTLE_EQUATION && (!term->soft || term->source == S2_RATTLE_OF_GAP);
 }
-// What the value of row r counts from in stage 1. A contact that gives way does so from its surface
-// on.
+// The value from which stage 1 counts that of row r. A contact that gives way counts from its
+// surface.
 static inline double s2_rattle_from(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   double value = rattle->at0.value[r];
@@ -303,7 +304,7 @@ void s2_rattle_add_contacts(S2Rattle *rattle);
 void s2_rattle_soften_contacts(const S2Rattle *rattle);
 // Are surfaces that friction row r, of viscosity, drags together as the piece begins?
 bool s2_rattle_drags(const S2Rattle *rattle, int r);
-// Of stage 2 for those by implicit Euler: C and b of row r at the end.
+// C and b of row r at the end, in stage 2 by implicit Euler.
 void s2_rattle_soften_contact_end(const S2Rattle *rattle, int r, double *compliance, double *bias);
 // Their values and sides at poses q (3 a slot).
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);
@@ -312,8 +313,8 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
 double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);
 // Is row r of a contact that looks ahead?
 bool s2_rattle_awaits(const S2Rattle *rattle, int r);
-// m: by how much the arms of row r, of a contact, change in the piece. What rolls on a side that is
-// nearly flat runs along it, and stage 1 has another solution far off.
+// m: by how much the arms of row r, of a contact, change in the piece. A body that rolls on a
+// nearly flat side runs along it, and stage 1 has another solution far off.
 double s2_rattle_arm_runs(const S2Rattle *rattle, int r);
 // Stage 2: is the contact of row r closed, or its normal row?
 bool s2_rattle_closed(const S2Rattle *rattle, int r);
@@ -345,8 +346,8 @@ void s2_rattle_find_repeated(S2Rattle *rattle); // by the impulses of both stage
 // Are the guesses of stage 1 within their discs?
 bool s2_rattle_ground_holds(const S2Rattle *rattle);
 
-// Of a row in a stage's problem: its speed at the velocities v (3 a node); 1/kg or 1/(kg m^2), how
-// much of that a unit impulse along it gives.
+// The speed along a row of a stage's problem at the velocities v (3 a node), and its mobility: the
+// change of that speed by a unit impulse, 1/kg or 1/(kg m^2).
 static inline double s2_rattle_row_speed(const S2Row *row, const double *v) {
   double speed = 0;
   for (int c = 0; c < 3; c++) {

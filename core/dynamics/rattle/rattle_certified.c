@@ -10,13 +10,13 @@
 
 enum { SYMMETRIC = 40 }; // passes
 static const double SOLVED = S2_RATTLE_SOLVED;
-// Of the scaled residual: modes that were kept hold.
+// Scaled residual up to which kept modes hold.
 static const double MODES_HOLD = 1e-11;
 // The same: impulses of the step before are the solution, to rounding.
 static const double GUESS_HOLDS = 1e-14;
 
-// What the solution (x, v) of a certified problem says of its row: of an impulse and its speed one
-// is 0, up to what the solver leaves, and the larger one says which.
+// The state of a row in the solution (x, v) of a certified problem. One of its impulse and its
+// speed is 0, up to the solver's residual; the larger one shows which.
 static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, const double *v,
                               double x) {
   const S2Row *row = &problem->row[r];
@@ -53,9 +53,9 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
   return n;
 }
 
-// What a certified problem adds to the impulse of row r. The unknowns of contacts in stage 2 are
-// the sums of both stages. Equations are sums there, too: if a load that contacts and joints share
-// is not determined, the solver takes the least one, and both stages then share it alike.
+// The part that a certified problem adds to the impulse of row r. The unknowns of contacts in stage
+// 2 are the sums of both stages. Equations are sums there, too: if a load that contacts and joints
+// share is not determined, the solver takes the least one, and both stages then share it alike.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
@@ -114,7 +114,7 @@ void s2_stage_dump(S2RattleStage *stage) {
   }
 }
 
-// Of the residual of a certified problem, where the world asks for no less.
+// Residual of a certified problem, unless the world asks for a smaller one.
 static const double CERTIFIED = 1e-9;
 
 static S2SolverOptions certified_options(const S2RattleStage *stage) {
@@ -130,7 +130,7 @@ static bool find_certified(const S2RattleStage *stage, Certified *certified) {
   return certified->solution.residual.scaled < 1e3 * SOLVED;
 }
 
-// What the solution says, to the stage: impulses, and the active set of joints alone.
+// The stage gets the solution: impulses, and the active set if there are joints alone.
 static void take_certified(S2RattleStage *stage, const Certified *certified) {
   const S2Rattle *rattle = stage->rattle;
   const double *v = certified->solution.v, *x = certified->solution.lambda;
@@ -327,7 +327,7 @@ bool s2_stage_solve_contacts(S2RattleStage *stage) {
     s2_stage_stand_still(stage);
     return contacts_at_once(stage);
   }
-  // What slides or rolls on does so by the same impulses.
+  // Bodies that slide or roll on do so by the same impulses.
   bool near = stage_set_out(stage);
   if (near && s2_stage_accept(stage, GUESS_HOLDS)) {
     return true;

@@ -116,7 +116,7 @@ void s2_rattle_add_contacts(S2Rattle *rattle) {
   }
 }
 
-// ---- What gives way ----------------------------------------------------------------------------
+// ---- Contacts that give way --------------------------------------------------------------------
 //
 // With e = min(gap, 0), s = (g1 - e0)/h and K = 1/C a point pushes with
 //
@@ -237,12 +237,12 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near;
 }
 
-// ---- What a piece leaves -----------------------------------------------------------------------
+// ---- The end of a piece ------------------------------------------------------------------------
 
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int numbers = 3 * step->world->bodies.count;
-  // Of bodies that move as given: the mean velocity, and that at the end of the step.
+  // Bodies that move as given have their mean velocity, and that at the end of the step.
   return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
                         .v1 = s2_arena_copy(arena, step->given_end, numbers),
                         .halves = S2_TAKE(arena, double, 6 * island->joints),

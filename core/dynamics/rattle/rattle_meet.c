@@ -30,7 +30,7 @@ static double meet_interpolate(const S2RattleMeeting *at) {
   }
   double slope = chord - bend * width; // at lo
   double root = sqrt(fmax(slope * slope - 4 * bend * at->at_lo, 0));
-  // Of the two forms of the root the one without a difference of near numbers.
+  // This form of the root has no difference of near numbers.
   double s = slope <= 0 ? 2 * at->at_lo / (root - slope) : -(slope + root) / (2 * bend);
   return s > 0 && s < width ? s : at->at_lo / -chord;
 }

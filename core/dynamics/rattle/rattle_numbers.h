@@ -9,8 +9,8 @@
 // of the number of pieces costs energy, too: with 0.15 chains that hardly whip gain 2e-4 m g L/2
 // where they gain 1e-7 with 0.25.
 #define S2_RATTLE_TURN 0.25
-// Of the kinetic energy: what contacts may bring in a piece as their rows turn. Heaps of boxes and
-// discs gained up to 8e-2 of it in a step without that, and took as long.
+// Part of the kinetic energy that contacts may bring in a piece as their rows turn. Without that
+// bound heaps of boxes and discs gained up to 8e-2 of it in a step, and took as long.
 #define S2_RATTLE_SWAY 1e-3
 // Pieces shorter than the step by more than this are not halved for that.
 #define S2_RATTLE_SWAY_PIECES 8
@@ -30,8 +30,8 @@
 // Newton passes; a chord serves as long as a pass gains so much.
 #define S2_RATTLE_PASSES 25
 #define S2_RATTLE_CHORD  1e-3
-// Of the scaled tolerance of a stage: below it a Newton that gains no more has met rounding, and a
-// set of rows that a certified solution has is right.
+// Scaled residuals of a stage. Below the first, Newton's method that gains no more has met
+// rounding. Below the second, the set of rows of a certified solution is right.
 #define S2_RATTLE_ROUNDING 1e-12
 #define S2_RATTLE_SOLVED   1e-9
 // Rounded places over h are no speeds: V of stage 1 is such that its tolerance is at least so many

@@ -1,4 +1,4 @@
-// What a piece of the flow by two stages leaves for its derivative: an array of numbers.
+// The record of a piece of the flow by two stages, for its derivative: an array of numbers.
 #include "dynamics/rattle/rattle.h"
 
 bool s2_island_rebounds(const S2Step *step, const S2Island *island) {

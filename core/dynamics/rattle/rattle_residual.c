@@ -1,4 +1,4 @@
-// What the rows of a stage miss at its impulses, and its certificate.
+// The residuals of the rows of a stage at its impulses, and its certificate.
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
 #include "linalg/numbers.h"
@@ -41,7 +41,7 @@ static double turn_late(S2RattleStage *stage) {
     if (!rattle->late[r] || stage->state[r] == S2_RATTLE_KNOWN) { // which pushes nothing
       continue;
     }
-    if (term->source == S2_RATTLE_OF_GAP) { // the velocities are those by the row as it was
+    if (term->source == S2_RATTLE_OF_GAP) { // the velocities follow from the row before
       rattle->pushed[r] = rattle->point[r];
       rattle->point[r] = rattle->at1.touch[term->place].points[term->index];
     }

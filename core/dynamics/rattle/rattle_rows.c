@@ -388,7 +388,7 @@ static S2JointRow terms_combine(const double *mix, const S2JointRow *of, int cou
   return sum;
 }
 
-// Of rigid hinges, which are most joints.
+// Rows of rigid hinges, which are most joints.
 static void measure_pin(const S2JointAt *at, const int32_t *of, const S2RattleRows *rows) {
   S2Pin pin;
   s2_measure_pin(at, &pin);
@@ -574,7 +574,7 @@ void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *
   reaction[2] += impulse * force.y;
 }
 
-// ---- What a piece leaves -----------------------------------------------------------------------
+// ---- The end of a piece ------------------------------------------------------------------------
 
 // The push of a hinge's row. A row of its angle gives a torque; the pin gives none about itself.
 static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {

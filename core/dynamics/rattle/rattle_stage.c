@@ -334,7 +334,7 @@ static void push_nodes(const S2Row *row, double x, double *rhs) {
   }
 }
 
-// What ground that moves brings along a row at the end of the piece, m/s or rad/s.
+// m/s or rad/s: the speed of moving ground along a row at the end of the piece.
 static double ground_speed(const S2Rattle *rattle, int r) {
   const S2Step *step = rattle->step;
   const S2RowSides *side = &rattle->at1.side[r];
@@ -484,9 +484,9 @@ static bool limit_arrives(const S2Rattle *rattle, int r) {
          s2_rattle_closed(rattle, r);
 }
 
-// Restitution of limits that close is an impact at that time: the velocities without them say how
-// fast they arrive. What forces alone bring back within half a step does not rebound, or impacts
-// would follow each other for ever. False: not solved.
+// Restitution of limits that close is an impact at that time: the velocities without them show how
+// fast they arrive. A limit that forces alone bring back within half a step does not rebound, or
+// impacts would follow each other for ever. False: not solved.
 static bool find_rebounds(S2Rattle *rattle) {
   S2RattleArrival *arrival = &rattle->arrival;
   S2RattleStage stage = stage_make(rattle, true);
@@ -500,7 +500,7 @@ static bool find_rebounds(S2Rattle *rattle) {
       stage.x[r] = stage.row[r].lo = stage.row[r].hi = 0;
     }
   }
-  // What it leads to says which of them rebound.
+  // The velocities at its end show which of them rebound.
   bool solved = solve_and_dump(&stage);
   double parts = rattle->step->dt / rattle->h;
   for (int r = 0; r < rattle->rows && solved; r++) {
@@ -546,8 +546,8 @@ static double gap_off(const S2RattleStage *stage, int r) {
   return per != 0 ? stage->r[r] * per : rattle->at1.value[r];
 }
 
-// Of scaled residuals: what rounded places leave on a body by the springs of its contacts. Never
-// more than a tenth of what counts as solved.
+// The scaled residual that rounded places leave on a body by the springs of its contacts, at most a
+// tenth of the one that counts as solved.
 static double rest_rounding(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double most = 0;
@@ -577,8 +577,8 @@ static S2Residual certify_rest(S2RattleStage *stage, double rounded) {
 }
 
 // Impulses that balance the forces with the gaps as they are. They bend springs by a few times the
-// rounding of places, with which the next step finds the island at rest. Left as they were where no
-// such impulses are found.
+// rounding of places, with which the next step finds the island at rest. If there are no
+// such impulses, they stay unchanged.
 static void balance_rest(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double *guess = s2_arena_copy(rattle->step->arena, stage->x, rattle->rows);

@@ -137,7 +137,7 @@ static double work_of_contacts(const S2Rattle *rattle) {
   return work;
 }
 
-// What forces give in the piece counts as motion, too.
+// Speed that forces give in the piece counts as motion, too.
 bool s2_rattle_contacts_bring(const S2Rattle *rattle) {
   const double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y};
   double moving = 0, h = rattle->h; // J
