@@ -269,3 +269,9 @@ void s2_undo_hit(S2Undo *undo, const S2Note *note) {
     undo->gradient->flags |= flag;
   }
 }
+
+// A joint reached a limit in a step by projection, whose end is the time of that impact in all
+// steppings. (With restitution the joint's row sets a flag of its own.)
+void s2_undo_stop(S2Undo *undo, const S2Note *note) {
+  undo->gradient->flags |= s2_undo_depends(undo, note, false) ? S2_GRADIENT_IMPACT : 0;
+}

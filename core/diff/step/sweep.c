@@ -33,6 +33,7 @@ static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_BLEND] = s2_undo_blend,
     [S2_ACT_REWIND] = s2_undo_rewind,
     [S2_ACT_HIT] = s2_undo_hit,
+    [S2_ACT_STOP] = s2_undo_stop,
     [S2_ACT_SLOW] = s2_undo_slow,
     [S2_ACT_PROJECT] = s2_undo_project,
     [S2_ACT_SHAKE] = s2_undo_shake,

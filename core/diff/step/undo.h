@@ -108,7 +108,7 @@ S2UndoAct s2_undo_solve;                                 // solve_undo.c
 S2UndoAct s2_undo_rattle, s2_undo_flowed, s2_undo_piece; // rattle_pieces_undo.c
 // impact_undo.c
 S2UndoAct s2_undo_restart, s2_undo_recall, s2_undo_rebound, s2_undo_keep, s2_undo_reflect,
-    s2_undo_blend, s2_undo_rewind, s2_undo_hit;
+    s2_undo_blend, s2_undo_rewind, s2_undo_hit, s2_undo_stop;
 S2UndoAct s2_undo_project;  // project_undo.c
 S2UndoAct s2_undo_shake;    // shake_undo.c
 S2UndoAct s2_undo_feedback; // feedback_undo.c

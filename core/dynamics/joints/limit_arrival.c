@@ -9,8 +9,7 @@ S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int3
   S2LimitArrival arrival = {.sign = index == S2_JOINT_LO ? 1 : -1};
   double limit = index == S2_JOINT_LO ? joint->limit_lo : joint->limit_hi, h = step->h;
   bool pushed = step->joint_impulse[S2_JOINT_ROWS * slot + index] > 0;
-  if (!pushed || !(joint->restitution > 0) || !(joint->limit_lo < joint->limit_hi) ||
-      s2_joint_soft_stop(joint)) {
+  if (!pushed || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
     return arrival;
   }
   S2JointRow *row = &arrival.row;
@@ -29,6 +28,15 @@ S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int3
   double tiny = s2_island_rest_speed(step, island) / length;
   arrival.rebounds = joint->restitution * arrival.arrival > fmax(fabs(change) / 2, tiny);
   return arrival;
+}
+
+bool s2_limit_struck(const S2Step *step, const S2Island *island, int32_t slot, int index) {
+  S2LimitArrival arrival = s2_limit_arrival(step, island, slot, index);
+  double change = arrival.free_speed - arrival.speed;
+  double length = s2_joint_row_angular(&arrival.row) ? island->length : 1;
+  double tiny = s2_island_rest_speed(step, island) / length;
+  return !s2_limit_touches(island, &arrival.row, arrival.distance) &&
+         arrival.speed < -fabs(change) / 2 - tiny;
 }
 
 double s2_limit_target(const S2Step *step, const S2Island *island, int32_t slot, int index) {

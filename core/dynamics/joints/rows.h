@@ -34,6 +34,9 @@ typedef struct S2LimitArrival {
 // does not rebound, so that bounces end.
 S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int32_t slot,
                                 int index);
+// Whether the coordinate was out of touch with a limit that stopped it in this step, and came at more
+// than half of the change by forces.
+bool s2_limit_struck(const S2Step *step, const S2Island *island, int32_t slot, int index);
 // The speed of the distance that restitution requires after the impact; 0: it stops there.
 double s2_limit_target(const S2Step *step, const S2Island *island, int32_t slot, int index);
 // Whether a limit of the island reflects its joint.

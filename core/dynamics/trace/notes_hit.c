@@ -2,6 +2,7 @@
 // speculative remainder of event stepping. The step of the impact does not change with the data, so
 // derivatives do not include the time of the impact. For steps of any length they miss the effect
 // of a shift of that time (docs/gradients.md).
+#include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/trace/notes.h"
 
@@ -30,10 +31,19 @@ void s2_note_hit(const S2Step *step, const S2Island *island, double reach) {
     return;
   }
   double slop = S2_TOUCH_SLOP * island->length;
-  for (int i = 0; i < island->touches; i++) {
-    if (hit_arrives(step, island, &step->touches[island->touch[i]], slop, fmax(slop, reach))) {
-      s2_note_island(step, island, S2_ACT_HIT, NULL);
-      return;
-    }
+  bool any = false;
+  for (int i = 0; i < island->touches && !any; i++) {
+    any = hit_arrives(step, island, &step->touches[island->touch[i]], slop, fmax(slop, reach));
+  }
+  if (any) {
+    s2_note_island(step, island, S2_ACT_HIT, NULL);
+  }
+  bool stops = false;
+  for (int i = 0; i < island->joints && !stops; i++) {
+    stops = s2_limit_struck(step, island, island->joint[i], S2_JOINT_LO) ||
+            s2_limit_struck(step, island, island->joint[i], S2_JOINT_HI);
+  }
+  if (stops) {
+    s2_note_island(step, island, S2_ACT_STOP, NULL);
   }
 }

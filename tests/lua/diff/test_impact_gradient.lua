@@ -332,3 +332,30 @@ test("the gradient of bisecting rebounds is that of differences", function()
     end
   end
 end)
+
+-- b runs into the limit of its slider, and c hangs on b by a spring. In steps by projection the end of a step is the time
+-- of that impact, so that the derivative of c's place misses the shift of that time. The two stages locate it.
+test("a joint that reaches a limit in a step by projection sets a flag", function()
+  local function place(flow, stepping)
+    return function(p)
+      local w = sim.world { dt = 0.01, gravity = { 0, 0 }, flow = flow, stepping = stepping }
+      local b = w:box { size = { 0.2, 0.2 }, mass = 1, velocity = { p.v, 0 }, mask = 0 }
+      local c = w:box { size = { 0.2, 0.2 }, mass = 1, position = { 0, 1 }, mask = 0 }
+      w:slider { b, "world", anchor = { 0, 0 }, axis = { 1, 0 }, limits = { -5, p.limit } }
+      w:spring { c, b, stiffness = 3, rest_length = 0.5 }
+      w:run { steps = 130 }
+      return c.x
+    end
+  end
+  for _, stepping in ipairs { "speculative", "event" } do
+    local f = place("projected", stepping)
+    sim.value_and_grad(f, { v = 1.5, limit = 1 })
+    ok(table.concat(sim.tape_stats().flags, " "):find "impact", stepping)
+    sim.value_and_grad(f, { v = 1.5, limit = 5 }) -- out of reach
+    eq(#sim.tape_stats().flags, 0)
+  end
+  local f = place("auto", "auto")
+  local _, g = sim.value_and_grad(f, { v = 1.5, limit = 1 })
+  eq(#sim.tape_stats().flags, 0)
+  near(g.v, (f { v = 1.51, limit = 1 } - f { v = 1.49, limit = 1 }) / 0.02, 1e-4)
+end)
