@@ -519,10 +519,10 @@ end)
 
 -- ---- Options behind the script ------------------------------------------------------------------
 
-test("an option of the command behind a script that reads no words is told of", function()
+test("an option of the command after a script that reads no arguments is an error", function()
   local text = 'print "ran"\nlocal function f(...) return ... end -- no argument of the script'
   local function refused(words, option, meant)
-    expect(run_script(text, {}, words), 2, "", ("sim2d: '%s' stands behind the script, which reads no words; "
+    expect(run_script(text, {}, words), 2, "", ("sim2d: '%s' comes after the script, which reads no arguments; "
       .. "put it before:  sim2d %s script.lua\n"):format(option, meant))
   end
   refused({ "--record", "x.html" }, "--record", "--record x.html")
@@ -548,7 +548,7 @@ test("a script that reads its words may have options of the command's names", fu
 end)
 
 test("sim.options tells of an option of the command", function()
-  expect(run_script(DECLARED, {}, { "--record", "x.html" }), 2, "", "script.lua: '--record' stands behind the script; "
+  expect(run_script(DECLARED, {}, { "--record", "x.html" }), 2, "", "script.lua: '--record' comes after the script; "
     .. "put it before:  sim2d --record x.html script.lua  (script.lua --help)\n")
 end)
 
@@ -610,9 +610,9 @@ test("wrong words about pictures", function()
   usage({ "--view-follow", "ball", "x.lua" }, "--view-follow belongs to --record FILE or --view")
   usage({ "--no-wait", "x.lua" }, "--no-wait belongs to --view")
   usage({ "--record", "x.csv", "--width", "300", "x.lua" },
-    "--width says nothing to 'x.csv'; it is for .svg, .png, .gif, .mp4")
+    "--width does not apply to 'x.csv' (only to .svg, .png, .gif, .mp4)")
   usage({ "--record", "x.html", "--strobe", "1", "x.lua" },
-    "--strobe says nothing to 'x.html'; it is for .svg, .png")
+    "--strobe does not apply to 'x.html' (only to .svg, .png)")
   -- a body that is not there ends the run before its first step
   local missing = run_script(RECORDED, { "--record", "missing.svg", "--view-follow", "bal" })
   eq(missing.status, 1)
@@ -623,7 +623,7 @@ test("wrong words about pictures", function()
   expect(run { "replay", "x.s2d", "y.svg", "--view-follow", "7" }, 2, "", "sim2d: --view-follow '7': there is no such body; "
     .. "give its `name`, or its number from 1 to 1 in the order of creation\n")
   expect(run { "replay", "x.s2d", "y.csv", "--trails" }, 2, "",
-    "sim2d: --trails says nothing to 'y.csv'; it is for .svg, .png, .gif, .mp4, .html\n")
+    "sim2d: --trails does not apply to 'y.csv' (only to .svg, .png, .gif, .mp4, .html)\n")
   ok(run { "replay", "x.s2d", "y.svg", "--seed", "1" }.err:find("sim2d: --seed is no option of replay\n", 1, true))
 end)
 

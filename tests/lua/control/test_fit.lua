@@ -94,7 +94,7 @@ test("what the data do not determine is named", function()
   -- one that nothing depends on
   result = sim.fit { world = cart, data = logged({ mass = 2 }, 40), parameters = { mass = 1, height = { 3, 0, 9 } } }
   eq(result.undetermined, { { "height" } })
-  ok(tostring(result):find "do not say what height is")
+  ok(tostring(result):find "do not determine height")
   near(result.parameters.mass, 2, 1e-6)
 end)
 
@@ -465,7 +465,7 @@ test("bad input", function()
   fails("'split': a part of the rows", { split = 0 })
   fails("a name that ends with .html", { report = "fit.pdf" })
   fails("no actuator 'pull'", { delays = { pull = 0.1 } })
-  fails("observes nothing", { world = function() return sim.world {} end })
+  fails("has no observations", { world = function() return sim.world {} end })
   fails("something of the script", { world = function(p)
     if getmetatable(p.mass) then error "something of the script" end
     return cart(p)

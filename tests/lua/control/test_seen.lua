@@ -60,7 +60,7 @@ test("terms are read in clones, and a term cannot be called controls", function(
     2 * (hinge.speed - 1) ^ 2, 1e-15)
   eq(cost:parts(copy).angle, 0.0)
   eq(cost:names(), { "angle" })
-  raises("'controls' is what commands are called", control.cost, { { "controls", of = hinge, field = "angle" } })
+  raises("'controls' is the name of the commands", control.cost, { { "controls", of = hinge, field = "angle" } })
 end)
 
 test("costs are channels of recordings", function()
@@ -92,7 +92,7 @@ test("a law in Lua has its cost by the options", function()
   local lift = assert(sim.read_recording(path)):column "cost.lift"
   near(lift[#lift], (hinge.angle - 1) ^ 2 / 2, 1e-15)
   os.remove(path)
-  raises("key 'cost': what sim.control.cost gives expected, got 3", world.control, world, function() end, { cost = 3 })
+  raises("key 'cost': a result of sim.control.cost expected, got 3", world.control, world, function() end, { cost = 3 })
 end)
 
 test("weights are set while a planner runs, from its next plan on", function()
@@ -426,7 +426,7 @@ test("wrong panels", function()
   raises("A: a matrix expected, got array%[1%]%[1%]: finite number expected, got nan", control.panel, 1, { A = 0 / 0, B = 1 })
   raises("A: number 1, 1 is not finite", control.panel, 1, { A = sim.array { { 1 } } / 0, B = 1 })
   raises("the world has no actuators", control.panel, { kp = 1 }, sim.world {})
-  raises("give the law in it", control.panel, control.low_pass(control.pid { measure = function() return 0 end }, 1), plant)
+  raises("give the law inside it", control.panel, control.low_pass(control.pid { measure = function() return 0 end }, 1), plant)
 end)
 
 -- ---- Basins --------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ test("tvlqr brings a world back to a plan", function()
   world:control(law)
   world:step(50)
   ok(math.abs(hinge.angle - plan.x[26][1]) < 0.05 * off)
-  raises("what sim.control.trajectory gives expected", control.tvlqr, world, {}, {})
+  raises("a result of sim.control.trajectory expected", control.tvlqr, world, {}, {})
 end)
 
 test("all methods lower one cost, and repeat to the bit", function()
@@ -217,7 +217,7 @@ test("bad costs and plans name the key", function()
   raises("no idea", plan, { cost = { { "raises", residual = function() error "no idea" end } } })
   local other = sim.world {}
   other:actuator { "push", body = other:box { size = { 1, 1 } }, kind = "torque" }
-  raises("the world has no such joint as it was declared for", control.trajectory, other, { cost = good, horizon = 1 })
+  raises("the world does not have the joint that the term was declared for", control.trajectory, other, { cost = good, horizon = 1 })
   world:actuator { "goal", joint = hinge, kind = "position", implicit = false }
   raises("actuator 'goal': an explicit position is no input of a linear step", plan, {})
 end)
@@ -435,7 +435,7 @@ world:run { duration = %s }
     local pipe = io.popen(("'%s' '%s' 2>&1"):format(os.getenv "S2_SIM2D", out))
     local told = pipe:read "a"
     pipe:close()
-    eq(select(2, told:gsub("planner: nothing has moved for 10 periods, as no command of its plan changes 'place'", "")), case[7],
+    eq(select(2, told:gsub("planner: the cost has not changed for 10 periods, because no command of its plan changes 'place'", "")), case[7],
       table.concat(case, " ") .. told)
   end
   os.remove(out)

@@ -57,7 +57,7 @@ test("failed runs are rows", function()
   local value = sweep:column "value"
   ok(value[2] ~= value[2])
   ok(lines(sweep.summary, sweep):find "1 of 3 runs failed; job 2: .*test_sweep.lua:%d+: no")
-  raises("all 3 runs failed, the first so: .*none", sim.sweep, { grid = { a = { 1, 2, 3 } },
+  raises("all 3 runs failed, the first with: .*none", sim.sweep, { grid = { a = { 1, 2, 3 } },
     run = function() error "none" end })
   raises("job 2 of 3 failed", sim.sweep, { grid = { a = { 1, 2, 3 } }, failures = "raise",
     run = function(p) if p.a == 2 then error "no" end end })
@@ -120,7 +120,7 @@ test("what is wrong is named", function()
   raises("grid.a: a list of values expected, got 3", sim.sweep, { run = run, grid = { a = 3 } })
   raises("order: the parameters a, b expected, each once", sim.sweep,
     { run = run, grid = { a = { 1 }, b = { 1 } }, order = { "a" } })
-  raises("count: how many samples", sim.sweep, { run = run, random = { a = { 0, 1 } } })
+  raises("count: the number of samples", sim.sweep, { run = run, random = { a = { 0, 1 } } })
   raises("random.a: {lo, hi}", sim.sweep, { run = run, random = { a = { low = 1 } }, count = 1 })
   raises("job 1: its result: names that no parameter has", sim.sweep, { run = function() return { a = 1 } end,
     grid = { a = { 1 } } })

@@ -84,7 +84,7 @@ test("wrong use is told", function()
   raises("a title expected, got nil", sim.experiment)
   local e = sim.experiment "A title"
   raises("nothing was compared", e.finish, e)
-  raises("what is compared: a text expected, got number", e.equal, e, 1, 2)
+  raises("a text that names the comparison expected, got number", e.equal, e, 1, 2)
   raises("a number, a text or a boolean expected, got nil", e.equal, e, "x", nil, 1)
   raises("obtained: a number expected, got nil", e.equal, e, "x", 1, nil)
   raises("a tolerance is finite and >= 0", e.equal, e, "x", 1, 1, -1)

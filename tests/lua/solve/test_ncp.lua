@@ -157,15 +157,15 @@ test("what a function returns is checked", function()
   local function returning(value)
     return function() return value end
   end
-  raises("what residual returned: list of numbers expected, got nil", solve,
+  raises("the result of residual: list of numbers expected, got nil", solve,
     { x0 = { 0 }, residual = function() end })
-  raises("what residual returned: 1 numbers expected, got 2", solve,
+  raises("the result of residual: 1 numbers expected, got 2", solve,
     { x0 = { 0 }, residual = returning { 1, 2 } })
-  raises("what residual returned%[1%]: number expected, got 'one'", solve,
+  raises("the result of residual%[1%]: number expected, got 'one'", solve,
     { x0 = { 0 }, residual = returning { "one" } })
-  raises("what jacobian returned%[1%]: 1 numbers expected, got 2", solve,
+  raises("the result of jacobian%[1%]: 1 numbers expected, got 2", solve,
     { x0 = { 0 }, residual = returning { 1 }, jacobian = returning { { 1, 2 } } })
-  raises("what theta_jacobian returned: 1 rows expected, got 0", solve, {
+  raises("the result of theta_jacobian: 1 rows expected, got 0", solve, {
     x0 = { 0 }, theta = { 1 }, residual = returning { 0 }, dw_dtheta = true,
     theta_jacobian = returning {},
   })
