@@ -220,7 +220,7 @@ assert(os.execute(command("mkdir", "-p", folder)))
 local TABLES = { ["scripts/control"] = true, ["scripts/batch"] = true, ["scripts/parallel"] = true }
 local EXPERIMENTS = "Told in [experiments](../experiments.md)."
 local groups, count = {
-  { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them. Tasks are in [their own table](../tasks.md#the-tasks-there-are)." },
+  { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them. Tasks are in [their own table](../tasks.md#list-of-tasks)." },
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
   { "scripts/learning/*.lua", title = "The notes, what they say in passing", text = EXPERIMENTS },
   { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
