@@ -1,4 +1,4 @@
--- sim.batch: worlds in a batch are the worlds alone; episodes, parameters, functions of the script, bad input.
+-- sim.batch: worlds in a batch give the bits of worlds alone; episodes, parameters, functions of the script, bad input.
 local sim = require "sim2d"
 
 local function build(i, random)

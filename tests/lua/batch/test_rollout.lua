@@ -33,7 +33,7 @@ end
 
 test("a rollout is the world stepped by hand", function()
   local world = build()
-  world:act { 1, 0.5 } -- one is under way
+  world:act { 1, 0.5 } -- one command is delayed
   world:step()
   local u, before = sequences(), world:state()
   local costs, states, failed = sim.rollout(world, u, { cost = { { of = "hinge", field = "angle", terminal = 1,
@@ -42,7 +42,7 @@ test("a rollout is the world stepped by hand", function()
   eq(world:state(), before)
   for i = 1, N do
     local copy, sum = world:clone(), 0
-    -- commands that are under way are not the copy's: give them again
+    -- the copy does not have the delayed commands: give them again
     copy:restore(world:snapshot())
     for k = 1, KNOTS do
       copy:act { u[i][2 * k - 1], u[i][2 * k] }
@@ -71,7 +71,7 @@ test("gradients of rollouts are those of the tape and of differences", function(
   local world, u, weights = build(), sequences(), sim.array { 1, 2, -1, 0.5 }
   local function loss(p) return (sim.rollout(world, p, { cost = COST, period = 0.04 }) * weights):sum() end
   local value, gradient = sim.value_and_grad(loss, u)
-  -- a timer puts the world into the hands of the script: the tape does all of it
+  -- with a timer the world depends on the script: the tape steps all of it
   world:every(1e3, function() end)
   local by_tape, other = sim.value_and_grad(loss, u)
   near(value, by_tape, 1e-13)

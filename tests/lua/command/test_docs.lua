@@ -1,6 +1,6 @@
--- The documentation keeps its word: each block of Lua in README.md, docs/*.md and docs/FOLDER/*.md is run by
--- the command, in a folder of its own, and prints what a block of text right behind it says.
--- A block whose first line is "-- fragment" is not run.
+-- The documentation is correct: each block of Lua in README.md, docs/*.md and docs/FOLDER/*.md is run by the command,
+-- in its own folder, and prints the text of a block directly after it. A block whose first line is "-- fragment" is not
+-- run.
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
 local tree = require "pages"
@@ -10,8 +10,8 @@ local function pages()
   return tree.found "ls README.md docs/*.md docs/*/*.md"
 end
 
--- Fenced blocks in order: language, text, the line of the fence, and whether only blank lines lie
--- between it and the block before.
+-- Fenced blocks in order: language, text, the line of the fence, and whether only blank lines lie between it and the
+-- block before.
 local function blocks(page)
   local list, open, line, adjacent = {}, nil, 0, false
   for text in tree.text(page):gmatch "([^\n]*)\n" do
@@ -147,7 +147,8 @@ test("the C programs of pages are programs of the tests", function()
   eq(programs, 2)
 end)
 
--- A lesson docs/tutorial/NAME.md shows scripts/tutorial/NAME.lua (or .py), whole, and what it prints; blocks are run above.
+-- A lesson docs/tutorial/NAME.md shows the whole of scripts/tutorial/NAME.lua (or .py), and its output; blocks are run
+-- above.
 test("lessons show their scripts", function()
   local lessons = 0
   for _, page in ipairs(pages()) do

@@ -1,4 +1,4 @@
--- Messages: the exact wording, at the caller's line; and nothing is made by what fails.
+-- Messages: the exact wording, at the caller's line; and a failing call creates nothing.
 local sim = require "sim2d"
 
 local function line()

@@ -1,5 +1,4 @@
--- The command as a process: closed and full streams, signals, limits of the shell, files that a
--- killed run leaves.
+-- The command as a process: closed and full streams, signals, limits of the shell, files of a killed run.
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
 local FOLDER = os.tmpname()
@@ -19,7 +18,7 @@ local function read_file(name)
   return text
 end
 
--- Runs a line of sh in FOLDER, where $SIM2D is the command; its status and what went to `err`.
+-- Runs a line of sh in FOLDER, where $SIM2D is the command; returns its status and the content of `err`.
 local function sh(line)
   write_file("err", "")
   write_file("line", line)
@@ -27,7 +26,7 @@ local function sh(line)
   return kind == "exit" and status or kind .. " " .. status, read_file "err"
 end
 
--- Address sanitizers take more address space than any limit of these tests.
+-- Address sanitizers need more address space than any limit of these tests.
 local SANITIZED = sh "(ulimit -v 4000000; exec $SIM2D --version >/dev/null)" ~= 0
 
 local function need_full_device()
@@ -139,7 +138,7 @@ test("too little memory for OpenBLAS ends the run with a message", function()
     if err:find("room for the 128 MB that OpenBLAS works in", 1, true) then
       eq(status, 1)
       told = told + 1
-    end -- else there was enough, or too little for the libraries
+    end -- otherwise there was enough memory, or too little for the libraries
   end
   ok(told > 0)
 end)

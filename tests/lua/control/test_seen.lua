@@ -1,4 +1,4 @@
--- What is seen of control: costs by terms, stacked plots, paths of plans, sliders, panels, basins.
+-- Views of control: costs by terms, stacked plots, paths of plans, sliders, panels, basins.
 local sim = require "sim2d"
 local control = sim.control
 
@@ -36,10 +36,10 @@ test("parts of a cost are what a plan of one period costs", function()
       controls = 0.3 }
     eq(cost:names(), { "angle", "tip", "free", "controls" })
     check_sum(world, cost, norm)
-    -- with commands that are given
+    -- with given commands
     near(cost:parts(world, { 2 }).controls, 0.6, 1e-15)
     near(cost:parts(world, { motor = -2 }).controls, 0.6, 1e-15)
-    -- speeds of points, of a body that nothing holds
+    -- speeds of points of a free body
     world = sim.world { dt = 0.02 }
     local box = world:box { size = { 1, 2 }, mass = 1, angle = 0.4, velocity = { 1, 2 }, angular_velocity = 3 }
     world:actuator { "push", body = box, kind = "force", direction = { 1, 0 } }
@@ -131,7 +131,7 @@ test("what is stacked stands on what is below it", function()
     ys[#ys + 1] = tonumber(y)
   end
   eq(#ys, 2)
-  local height = (ys[1] - ys[2]) / 2 -- px for 1
+  local height = (ys[1] - ys[2]) / 2 -- px per unit
   ok(height > 40)
   local base = ys[1] + height
   near(tonumber(plot:svg():match '<path d="M[%d.]+ ([%d.]+)L[^"]*Z" fill="#ff0000"'), base, 0.02)
@@ -165,7 +165,7 @@ test("planners draw paths and decide as they do without", function()
     eq(same, state)
     local function has(text, width) return text:find('stroke%-width="' .. width .. '"') ~= nil end
     eq({ bare:find "#1b6ca8", picture:find "#1b6ca8" ~= nil }, { nil, true })
-    eq(has(picture, "0.7"), method == "sampling") -- rollouts are thin
+    eq(has(picture, "0.7"), method == "sampling") -- rollouts are drawn thin
   end
 end)
 
@@ -189,7 +189,7 @@ test("a path goes where the world goes", function()
   eq(#drawn, 5)
   for k, line in ipairs(drawn) do
     for i = 1, 2 do
-      near(line.from[i], went[k][i], 1e-6) -- places are kept as short numbers
+      near(line.from[i], went[k][i], 1e-6) -- positions are stored as short numbers
       near(line.to[i], went[k + 1][i], 1e-6)
     end
   end
@@ -218,9 +218,9 @@ test("gains and weights have sliders", function()
     on_change = function(name, value) changes[#changes + 1] = { name, value } end })
   eq({ sliders.kp.name, sliders.kp.min, sliders.kp.max, sliders.kp.value }, { "arm kp", 1.0, 9.0, 3.0 })
   eq({ sliders.kd.min, sliders.kd.max, sliders.ki.min, sliders.ki.max }, { -2.0, 0.0, 0.0, 1.0 })
-  eq(changes, {}) -- nobody has moved one
+  eq(changes, {}) -- no slider has been moved
   eq({ pid.kp, pid.ki, pid.kd }, { 3, 0, -0.5 })
-  -- a second one of the same names, and through a law around it
+  -- a second one with the same names, also through a law around it
   eq(control.tune(control.low_pass(pid, 0.1), { name = "arm" }).kp.name, "arm kp 2")
   local lqr = control.lqr({ { 1, 0.1 }, { 0, 1 } }, { 0, 0.1 }, 1, 1)
   near(control.tune(lqr).k2.value, lqr.K[1][2], 0)
@@ -273,7 +273,7 @@ test("Bode of 1/(s+1) is its formula, and the step that of the closed loop", fun
   for k, t in ipairs(result.t) do near(result.y[k], (1 - math.exp(-2 * t)) / 2, 1e-12) end
   eq({ result.gain_margin, result.gain_reduction, result.stable, result.w_gain }, { math.huge, 0, true })
   eq({ result.poles, result.open_poles }, { { { -2.0, 0.0 } }, { { -1.0, 0.0 } } })
-  eq({ result.overshoot, result.settled }, {}) -- it never comes near 1
+  eq({ result.overshoot, result.settled }, {}) -- it never approaches 1
 end)
 
 test("margins of a double integrator with PD, by hand", function()
@@ -301,7 +301,7 @@ test("margins of three lags, by hand", function()
   local w = math.sqrt(2 ^ (2 / 3) - 1)
   near(result.w_phase, w, 1e-9)
   near(result.phase_margin, 180 - 3 * math.deg(math.atan(w)), 1e-9)
-  -- at the margin a pair stands on the axis
+  -- at the margin a pair of poles is on the axis
   local poles = result.closed_poles(result.gain_margin)
   local most = -1
   for _, pole in ipairs(poles) do most = math.max(most, pole[1]) end
@@ -331,7 +331,7 @@ test("a pid's step is what the world does", function()
     local result = control.panel(law, model, { output = 2, period = def.period, coordinates = { body }, duration = 3 })
     local steps = def.period and 3 or 1
     world:control(law, { period = def.period or 0.01 })
-    world:step(steps) -- at rest, so that the law knows what it saw before
+    world:step(steps) -- at rest, so that the law has its last observation
     law.setpoint = 1
     for k = 1, 60 do
       near(result.y[k], cart.x, 1e-11)
@@ -356,14 +356,14 @@ test("a regulator of a world: poles, and margins where poles leave the circle", 
   local world, rail, hinge = cart_pole()
   local law = control.lqr(world, { coordinates = { rail, hinge }, Q = 1, R = 0.01 })
   local result = control.panel(law, world)
-  eq(control.panel(law).gain_margin, result.gain_margin) -- the law knows its model
+  eq(control.panel(law).gain_margin, result.gain_margin) -- the law has its model
   eq(control.panel(law.K, world, { coordinates = { rail, hinge } }).phase_margin, result.phase_margin)
   ok(result.stable and result.gain_margin > 2 and result.gain_reduction < 0.5)
   ok(result.phase_margin > 45)
   near(biggest(result.poles), biggest { { law.poles[4], 0 } }, 1e-9)
   near(biggest(result.closed_poles(result.gain_margin)), 1, 1e-9)
   near(biggest(result.closed_poles(result.gain_reduction)), 1, 1e-9)
-  -- the cart comes to where it is to stand
+  -- the cart reaches its goal
   near(result.y[#result.y], 1, 1e-2)
   near(control.panel(law, world, { output = rail }).y[50], result.y[50], 0)
 end)

@@ -1,11 +1,11 @@
--- Derivatives through arrays: every operation against central differences.
+-- Derivatives through arrays: every operation compared with central differences.
 local sim = require "sim2d"
 local linalg = sim.linalg
 
 local STEP = 3e-4
 local AGREE = 1e-8 -- relative to the largest derivative
 
--- A number with a part of everything in it, whatever shape it has.
+-- A number that depends on every element, for all shapes.
 local function mix(out)
   if getmetatable(out) ~= "Array" then return out end -- a number, tracked or not
   local weights = sim.linspace(0.3, 1.1, out.size):reshape(out.shape)

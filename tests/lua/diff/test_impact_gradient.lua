@@ -1,4 +1,4 @@
--- Derivatives through impacts: wrong in steps of a given length, which they say.
+-- Derivatives through impacts: they are wrong in steps of a given length, which a flag reports.
 local sim = require "sim2d"
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
@@ -10,7 +10,7 @@ local function flagged(name)
   return false
 end
 
--- A number that everything a body does goes into, after a while of `make`'s scene.
+-- A number that depends on the whole motion of a body, after some time in the scene of `make`.
 local function loss(make, settings, steps)
   return function(m)
     local given = { dt = 1 / 100 }
@@ -133,7 +133,7 @@ end
 
 test("event stepping splits at them: nothing to tell", function()
   for name, make in pairs(HIT) do
-    if name ~= "a polygon that rolls" then -- whose meetings are many
+    if name ~= "a polygon that rolls" then -- which has many meetings
       sim.grad(loss(make, { stepping = "event" }), 1.5)
       ok(not flagged "impact" and not flagged "partial", name)
     end
@@ -168,7 +168,7 @@ test("steps made again between images tell, too", function()
   ok(flagged "impact")
 end)
 
--- A fall of 1.4 m, a bounce, and on until 1.2 s: y = r + e v s - g s^2/2, v = g t, s = 1.2 - t.
+-- A fall of 1.4 m, a bounce, and the motion until 1.2 s: y = r + e v s - g s^2/2, v = g t, s = 1.2 - t.
 test("the flag is where the derivative is wrong", function()
   local g, e, r = 9.81, 0.8, 0.1
   local t = math.sqrt(2 * 1.4 / g)
@@ -189,8 +189,8 @@ test("the flag is where the derivative is wrong", function()
   end
 end)
 
--- Bodies that meet as a step ends, to rounding, strike at the start of the next one. All of the motion by p: `gap` is from
--- where they meet after so many steps.
+-- Bodies that meet at the end of a step, to rounding, strike at the start of the next one. The whole motion depends on
+-- p: `gap` is the distance at which they meet after so many steps.
 local ON_TIME = {
   ["a ball on a floor"] = function(w, p)
     floor(w, 0.2, 1)
@@ -304,8 +304,8 @@ for _ = 1, tonumber(arg[1]) do sim.value_and_grad(height "speculative", 0.5) end
   os.execute("rm -r '" .. folder .. "'")
 end)
 
--- A rebound of a bisecting step begins above the surface, so its speed depends on height, forces and
--- the length of the sub-step.
+-- A rebound of a bisecting step begins above the surface, so its speed depends on height, forces and the length of the
+-- sub-step.
 test("the gradient of bisecting rebounds is that of differences", function()
   sim.random.seed(2)
   local r = sim.random.split()

@@ -1,4 +1,4 @@
--- world:linearize and what it is for.
+-- world:linearize and its uses.
 local sim = require "sim2d"
 
 -- A cart on a rail and `links` poles upright on it; coordinates are the rail's translation and the
@@ -112,7 +112,7 @@ test("actuators, joints and names are inputs", function()
   near((columns[1] - columns[3]):norm(), 0, 1e-14)
   near((columns[4] - columns[5]):norm(), 0, 1e-14)
   ok(columns[4]:norm() > 0.01)
-  -- What an actuator does is what its column says.
+  -- The effect of an actuator is its column.
   local clone = world:clone { callbacks = true }
   clone:act { 0, 0, 1e-3 }
   clone:step()
@@ -260,7 +260,7 @@ test("functions of the script that act in a step are in A and B", function()
       for i = 1, #before do
         near(B[{ i, 1 }], by_u[i][1], 1e-12)
       end
-      -- A by a change of where the first disc is, which rigid rows allow
+      -- A, by a change of the first disc's position that rigid rows allow
       if not kind:find "constraint" then
         local by_x = sim.jacobian(function(x)
           local one = world_with(kind, stepping)
@@ -312,8 +312,8 @@ test("misuse says what to do", function()
   raises("cannot be called from inside a step", function() world:step() end)
 end)
 
--- A step of two stages goes h^2/2 a from rest, one of first order h^2 a. At rest in balance both go nowhere, which does not
--- tell one from the other; a force then does.
+-- A step of two stages moves by h^2/2 a from rest, one of first order by h^2 a. In equilibrium both stay at rest, which
+-- does not distinguish them; a force does.
 test("of what stands in balance the derivatives are those of differences, by force and by place, in every flow", function()
   for _, flow in ipairs { "auto", "projected" } do
     local function moved(change)
@@ -336,7 +336,7 @@ test("of what stands in balance the derivatives are those of differences, by for
   end
 end)
 
--- The rows of both stages turn, each with its own part of the impulse; commands are held over both.
+-- The rows of both stages turn, each with its own part of the impulse; commands are constant over both.
 test("in motion the derivatives of both stages are those of differences", function()
   local function moved(at, u)
     local world, _, joints = cart_poles(2, { dt = 0.01 })

@@ -1,9 +1,9 @@
--- Derivatives through functions of the script in the steps themselves: constraints, springs,
--- motions and locks as functions of time.
+-- Derivatives through functions of the script inside steps: constraints, springs, motions and locks as functions of
+-- time.
 local sim = require "sim2d"
 
--- Compares the gradient with differences, asks for derivatives that are not zero, for the same
--- bits with checkpoints, and for a value that is the plain one's.
+-- Compares the gradient with differences, and requires derivatives that are not zero, the same bits with checkpoints,
+-- and the value of a plain run.
 local function check(f, p, options)
   options = options or {}
   local value, g = sim.value_and_grad(f, p)

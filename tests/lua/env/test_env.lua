@@ -1,4 +1,4 @@
--- sim.env: tasks in Gymnasium's shape.
+-- sim.env: tasks with the interface of Gymnasium.
 local sim = require "sim2d"
 
 -- A cart to be brought to the origin.
@@ -26,7 +26,7 @@ test("an episode", function()
   local first, info = env:reset { seed = 4 }
   eq(info.parameters, { mass = 1 })
   local seen, reward, terminated, truncated, told = env:step { 1 }
-  -- what flies freely does so by the trapezoid
+  -- free flight is integrated by the trapezoid
   near(seen[2], 0.02, 1e-14)
   near(seen[1] - first[1], 0.5 * 0.02 ^ 2, 1e-14)
   near(reward, -seen[1] ^ 2 - 0.1, 1e-14)
@@ -128,7 +128,7 @@ end)
 
 test("keys that a person plays by", function()
   local function keys(changes) return sim.env(def(changes)).keys end
-  -- without any: from one end of the range to the other, of two or three actions each
+  -- without any: from one end of the range to the other, with two or three actions each
   eq(keys(), { left = { -2 }, right = { 2 } })
   eq(keys { actions = { { -1 }, { 1 } } }, { left = 1, right = 2 })
   eq(keys { actions = { { -1 }, { 0 }, { 1 } } }, { left = 1, none = 2, right = 3 })
@@ -148,7 +148,7 @@ test("keys that a person plays by", function()
   eq(keys(with(function(cart) return { "f", body = cart, kind = "force", direction = { 1, 0 }, range = { 0, 5 } } end)), { left = { 0 }, right = { 5 } })
   eq(keys(with(function(_, rail) return { "p", joint = rail, kind = "position", range = { -1, 3 } } end)), { left = { -2 }, right = { 2 } })
   eq(keys(with(function(cart) return { "f", body = cart, kind = "force", direction = { 1, 0 } } end)), {})
-  eq(sim.env(def()):play(), false) -- nobody looks on
+  eq(sim.env(def()):play(), false) -- there is no viewer
   local env = sim.env
   raises("key 'keys': a table from names of keys to their actions, expected, got 3", env, def { keys = 3 })
   raises("names of keys in small letters expected, got 'A'", env, def { keys = { A = { 1 } } })
@@ -181,8 +181,8 @@ test("changes of mode are counted", function()
     end
     counts[#counts + 1] = sum
   end
-  steps({ 0, 0 }, 3)                -- two corners come to stick
-  steps({ 0.5 * MU * M * G, 0 }, 3) -- and go on to
+  steps({ 0, 0 }, 3)                -- two corners begin to stick
+  steps({ 0.5 * MU * M * G, 0 }, 3) -- and continue to
   steps({ 1.5 * MU * M * G, 0 }, 3) -- they slip
   steps({ 0, 0 }, 9)                -- and stick again
   steps({ 0, 2 * M * G }, 3)        -- and part
@@ -240,7 +240,7 @@ test("a world is used again where it is as it was built", function()
     env:step(1)
   end
   eq({ builds, env.world == world, env.world.time > 0 }, { 1, true, true })
-  -- other parameters, other things in it, functions that run in its steps, closed: built again
+  -- other parameters, other objects in it, functions that run in its steps, closed: built again
   env:reset { parameters = { mass = 2 } }
   eq({ builds, env.world.bodies.cart.mass, env.world == world }, { 2, 2, false })
   env:reset { parameters = { mass = 2 } }
@@ -255,7 +255,7 @@ test("a world is used again where it is as it was built", function()
   env.world:close()
   env:reset { parameters = { mass = 2 } }
   eq(builds, 6)
-  -- what is random in it is drawn again
+  -- random parts are drawn again
   builds = 0
   local drawn = counted { world = function(p, random)
     local w = def().world(p)

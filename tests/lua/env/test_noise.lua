@@ -1,4 +1,4 @@
--- Noise of observations in tasks, vectors and batches: of the seed of the episode and of nothing else.
+-- Noise of observations in tasks, vectors and batches: it depends on the seed of the episode only.
 local sim = require "sim2d"
 
 local R = sim.random.split()
@@ -15,7 +15,7 @@ local function cart(noise, kind)
   return world
 end
 
--- A task at random: what is random in it beside its noise, how long it is, and whether its world draws.
+-- A random task: its other random parts, its length, and whether its world draws random numbers.
 local function task()
   local noise, kind = R:uniform(0.01, 1), R:choice { "field", "read" }
   local start = R:choice {
@@ -34,7 +34,7 @@ local function task()
     reset = start ~= "none" and start or nil }
 end
 
--- What an episode observes under the same commands, as one text.
+-- The observations of an episode under the same commands, as one text.
 local function episode(env, options)
   local seen = {}
   local function note(list)
@@ -66,7 +66,7 @@ test("an episode's seed decides its noise, whatever came before", function()
   end
 end)
 
--- Only noise: what is observed of a world at rest.
+-- Only noise: observations of a world at rest.
 local function quiet() return { name = "quiet", max_steps = 3, reward = 1, world = function() return cart(0.1, "field") end } end
 
 test("noise differs between episodes, environments, steps and numbers", function()

@@ -1,4 +1,4 @@
--- What is done about the error of a joint: its own `stabilization`, and rows that meet positions.
+-- Corrections of the error of a joint: its own `stabilization`, and rows that contain positions.
 local sim = require "sim2d"
 
 local KINDS = { "hinge", "weld", "slider", "wheel", "distance", "rope", "pulley", "lock", "gear" }

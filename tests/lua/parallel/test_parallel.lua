@@ -47,7 +47,7 @@ end)
 test("the elements of an array are items, its rows are", function()
   eq(map(function(x) return 2 * x end, sim.array { 1, 2.5 }), { 2, 5 })
   eq(map(function(row) return row[1] + row[2] end, sim.array { { 1, 2 }, { 3, 4 } }), { 3, 7 })
-  -- rows arrive as the arrays that they are
+  -- rows arrive as arrays
   local random = sim.random.split()
   random:seed(1)
   for _ = 1, 20 do
@@ -224,7 +224,7 @@ test("memory stays flat over many jobs", function()
   local before = most
   map(small, 8000, { threads = 2, each = look })
   ok(most - before < 16e6, ("%d bytes more within jobs"):format(most - before))
-  -- and out of jobs, where what the threads had may be gone by now: the most counts again
+  -- and outside of jobs, where memory of the threads may have been freed by now: the maximum counts again
   collectgarbage()
   before = used()
   most = before
