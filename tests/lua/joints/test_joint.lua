@@ -462,8 +462,7 @@ test("a motor without a bound contradicts the limit it drives to, and the warnin
       end
       warned = warned + 1
       local what = ("contradiction: no velocities meet the motor and the limit of %s 'm' at once"):format(kind)
-      -- In the step that meets the limit the two stages have no solution; projection, which stops short of it, still
-      -- has one.
+      -- In the step that meets the limit the two stages have no solution; projection stops before it, and has one.
       if warned == 1 and event.message:find(("an island of .*%s 'm'.* was not solved by the two stages"):format(kind)) then named = named + 1 return end
       local remedy = ("with a max_%s %s 'm' would yield"):format(kind == "slider" and "force" or "torque", kind)
       named = named + (event.message:find(what, 1, true) and event.message:find(remedy, 1, true) and 1 or 0)

@@ -157,7 +157,7 @@ test("a robustness map has a pixel for each pair of values, and holds the runs",
   eq(count(svg, 'fill="#999999"'), 1) -- all its runs failed
   eq(count(svg, 'fill="#fde725" shape%-rendering="crispEdges"><title>'), 2) -- 1
   ok(svg:find("T &lt;&amp;&gt;", 1, true) and svg:find("b = &lt;y&gt;", 1, true))
-  -- the recordings are there, and are those of the jobs
+  -- the recordings exist, and are those of the jobs
   local recording <close> = assert(sim.read_recording(folder .. "/000009.s2d"))
   eq(recording.count, 4)
   eq(recording.run.script, "run.lua")
@@ -200,7 +200,7 @@ test("summaries of results that are infinite, or no numbers", function()
     local row = { text:match "\nv +(%d+) +(%S+) +(%S+) +(%S+) +(%S+)" }
     if some > 0 then
       eq(tonumber(row[1]), some)
-      local mean = sum / some -- of infinite numbers too
+      local mean = sum / some -- also of infinite numbers
       local shown = ("%.6g"):format(mean):gsub("^%-nan", "nan")
       if math.abs(mean) < math.huge then near(tonumber(row[2]), mean, 1e-5 * (1 + math.abs(mean))) else eq(row[2], shown) end
       if high == math.huge or low == -math.huge then eq(row[3], low == high and "0" or "inf") end

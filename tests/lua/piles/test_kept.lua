@@ -1,4 +1,4 @@
--- What rests is kept from step to step, and threads share out islands, as scripts see them.
+-- Islands at rest are kept from step to step, and threads share islands, as seen by scripts.
 local sim = require "sim2d"
 
 local function stack(options)

@@ -1,4 +1,4 @@
--- world:annotate: what it takes, how long it stays, and that no result changes.
+-- world:annotate: its arguments, the lifetime of its marks, and that it changes no result.
 local sim = require "sim2d"
 
 local function scene()

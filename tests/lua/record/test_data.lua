@@ -1,4 +1,4 @@
--- sim.data, recordings as arrays and tables, and what NumPy makes of them.
+-- sim.data, recordings as arrays and tables, and how NumPy reads them.
 local sim = require "sim2d"
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
@@ -360,7 +360,7 @@ end)
 test("what the script watches is a column by its name, where it was asked for", function()
   local world = scene()
   sim.watch("tilt of the pole", function(w) return math.deg(w.bodies.pole.angle) end, "deg")
-  sim.watch("cart.x", function() return -1 end) -- the name of a number of the world stays that
+  sim.watch("cart.x", function() return -1 end) -- the name still refers to the number of the world
   local recording = assert(world:record(path "watched.csv", {
     columns = { "cart.x", "tilt of the pole", "cart.vx", f = function() return 5 end } }))
   world:step(4)
@@ -397,7 +397,7 @@ test("mistakes in columns raise and leave no recording", function()
   raises("key 'units': only with `columns`", function() world:record(path "w.csv", { units = {} }) end)
   raises("unknown suffix '.s2d'", function() world:record(path "w.s2d", { columns = { "cart.x" } }) end)
   eq(world:record("/no/such/folder/x.csv", { columns = { "cart.x" } }), nil)
-  world:step(2) -- nothing is recorded any more, so nothing raises
+  world:step(2) -- recording has ended, so nothing raises
 end)
 
 test("a function may close its own recording, and the world goes on", function()

@@ -1,4 +1,4 @@
--- sim.read_recording: what was recorded is what is read, and no file upsets it.
+-- sim.read_recording: it returns the recorded numbers, and no damaged file crashes it.
 local sim = require "sim2d"
 
 local PATH = os.tmpname() .. ".s2d"
@@ -14,7 +14,7 @@ local function write_file(path, text)
   assert(file:write(text))
 end
 
--- Records a run and what the world said of itself at each frame.
+-- Records a run, and returns the world's own values at each frame.
 local function record(path, steps)
   local world = sim.world { dt = 0.01, gravity = { 0, -10 }, solver = "pdipm" }
   world:box { type = "static", name = "floor", position = { 0, -0.5 }, size = { 10, 1 } }
@@ -161,7 +161,7 @@ test("no file, no recording", function()
   os.remove(PATH .. ".txt")
 end)
 
--- Every frame that can be read is a whole one; the rest is a message or is not counted.
+-- Every frame that can be read is complete; the rest gives a message or is not counted.
 local function read_all(path)
   local recording, message = sim.read_recording(path)
   if not recording then return ok(type(message) == "string") end

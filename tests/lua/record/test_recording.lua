@@ -145,7 +145,7 @@ end
   eq(run("replay piped.s2d --validate --run").status, 2)
 end)
 
--- Clocks decide how long a planner thinks: the recording knows what they decided.
+-- Clocks decide how long a planner computes: the recording contains its decisions.
 test("validate a run whose planner missed deadlines", function()
   write_file("late.lua", [[
 local sim = require "sim2d"
@@ -170,7 +170,7 @@ print(law.decisions, law.misses)
   write_file("slow", "1e6")
   local free = run "--record free.s2d late.lua"
   eq(free.out, "30\t0\n")
-  -- where there is time now, the misses of then are repeated, and the other way round
+  -- where there is enough time now, the former misses are repeated, and the reverse
   local result = run "replay --validate --run late.s2d"
   has(result.out, "30\t10\n")
   has(result.out, "took the same path, bit for bit (61 frames)")
@@ -358,7 +358,7 @@ world:step(1)
   eq(result.status, 0)
   has(result.out, "cut short")
   has(result.out, "frames          78")
-  -- and when the last frame is cut, too
+  -- and when the last frame is cut as well
   write_file("cut.s2d", read_file("killed.s2d"):sub(1, -4))
   has(run("inspect cut.s2d").out, "frames          77")
 end)
@@ -561,7 +561,7 @@ print(recording:close())
 test("a .gif of many frames takes no more memory than one of few", function()
   write_file("video.lua", VIDEO)
   if run("video.lua").status == 9 then skip(read_file "out") end
-  -- an ffmpeg with so little room that it cannot hold the frames: 200 of 4 MB
+  -- an ffmpeg with too little memory for the frames: 200 of 4 MB
   local real = io.popen "command -v ffmpeg":read "l"
   assert(os.execute(("mkdir -p '%s/bin'"):format(FOLDER)))
   write_file("bin/ffmpeg", ("#!/bin/sh\nulimit -s 512; ulimit -v 800000; export MALLOC_ARENA_MAX=1\nexec timeout 60 '%s' \"$@\"\n"):format(real))

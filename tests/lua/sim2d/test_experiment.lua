@@ -1,4 +1,4 @@
--- sim.experiment: the table it prints, and what it makes of a wrong number.
+-- sim.experiment: its table, and its treatment of a wrong number.
 local sim = require "sim2d"
 
 local function match(text, pattern)

@@ -1,4 +1,4 @@
--- sim.plot, through the SVG it writes.
+-- sim.plot, tested by its SVG.
 local sim = require "sim2d"
 
 local function count(text, pattern)
@@ -215,8 +215,8 @@ end)
 
 -- ---- Words ---------------------------------------------------------------------------------------
 
--- Boxes of all words of a picture: left, top, right, bottom, words. Letters are taken to be narrow, so
--- that what overlaps here overlaps in every font.
+-- Boxes of all words of a picture: left, top, right, bottom, words. Letters are assumed to be narrow, so that overlaps
+-- here are overlaps in every font.
 local function words_of(svg)
   local boxes = {}
   for attributes, words in svg:gmatch "<text ([^>]*)>([^<]*)</text>" do
@@ -288,7 +288,7 @@ test("no words are cut or lie on others", function()
   for name, def in pairs(plots) do
     for _, legend in ipairs { "auto", "inside", "above", "below", "right" } do
       def.legend = legend ~= "auto" and legend or nil
-      -- A picture of 150 x 100 px, or a name as long as the page, has no room everywhere.
+      -- A picture of 150 x 100 px, or a name as long as the page, does not have room everywhere.
       if legend == "auto" or name ~= "small" and name ~= "long" then check_words(sim.plot(def), name .. " " .. legend) end
     end
     def.legend, def.width, def.height = nil, nil, nil
@@ -424,7 +424,7 @@ test("as many bins as Freedman and Diaconis advise", function()
   for i = 0, 1000 do samples[i + 1] = i / 1000 end -- 2 * 0.5 / 1001^(1/3) = 0.1: ten bins, and one for rounding
   local n = #bars(sim.plot { { samples, kind = "histogram" } }:svg())
   ok(n == 10 or n == 11, n)
-  samples[#samples + 1] = 1e9 -- far out: there is a limit
+  samples[#samples + 1] = 1e9 -- far out: the number of bins has a limit
   eq(#bars(sim.plot { { samples, kind = "histogram" } }:svg()), 100)
 end)
 
@@ -546,7 +546,7 @@ test("plots of a grid share what they are asked to", function()
   local ends = {}
   for x1, x2 in svg:gmatch '<path d="M([%d.]+) [%d.]+L([%d.]+) [%d.]+" fill="none" stroke="#3b6fb6"' do ends[#ends + 1] = x2 - x1 end
   near(ends[1] * 10, ends[2] * boxes[1][3] / boxes[2][3], 0.2)
-  eq(count(svg, ">t, s<"), 2) -- below the last ones of both columns
+  eq(count(svg, ">t, s<"), 2) -- below the last panels of both columns
   eq(count(svg, ">All<"), 1)
   for _, title in ipairs { "a", "b", "c" } do eq(count(svg, ">" .. title .. "<"), 1) end
 end)

@@ -1,5 +1,5 @@
--- A budget of work: steps of a large pile are cut, the residual says by how much, what they need not is left out, and runs stay
--- the same.
+-- A budget of work: steps of a large pile are cut, the residual shows the error, small steps are not affected, and runs
+-- are reproducible.
 local sim = require "sim2d"
 local poured = require "tests.lua.poured"
 local pour, state = poured.pour, poured.state
@@ -59,7 +59,7 @@ test("a step's work is bounded", function()
     before = now
   end
   ok(world:stats().cut > 10)
-  ok(most <= 150, most) -- 20000 is some 60 factorisations of the island; the rest is of small ones
+  ok(most <= 150, most) -- 20000 is some 60 factorisations of the island; the remaining ones are of small islands
 end)
 
 test("the same bits again, from a snapshot, and by the same budget at any time", function()

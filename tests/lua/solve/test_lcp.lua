@@ -1,4 +1,4 @@
--- sim.lcp and the matrices it reads.
+-- sim.lcp and the matrix files that it reads.
 local sim = require "sim2d"
 local lcp = sim.lcp
 
@@ -149,7 +149,7 @@ test("the derivative of a solution", function()
   eq({ g.regular, info.kappa, w[1] }, { true, nil, 0 })
   b[2] = -2.5 -- z2 = 0 and w2 = 0
   eq(lcp.vjp(M, b, lcp.solve(M, b), { 1, 1 }).regular, false)
-  -- least norm of what is not unique
+  -- least norm of a solution that is not unique
   g = lcp.vjp({ { 1, 1 }, { 1, 1 } }, { -1, -1 }, { 0.5, 0.5 }, { 1, 1 })
   eq(g.regular, false)
   near(g.q, { -0.5, -0.5 }, 1e-12)

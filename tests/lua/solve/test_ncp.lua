@@ -1,4 +1,4 @@
--- sim.ncp: functions written in Lua, shapes, statuses, errors on their way through the solver.
+-- sim.ncp: functions written in Lua, shapes, statuses, errors that pass through the solver.
 local sim = require "sim2d"
 local solve = sim.ncp.solve
 
@@ -99,7 +99,7 @@ test("rotations and quaternions", function()
       near(x[4] ^ 2 + x[5] ^ 2 + x[6] ^ 2 + x[7] ^ 2, 1, 1e-12)
       return {
         x[1] - 1, x[3] * math.cos(1) - x[2] * math.sin(1), -- an angle of 1
-        x[5], x[6], x[7] - math.sin(1), -- a turn by 2 about z
+        x[5], x[6], x[7] - math.sin(1), -- a rotation by 2 about z
       }
     end,
   }

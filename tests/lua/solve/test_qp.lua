@@ -109,7 +109,7 @@ test("the derivative of a program", function()
   eq({ g.regular, g.A, g.b, #g.G, #g.G[1] }, { true, nil, nil, 2, 2 })
   near(sim.qp.vjp(p, x, info, { z = { 1, 0 } }).h[1], -0.4, 1e-12) -- z = 2 (6 - h) / 5
   near_list(sim.qp.vjp(p, x, info, {}).q, { 0, 0 })
-  p.G[3], p.h[3] = { 1, 2 }, 4 -- once more
+  p.G[3], p.h[3] = { 1, 2 }, 4 -- the same row again
   x, info = sim.qp.solve(p)
   g = sim.qp.vjp(p, x, info, { x = { 1, 0 } })
   near_list(g.h, { 0.1, 0, 0.1 })

@@ -1,7 +1,7 @@
--- Solvers of the script's own.
+-- Solvers written in the script.
 local sim = require "sim2d"
 
--- Projected Gauss-Seidel; `sweeps` at most.
+-- Projected Gauss-Seidel; at most `sweeps` sweeps.
 local function gauss_seidel(sweeps)
   return function(p)
     local l = { table.unpack(p.guess) }

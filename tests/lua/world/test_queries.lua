@@ -41,7 +41,7 @@ test("filters: categories, masks, what is ignored, sensors", function()
   eq(world:query_point({ 5, 0 }, { mask = 2 }), {})
   ok(world:query_point({ 0, 0 }, { sensors = true })[1] == gate)
   left:destroy()
-  ok(first { ignore = left } == right) -- what is gone is not found anyway
+  ok(first { ignore = left } == right) -- a destroyed body is not found anyway
   raises("raycast' %(key 'ignore': a body of this world, or a list of them, expected",
     first, { ignore = { right, sim.world {}:circle { radius = 1 } } })
   raises("raycast' %(key 'mask': integer from 1 to 4294967295 expected, got 0", first, { mask = 0 })
@@ -49,7 +49,7 @@ test("filters: categories, masks, what is ignored, sensors", function()
   raises("query_point' %(unknown key 'maks'; did you mean 'mask'", world.query_point, world, { 0, 0 }, { maks = 1 })
 end)
 
--- Bodies of several shapes among them, some with equal places.
+-- Bodies of several shapes among them, some at equal places.
 local function crowd(random)
   local world = sim.world { gravity = { 0, 0 } }
   for i = 1, random:integer(3, 25) do
@@ -149,7 +149,7 @@ test("what can touch nothing is found all the same", function()
     local mark = world:snapshot()
     world:step()
     ok(world:query_point({ ghost.x, ghost.y })[1] == ghost)
-    if i == 10 then -- a ray from above meets either, which are as high
+    if i == 10 then -- a ray from above hits either of them, which are equally high
       local hit = world:raycast({ ghost.x, 5 }, { ghost.x, ghost.y })
       ok(hit.body == ghost or hit.body == other)
     end

@@ -145,7 +145,7 @@ test("a bounce of event stepping is where it should be for every dt", function()
     for _ = 1, count do
       world:step()
     end
-    local g = 9.81 -- falls 1 m, bounces, bounces again, and is on its way
+    local g = 9.81 -- falls 1 m, bounces, bounces again, and is still moving
     local fall = math.sqrt(2 / g)
     local since = 1.5 - fall * (1 + 2 * 0.8)
     near(ball.y - 0.5, 0.8 ^ 2 * g * fall * since - g * since ^ 2 / 2, 1e-12)
@@ -369,7 +369,7 @@ test("bodies are an array that knows names", function()
   ok(world.bodies[1] == a and world.bodies[2] == b and world.bodies[3] == c)
   ok(rawequal(world.bodies.ball, b))
   ok(rawequal(world.bodies, world.bodies))
-  c.name = "ball" -- of several with a name the first made is found
+  c.name = "ball" -- of several with the same name the oldest is found
   ok(world.bodies.ball == b)
   b.name = "b"
   ok(world.bodies.ball == c and world.bodies.b == b)
@@ -595,8 +595,8 @@ test("a world is not closed while a function of it reads its arguments", functio
   world:close()
 end)
 
--- A corner that stays away from the floor may come out of the solver with an impulse of rounding. It
--- counted as touching, and the impact of the other corner stopped both.
+-- The solver may give a corner that stays away from the floor an impulse of rounding. It must not count as touching, or
+-- the impact of the other corner stops both.
 test("a body that lands on one corner moves smoothly with its mass", function()
   for _, stabilization in ipairs { "projection", "none", "pre", "post" } do
     local function land(mass)
@@ -665,10 +665,10 @@ test("kappa moves the solver ncp alone, and is checked", function()
     return { box.x, box.y, box.angle }, world
   end
   eq(fall { ncp_kappa = 1e-3 }, fall {})
-  -- the way there is another one, its end is not
+  -- the path there is another one, its end is the same
   local plain, path = fall { solver = "ncp", stepping = "speculative" }, fall { solver = "ncp", stepping = "speculative", ncp_undercut = 1e6 }
   near(path, plain, 1e-6)
-  -- friction, too, goes to the exact law with kappa
+  -- friction also tends to the exact law with kappa
   local last = math.huge
   for _, kappa in ipairs { 1e-3, 1e-5, 1e-7 } do
     local soft, world = fall { solver = "ncp", stepping = "speculative", ncp_kappa = kappa, tolerance = 0.1 }

@@ -1,4 +1,4 @@
--- Bounds on what moves as given: max_force and max_torque of kinematic bodies and locks.
+-- Bounds on given motions: max_force and max_torque of kinematic bodies and locks.
 local sim = require "sim2d"
 
 local function press(settings, bounds)
