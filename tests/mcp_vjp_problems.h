@@ -335,7 +335,7 @@ enum { PROBLEMS = S2_FEWER(300, 60) };
 
 static const double AGREE = 1e-6; // relative error
 
-// ---- Known answers -----------------------------------------------------------------------------
+// ---- Known solutions ---------------------------------------------------------------------------
 
 // A flat box (half height 0.1) on contacts below its centre at `arm[i]`; its weight is tilted by
 // `slope`.

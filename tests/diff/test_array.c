@@ -15,7 +15,7 @@
 enum { MOST = 320, ROUNDS = 10 };              // numbers in a case, random arguments for each
 static const double STEP = 1e-3, AGREE = 1e-8; // AGREE: relative to the largest derivative
 
-// ---- Derivatives of anything ------------------------------------------------------------------
+// ---- Derivatives of random problems -----------------------------------------------------------
 
 // Computes `out` from the arguments a and b, and its node if there is a tape. Returns the number of
 // elements.

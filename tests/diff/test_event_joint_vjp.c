@@ -325,7 +325,7 @@ static void each_type(void **state) {
   for (int flow = 0; flow < 2 && getenv("S2_SHOW") != NULL; flow++) {
     const Seen *of = &seen[flow];
     printf(
-        "%d steps, %d splits: %d meetings, %d struck, %d shaken, %d fed, %d floating, %d mended, "
+        "%d steps, %d splits: %d meetings, %d struck, %d shaken, %d fed, %d floating, %d corrected, "
         "%d stops, %d by two stages\n",
         of->steps, of->splits, of->meetings, of->struck, of->shaken, of->fed, of->floating,
         of->mended, of->limits, of->staged);

@@ -444,7 +444,7 @@ static void many_meet(void **state) {
   }
   report("many meet", counts);
   if (getenv("S2_SHOW") != NULL) {
-    printf("meetings %d, of these with rows %d; repaid %d, mended %d, rebounds %d, pieces %d\n",
+    printf("meetings %d, of these with rows %d; repaid %d, corrected %d, rebounds %d, pieces %d\n",
            seen.meetings, seen.with_rows, seen.acts[S2_ACT_REPAY], seen.acts[S2_ACT_PROJECT],
            seen.rebounds, seen.acts[S2_ACT_PIECE]);
   }

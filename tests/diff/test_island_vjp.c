@@ -68,7 +68,7 @@ static const char *const way_name[WAYS] = {
     "substeps",
     "baumgarte",
     "post",
-    "post, rows anew",
+    "post, new rows",
     "pre",
     "none",
     "bisect",
@@ -165,7 +165,7 @@ static void gears(void **state) {
   }
 }
 
-// ---- What floats ------------------------------------------------------------------------------
+// ---- Floating bodies --------------------------------------------------------------------------
 
 // A chain that turns so fast that the forces in it rotate too fast for its steps.
 static void too_stiff(void **state) {

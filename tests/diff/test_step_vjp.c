@@ -360,7 +360,7 @@ static void random_scenes(void **state) {
   }
 }
 
-// ---- What a trace is -------------------------------------------------------------------------
+// ---- Traces ----------------------------------------------------------------------------------
 
 // Steps with and without notes give the same bits, and so do two sweeps back over them.
 static void same_bits(void **state) {

@@ -65,7 +65,7 @@ function rattled.sum(...)
   return total
 end
 
--- Of differences of fourth order whose steps are these parts of p[key] (at least of `least`), returns the one nearest
+-- From differences of fourth order whose steps are these parts of p[key] (at least of `least`), returns the one nearest
 -- to the derivative g, and their distance: large steps have a truncation error, small ones rounding.
 function rattled.nearest(f, p, key, g, parts, least)
   local best, apart, all = math.huge, math.huge, {}

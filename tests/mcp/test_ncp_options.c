@@ -264,7 +264,7 @@ static void test_refusals(void **state) {
   s2_arena_free(&arena);
 }
 
-// ---- Numbers and calls out of the ordinary -----------------------------------------------------
+// ---- Unusual numbers and calls -----------------------------------------------------------------
 
 static void test_nothing(void **state) {
   (void)state;

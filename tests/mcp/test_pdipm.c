@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- Known answers ----------------------------------------------------------------------------
+// ---- Known solutions --------------------------------------------------------------------------
 
 static void assert_near(double value, double expected) {
   if (!(fabs(value - expected) <= 1e-12 * fmax(1, fabs(expected)))) {

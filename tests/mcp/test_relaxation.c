@@ -61,7 +61,7 @@ static void assert_close(double value, double expected, double tolerance) {
   }
 }
 
-// ---- Known answers ----------------------------------------------------------------------------
+// ---- Known solutions --------------------------------------------------------------------------
 
 // One node whose velocities (x, y) are the contact's own (t, n): W = I.
 static Scene *make_identity(double qn, double qt, double mu) {
@@ -313,7 +313,7 @@ static void test_guesses_of_all_kinds(void **state) {
   }
 }
 
-// ---- Where success is not promised ------------------------------------------------------------
+// ---- Problems that may be unsolvable ----------------------------------------------------------
 
 // A rod that leans steeply with large friction (Painleve): mu |W_nt| > W_nn.
 static void test_painleve_is_honest(void **state) {

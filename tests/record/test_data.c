@@ -176,7 +176,7 @@ static void test_full_disk(void **state) {
   }
 }
 
-// ---- What NumPy wrote -------------------------------------------------------------------------
+// ---- Files of NumPy ---------------------------------------------------------------------------
 
 static const S2DataArray *found(const S2DataSet *set, const char *name, S2DataType type, int axes) {
   const S2DataArray *array = s2_data_find(set, name);

@@ -68,7 +68,7 @@ static void test_h5py(void **state) {
       snprintf(name, sizeof name, "many/d%d", i);
       assert_true(*(const double *)found(&set, name, S2_DATA_NUMBER, 0)->values == i);
     }
-    // Of several names the first counts, and an enclosing group is not entered again.
+    // The first of several names counts, and an enclosing group is not entered again.
     assert_true(*(const double *)found(&set, "alias", S2_DATA_NUMBER, 0)->values == 3.25);
     assert_null(s2_data_find(&set, "one"));
     assert_null(s2_data_find(&set, "soft"));

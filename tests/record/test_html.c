@@ -137,7 +137,7 @@ static void test_size_of_the_page(void **state) {
   const unsigned char *bytes = s2_page_bytes(&size);
   assert_non_null(bytes);
   assert_true(size < LARGEST_PAGE);
-  // Nothing in it may look like a recording, or like an external resource.
+  // No part of it may look like a recording, or like an external resource.
   char *text = s2_memory_take_zeroed(size + 1);
   memcpy(text, bytes, size);
   assert_null(strstr(text, block_start));

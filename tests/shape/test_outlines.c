@@ -28,7 +28,7 @@ static S2Shape shape_of(const S2Vec2 *vertices, int count, double radius) {
   return (S2Shape){.vertices = vertices, .count = count, .radius = radius};
 }
 
-// ---- Outlines as files have them --------------------------------------------------------------
+// ---- Outlines like those in files -------------------------------------------------------------
 
 enum { OUTLINE_MOST = 2000 };
 

@@ -39,7 +39,7 @@ static void test_each_kind_does_what_it_says(void **state) {
   add_actuator(world, along);
   add_actuator(world, hold);
   assert_int_equal(s2_world_actuator_count(world), 4);
-  // Nothing acts before the first command; then a command holds, clipped to its range.
+  // No force acts before the first command; then a command holds, clipped to its range.
   const double u[4] = {4, 1, 10, 0.5};
   int clipped = -1;
   must(s2_world_act(world, u, 4, &clipped));

@@ -189,7 +189,7 @@ static void derivatives_are_exact(void **state) {
   }
 }
 
-// ---- Rows that give way -----------------------------------------------------------------------
+// ---- Compliant rows ---------------------------------------------------------------------------
 
 static S2Blend implicit(double h) {
   return (S2Blend){.h = h, .alpha = 1, .beta = 1};

@@ -712,7 +712,7 @@ static void fields_check_their_domain(void **state) {
       fail_msg("got \"%s\", want \"%s\"", status.message, bad[i].message);
     }
   }
-  for (int f = 0; f < S2_JOINT_FIELD_COUNT; f++) { // settable fields read as they were set
+  for (int f = 0; f < S2_JOINT_FIELD_COUNT; f++) { // settable fields return the set value
     S2JointField at = (S2JointField)f;
     if (at == S2_JOINT_STIFFNESS) { // instead of compliance
       must(s2_joint_set(world, hinge, S2_JOINT_COMPLIANCE, 0));

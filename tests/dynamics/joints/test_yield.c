@@ -296,7 +296,7 @@ static void bounds_that_hold_do_not_creep(void **state) {
   }
 }
 
-// ---- Making and unmaking ----------------------------------------------------------------------
+// ---- Creation and destruction -----------------------------------------------------------------
 
 static void snapshots_and_clones_yield_alike(void **state) {
   (void)state;

@@ -198,7 +198,7 @@ static const struct {
     {"a way back", go_back, true},
 };
 
-// Whatever is changed between steps, they have the bits of the general path.
+// After any change between steps they have the bits of the general path.
 static void test_changes(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {

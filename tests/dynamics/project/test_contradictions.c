@@ -226,7 +226,7 @@ static void steps_stay_finite_and_say_so(void **state) {
       }
     }
     if (!(what->in_positions ? off > 0.05 : scaled > 1e-6)) {
-      fail_msg("%s, %d: no residual tells: %.3e, %.3e m", what->name, i % VARIANTS, scaled, off);
+      fail_msg("%s, %d: no residual shows it: %.3e, %.3e m", what->name, i % VARIANTS, scaled, off);
     }
     if (!told && (projects || !what->in_positions)) {
       fail_msg("%s, %d: no warning names '%s' and '%s'", what->name, i % VARIANTS, what->named[0],

@@ -105,7 +105,7 @@ static void test_velocities_are_those_of_pivoting(void **state) {
   assert_true(solved[0] == 100 && solved[1] == 100 && solved[2] == 100);
 }
 
-// ---- What is hard -----------------------------------------------------------------------------
+// ---- Hard problems ----------------------------------------------------------------------------
 
 static void assert_finite(const Scene *scene) {
   for (int i = 0; i < 3 * scene->nodes; i++) {

@@ -21,7 +21,7 @@ static const char TABLE[] = "<!-- rows written by test_fields -->\n\n";
 
 static bool writing; // of this process, set before the tests run
 
-// ---- How a line of the table is told ----------------------------------------------------------
+// ---- The lines of the table -------------------------------------------------------------------
 
 static void append(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -105,7 +105,7 @@ test("a thruster turns with its body, in rollouts too", function()
   ok(math.abs(gradient.angle) > 0.1 and math.abs(gradient.last) > 0.001)
 end)
 
-test("functions as costs, and what the world was made of, have gradients too", function()
+test("functions as costs, and the data of the world, have gradients too", function()
   local u = sequences()
   local function loss(p)
     local world = build()
@@ -135,7 +135,7 @@ test("sequences that fail", function()
   eq({ costs[1], failed }, { math.huge, N })
 end)
 
-test("bad input is refused with what was expected", function()
+test("bad input is refused, and the message names the expected input", function()
   local world, u = build(), sequences()
   raises("period: a whole number of steps of 0.02 s expected, got 0.03 s",
     function() sim.rollout(world, u, { period = 0.03 }) end)

@@ -200,7 +200,7 @@ test("Ctrl-C ends a task that does not wait", function()
     "sim2d: script.lua:1: interrupted\n")
 end)
 
-test("an error of a task that is no text says what it is", function()
+test("an error of a task that is no text is reported with its type", function()
   expect(run_script("require 'sim2d'.world {}:start(function() error({}) end)"), 1, "",
     "sim2d: (error object is a table value)\nstack traceback:\n"
     .. "\tscript.lua:1: in function <script.lua:1>\n")
@@ -314,7 +314,7 @@ test("--budget is a default of worlds, a time by a fixed rate", function()
   expect(run_script(text, { "--budget", "1e5" }), 0, "100000.0\t3.0\n", "")
 end)
 
-test("under --strict a step that a budget has cut fails, and says so", function()
+test("under --strict a step that a budget has cut fails with a message", function()
   local text = [[
 local sim = require "sim2d"
 local world = sim.world { gravity = { 0, -10 } }
@@ -336,7 +336,7 @@ print(sim.world {}.solver, sim.world { solver = "auto" }.solver)]]
     "0.25\t0.5\nlemke\tauto\n", "")
 end)
 
-test("--record writes what was stepped", function()
+test("--record writes the steps of the run", function()
   eq(run_script(RECORDED, { "--record", "run.csv" }).status, 0)
   local rows = 0
   for _ in read_file(FOLDER .. "/run.csv"):gmatch "[^\n]+" do rows = rows + 1 end
@@ -483,7 +483,7 @@ options of script.lua:
 ]], "")
 end)
 
-test("sim.options refuses what was not declared", function()
+test("sim.options refuses undeclared options", function()
   local function refused(words, message)
     expect(run_script(DECLARED, {}, words), 2, "",
       "script.lua: " .. message .. "  (script.lua --help)\n")
@@ -517,7 +517,7 @@ test("wrong declarations raise at the caller", function()
     "the default of 'mu' is a nil; a number, a boolean or a string is expected")
 end)
 
--- ---- Options behind the script ------------------------------------------------------------------
+-- ---- Options after the script -------------------------------------------------------------------
 
 test("an option of the command after a script that reads no arguments is an error", function()
   local text = 'print "ran"\nlocal function f(...) return ... end -- no argument of the script'
@@ -547,7 +547,7 @@ test("a script that reads its words may have options of the command's names", fu
   expect(run_script("dofile 'reads.lua'", {}, words), 0, "7\n", "")
 end)
 
-test("sim.options tells of an option of the command", function()
+test("sim.options reports an option of the command", function()
   expect(run_script(DECLARED, {}, { "--record", "x.html" }), 2, "", "script.lua: '--record' comes after the script; "
     .. "put it before:  sim2d --record x.html script.lua  (script.lua --help)\n")
 end)
@@ -582,7 +582,7 @@ test("replay takes the same words on either side of its name", function()
   eq(read_file(FOLDER .. "/before.svg"), read_file(FOLDER .. "/direct.svg"))
 end)
 
-test("a page is told how to open", function()
+test("options of a page set how it opens", function()
   local plain = run_script(RECORDED, { "--record", "x.html" })
   if plain.err:find "needs the player's page" then skip "this build has no page" end
   expect(plain, 0, "", "")

@@ -86,7 +86,7 @@ local function reference()
   return table.concat(text, "\n")
 end
 
-test("the reference is what docs/reference/generate.lua writes", function()
+test("the reference equals the output of docs/reference/generate.lua", function()
   local command = "%s %s/docs/reference/generate.lua --check %s 2>&1"
   local output <close> = assert(io.popen(command:format(quote(SIM2D), quote(tree.SOURCE), quote(tree.SOURCE))))
   eq(output:read "a", "", "written by: sim2d docs/reference/generate.lua")
@@ -123,7 +123,7 @@ test("every scene has its row in docs/scenes.md, and every row its scene", funct
   for name in text:gmatch "\n| `([%w_]+)` |" do ok(scenes[name], "no scene is called " .. name) end
 end)
 
-test("every script is told of in docs/*.md", function()
+test("every script is mentioned in docs/*.md", function()
   local text = {}
   for i, page in ipairs(pages()) do text[i] = tree.text(page) end
   text = table.concat(text)

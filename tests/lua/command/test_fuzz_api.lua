@@ -8,7 +8,7 @@ local CALLS = tonumber(os.getenv "S2_FUZZ") or fewer(5000, 1500)
 local FIRST, LAST = (os.getenv "S2_SEEDS" or "1-2"):match "(%d+)-(%d+)"
 local CALLS_A_SCENE, STEPS_A_CALL, POOL = 150, 40, 60
 
--- ---- What the meta files say --------------------------------------------------------------------
+-- ---- Declarations of the meta files -------------------------------------------------------------
 
 local function meta_lines()
   local lines, paths = {}, {}

@@ -106,7 +106,7 @@ for _, case in ipairs(warnings) do
   test(case[1], function() check(case, 0, "sim2d: warning: ") end)
 end
 
-test("a warning comes once a world, and what is right brings none", function()
+test("a warning comes once a world, and correct scripts cause none", function()
   local err = run(HEAD .. "box.angle = 45\nbox.angle = 60\n")
   local _, count = err:gsub("warning", "")
   eq(count, 2, err) -- the first, and at the end that there was one more

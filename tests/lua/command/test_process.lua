@@ -51,7 +51,7 @@ end
 assert(recording:close())
 ]])
 
-test("what is printed while a stream is closed goes nowhere", function()
+test("output while a stream is closed is dropped", function()
   eq(sh "$SIM2D prints.lua open.s2d >out", 0)
   for _, streams in ipairs { ">&-", "2>&-", "<&-", "<&- >&- 2>&-" } do
     eq(sh("$SIM2D prints.lua closed.s2d >out " .. streams), 0, streams)
@@ -120,7 +120,7 @@ end)
 
 -- ---- Limits -------------------------------------------------------------------------------------
 
-test("a file that may grow no more is told as a full disk is", function()
+test("a file at its size limit is reported like a full disk", function()
   for _, name in ipairs { "large.csv", "large.s2d", "large.npz" } do
     local status, err = sh(("(ulimit -f 8; exec $SIM2D --record %s -e 'local w = sim.world {} "
       .. "for i = 1, 20 do w:circle { radius = 1, position = { 3 * i, 0 } } end w:step(500)')"):format(name))

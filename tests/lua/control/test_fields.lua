@@ -62,7 +62,7 @@ local function cart_pole()
   return world, rail, hinge
 end
 
-test("laws, costs, plans and what runs them", function()
+test("laws, costs, plans and the calls that run them", function()
   local world, rail, hinge = cart_pole()
   local function measure() return hinge.angle end
   local pid = sim.control.pid { kp = 3, measure = measure }
@@ -98,7 +98,7 @@ test("laws, costs, plans and what runs them", function()
   world:restore(image)
 end)
 
-test("what a fit found", function()
+test("the result of a fit", function()
   local function build(p)
     local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
     local block = world:box { size = { 0.1, 0.1 }, mass = p.mass, mask = 0 }
@@ -153,7 +153,7 @@ test("environments and vectors of them", function()
   eq(#vector.envs, 2)
 end)
 
-test("with autoreset = 'disabled' a vector refuses steps of what is over, and a batch goes on", function()
+test("with autoreset = 'disabled' a vector refuses steps of ended episodes, and a batch goes on", function()
   for _ = 1, 20 do
     local n, most = R:integer(1, 4), R:integer(1, 4)
     local function world()

@@ -63,7 +63,7 @@ test("with noise, within its own deviations", function()
   ok(inside >= 20 * seeds // 12, inside) -- of 24; 22.8 are expected
 end)
 
-test("several logs, noise that nobody knows, a bias, one column only", function()
+test("several logs, unknown noise, a bias, one column only", function()
   sim.random.seed(3)
   local logs = { logged({ mass = 2, drag = 0.7 }, 60, 0.002, 0.3), logged({ mass = 2, drag = 0.7 }, 60, 0.002, 0.3) }
   logs[2]["cart.speed"] = nil
@@ -74,7 +74,7 @@ test("several logs, noise that nobody knows, a bias, one column only", function(
   near(result.train, 0.002, 0.0005)
 end)
 
-test("what the data do not determine is named", function()
+test("parameters that the data do not determine are named", function()
   -- of a spring, a drag and a mass without a known force only two quotients are observable
   local function free(p)
     local world = cart(p)
@@ -287,7 +287,7 @@ test("robust losses: outliers count less", function()
   ok(result.scale < 0.1, result.scale)
 end)
 
-test("windows start anew, from what was measured or from what is free", function()
+test("each window starts from measurements or from free parameters", function()
   local log = swung({ m = 1.3, b = 0.06 }, 120)
   local function start(world, first, q)
     local rod = world.bodies.rod
@@ -359,7 +359,7 @@ local function random_log(R, p, sigma, outliers)
   return log
 end
 
-test("random logs: irregular times, holes, outliers, rates; what was true is found", function()
+test("random logs: irregular times, holes, outliers, rates; the true values are found", function()
   for seed = 1, fewer(60, 4) do
     sim.random.seed(seed)
     local R = sim.random.split()

@@ -36,7 +36,7 @@ test("a pid without integral and derivative is a gain", function()
   eq(pid(nil, 0.1), { 4.5 })
 end)
 
-test("the integral adds up the error, the derivative is that of what is measured", function()
+test("the integral adds up the error, the derivative is that of the measurement", function()
   local y = 0
   local pid = control.pid { kp = 0, ki = 2, setpoint = 1, measure = function() return y end }
   eq(pid(nil, 0)[1], 0) -- no time has passed
@@ -176,7 +176,7 @@ test("a kalman filter of a constant is the mean, and steady it obeys its equatio
   near(filter:correct(2)[1], x + L[1][1] * (2 - x), 1e-14)
 end)
 
-test("what cannot be is said by its mode", function()
+test("missing laws are reported with the mode", function()
   raises("mode 2, mostly number 2 of x, does not die out and is not reached", control.lqr,
     sim.array { { 1, 0 }, { 0, 2 } }, { 1, 0 }, 1, 1)
   raises("mode 2, mostly number 2 of x, is not reached by the inputs and stays", control.place,

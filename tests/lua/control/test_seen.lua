@@ -24,7 +24,7 @@ local function check_sum(world, cost, norm)
   ok(math.abs(sum) > 0.01, norm)
 end
 
-test("parts of a cost are what a plan of one period costs", function()
+test("parts of a cost are those of a plan of one period", function()
   for _, norm in ipairs { "quadratic", "l2", "smooth_abs", "huber", "power", "linear" } do
     local world, hinge, bob = pendulum()
     hinge.angle = 0.7
@@ -118,7 +118,7 @@ end)
 
 -- ---- Stacked plots -------------------------------------------------------------------------------
 
-test("what is stacked stands on what is below it", function()
+test("stacked bodies stand on those below", function()
   local plot = sim.plot { x = { label = "t", range = { 0, 1 } }, y = { label = "c", range = { 0, 4 } },
     { { 0, 1 }, { 1, 1 }, kind = "stack", label = "a", color = "#ff0000" },
     { { 0, 1 }, { 2, 2 }, kind = "stack", label = "b", color = "#0000ff" } }
@@ -195,7 +195,7 @@ test("a path goes where the world goes", function()
   end
 end)
 
-test("what cannot be shown is said", function()
+test("values that cannot be shown are reported", function()
   local world, hinge = pendulum()
   local wall = world:box { size = { 1, 1 }, type = "static", mask = 0 }
   local def = { horizon = 0.2, cost = { { "angle", of = hinge, field = "angle" } } }
@@ -319,7 +319,7 @@ test("margins of steps: an integrator, by hand", function()
   for i, t in ipairs(result.t) do near({ t, result.y[i] }, { (i - 1) * dt, 1 - 0.6 ^ (i - 1) }, 1e-12) end
 end)
 
-test("a pid's step is what the world does", function()
+test("a pid's step is that of the world", function()
   for _, def in ipairs { { kp = 20, ki = 5, kd = 12, filter = 0.05 }, { kp = 20, kd = 12 }, { kp = 3, ki = 0.1, kd = 5, period = 0.03 } } do
     local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
     local cart = world:box { size = { 1, 1 }, mass = 2 }

@@ -233,7 +233,7 @@ local function finger_and_box()
     controls = 1e-3, terminal = { box = 100 } } }
 end
 
-test("smooth derivatives see what does not touch yet", function()
+test("smooth derivatives include contacts that do not touch yet", function()
   local function costs(gradient)
     local world, box, keys = finger_and_box()
     keys.gradient, keys.smoothing = gradient, 0.1
@@ -257,7 +257,7 @@ test("smooth derivatives see what does not touch yet", function()
   near(box.x, 0.2, 0.05)
 end)
 
-test("derivatives and plans have the same bits whatever a world has been through", function()
+test("derivatives and plans have the same bits whatever the history of the world", function()
   local function cart_pole()
     local world = sim.world { dt = 1 / 100 }
     local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
@@ -314,7 +314,7 @@ local function stuck_cart(friction)
   return world, rail, cost, goal
 end
 
-test("a plan that friction holds is stuck, and names what it has not met", function()
+test("a plan that friction holds is stuck, and names the missed goals", function()
   for _ = 1, 60 do
     local friction = E:uniform(0.5, 3)
     local world, _, cost = stuck_cart(friction)
@@ -361,7 +361,7 @@ test("a body out of reach, and a cost that is flat", function()
   eq({ plan.status, plan.unmet, hinge.angle }, { "stuck", { "height" }, 0.0 })
 end)
 
-test("goals that are not met are named, whatever the method", function()
+test("missed goals are named, for every method", function()
   for _ = 1, 10 do
     local world, cart = mass()
     local goal = { { of = cart, field = "x", value = E:uniform(1, 2) } }

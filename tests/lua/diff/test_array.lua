@@ -48,7 +48,7 @@ test("an array of an array is a copy", function()
   eq({ a[1], b[1], c[1] }, { 1.0, 5.0, 6.0 })
 end)
 
-test("what cannot be an array is named", function()
+test("values that cannot be arrays are named", function()
   raises("array: list of numbers or of rows expected, got 3", array, 3)
   raises("array: list of numbers or of rows expected, got no value", array)
   raises("array: list of numbers or of rows expected, got a table with the key 'x'", array, { x = 1 })
@@ -179,7 +179,7 @@ test("assigning", function()
   same(v, { 6, 5 })
 end)
 
-test("a row of a matrix is a copy, and says so", function()
+test("a row of a matrix is a copy, which an assignment reports", function()
   local a = sim.zeros(2, 2)
   raises("a%[i%] of a matrix is a copy: assign a%[{i, j}%]", function() a[1][2] = 3 end)
   local row = a:row(1)
@@ -343,7 +343,7 @@ test("solve, inv, det", function()
   end
 end)
 
-test("what cannot be computed gives nil and the reason", function()
+test("values that cannot be computed give nil and the reason", function()
   local singular = { { 1, 2 }, { 2, 4 } }
   eq({ linalg.solve(singular, { 1, 1 }) }, { nil, "singular matrix" })
   eq({ linalg.inv(singular) }, { nil, "singular matrix" })
@@ -436,7 +436,7 @@ test("empty ones", function()
   ok(linalg.expm { { 1e308, 1e308 }, { 1e308, 1e308 } } == nil) -- beyond the range of numbers
 end)
 
--- ---- Where the rest takes them -------------------------------------------------------------------
+-- ---- Derivatives through rest --------------------------------------------------------------------
 
 test("solvers take arrays in place of tables", function()
   local M2, q = { { 2, 1 }, { 1, 2 } }, { -5, -6 }

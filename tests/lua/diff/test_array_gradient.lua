@@ -160,7 +160,7 @@ test("vectors of the engine with tracked numbers become arrays", function()
   near(g:table(), { -4 + 3 - 1, -6 })
 end)
 
-test("what has no derivative says so", function()
+test("a missing derivative is reported", function()
   local function grad(f, p) return sim.value_and_grad(f, sim.array(p)) end
   raises("complex eigenvalues have no derivative", grad,
     function(x) return linalg.eig(x):sum() end, { { 0, 1 }, { -1, 0 } })

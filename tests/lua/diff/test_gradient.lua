@@ -133,7 +133,7 @@ local function rosenbrock(p)
   return (1 - p.x) ^ 2 + 100 * (p.y[1] - p.x ^ 2) ^ 2
 end
 
-test("nested tables, shapes, what has no derivative", function()
+test("nested tables, shapes, operations without a derivative", function()
   local p = { x = -1.2, y = { 1 }, name = "valley", flag = true, [7] = { deep = { 2, 3 } } }
   local value, g = sim.value_and_grad(rosenbrock, p)
   near(value, 2.2 ^ 2 + 100 * (1 - 1.44) ^ 2, 1e-12)
@@ -198,7 +198,7 @@ test("same bits on repetition, and sums over many uses", function()
   near({ g.a, g.b }, want, 1e-9)
 end)
 
-test("stop_gradient makes plain what is tracked and leaves the rest", function()
+test("stop_gradient makes tracked numbers plain and leaves other values", function()
   sim.grad(function(p)
     local plain = sim.stop_gradient { p.x, { p.a }, "text", ok }
     eq({ plain[1], plain[2][1]:table(), plain[3], plain[4] }, { 1.0, { 2.0, 3.0 }, "text", ok })
@@ -207,7 +207,7 @@ test("stop_gradient makes plain what is tracked and leaves the rest", function()
   end, { x = 1, a = sim.array { 2, 3 } })
 end)
 
-test("the tape tells its size", function()
+test("the tape reports its size", function()
   local inside
   sim.grad(function(x)
     for _ = 1, 1000 do x = x + 1 end
@@ -278,7 +278,7 @@ test("both ways of a jacobian agree", function()
   end
 end)
 
-test("hvp of what has a Hessian in closed form", function()
+test("hvp of functions that have a Hessian in closed form", function()
   local p, d = { x = -1.2, y = { 1 } }, { x = 0.3, y = { -2 } }
   local h = sim.hvp(rosenbrock, p, d)
   local xx, xy, yy = 2 - 400 * (1 - 3 * 1.44), 480, 200
@@ -328,7 +328,7 @@ test("hvp takes a direction of the parameters' shape only", function()
     { a = 1, c = 2 })
 end)
 
-test("check_grad tells right gradients from wrong ones", function()
+test("check_grad distinguishes right gradients from wrong ones", function()
   local quiet = { print = false }
   ok(sim.check_grad(rosenbrock, { x = -1.2, y = { 1 } }, quiet) < 1e-9)
   ok(sim.check_grad(function(p) return (sim.sin(p.a) * p.k):sum() end,
@@ -344,7 +344,7 @@ test("check_grad tells right gradients from wrong ones", function()
   raises("returned nil beside p", sim.check_grad, function(x) return x <= 1 and x or nil end, 1)
 end)
 
-test("check_grad tells rounding from wrong derivatives", function()
+test("check_grad distinguishes rounding from wrong derivatives", function()
   local shaken = 0
   local function f(p) -- like a value that is computed in another order each time
     shaken = shaken + 1
@@ -360,7 +360,7 @@ test("check_grad tells rounding from wrong derivatives", function()
   eq(wrong(1e-3), 1.0)
 end)
 
-test("check_grad tells kinks nearby from wrong derivatives", function()
+test("check_grad distinguishes nearby kinks from wrong derivatives", function()
   local function printed(f, p, options)
     local lines, before = {}, print
     print = function(...) lines[#lines + 1] = table.concat({ ... }, " ") end
@@ -453,7 +453,7 @@ test("plain functions name the remedy", function()
   raises("lower bound 2 is above the upper bound 1", sim.clamp, 0, 2, 1)
 end)
 
-test("what does not take tracked numbers says so", function()
+test("functions that do not take tracked numbers report it", function()
   local world = sim.world {}
   world:circle { radius = 1 }
   local message = "number expected, got a tracked number; x:value%(%) or sim.stop_gradient%(x%)"
@@ -468,7 +468,7 @@ test("what does not take tracked numbers says so", function()
   eq(#world.bodies, 1)
 end)
 
-test("where Lua asks nobody: keys of tables, formats of %s, other coroutines", function()
+test("where Lua calls no metamethod: keys of tables, formats of %s, other coroutines", function()
   eq(sim.grad(function(x)
     local t = { "first" }
     eq(t[x], nil)

@@ -119,7 +119,7 @@ local WAYS = {
 }
 
 for way, settings in pairs(WAYS) do
-  test("impacts are told of in steps of a given length: " .. way, function()
+  test("impacts are reported in steps of a given length: " .. way, function()
     for name, make in pairs(HIT) do
       sim.grad(loss(make, settings), 1.5)
       ok(flagged "impact", name)
@@ -131,7 +131,7 @@ for way, settings in pairs(WAYS) do
   end)
 end
 
-test("event stepping splits at them: nothing to tell", function()
+test("event stepping splits at them: nothing to report", function()
   for name, make in pairs(HIT) do
     if name ~= "a polygon that rolls" then -- which has many meetings
       sim.grad(loss(make, { stepping = "event" }), 1.5)
@@ -140,7 +140,7 @@ test("event stepping splits at them: nothing to tell", function()
   end
 end)
 
-test("what the loss does not depend on is not told of", function()
+test("impacts that the loss does not depend on are not reported", function()
   local make = HIT["a bounce"]
   sim.grad(function(m)
     local w = sim.world { dt = 1 / 100, stepping = "speculative" }
@@ -161,7 +161,7 @@ test("what the loss does not depend on is not told of", function()
   ok(not flagged "impact", "another island")
 end)
 
-test("steps made again between images tell, too", function()
+test("steps made again between images report it, too", function()
   sim.checkpoint(7)
   sim.grad(loss(HIT["a bounce"], WAYS.speculative), 1.5)
   sim.checkpoint()
@@ -208,7 +208,7 @@ local ON_TIME = {
   end,
 }
 
-test("what meets as a step ends has the derivative of the motion", function()
+test("a meeting as a step ends has the derivative of the motion", function()
   for name, make in pairs(ON_TIME) do
     for _, steps in ipairs { 1, 8, 64 } do -- until they meet
       local function motion(p)
@@ -237,7 +237,7 @@ test("what meets as a step ends has the derivative of the motion", function()
   end
 end)
 
-test("where something rests meanwhile the derivative says that it is not whole", function()
+test("where a body rests meanwhile the derivative is reported as incomplete", function()
   local function height(y)
     local w = sim.world { stepping = "event", dt = 1 / 64 }
     floor(w, 0, 0)
@@ -252,7 +252,7 @@ test("where something rests meanwhile the derivative says that it is not whole",
   ok(not flagged "partial", "after as good as 16 steps")
 end)
 
-test("check_grad says it, as differences of the same steps agree", function()
+test("check_grad reports it, as differences of the same steps agree", function()
   local lines, print_ = {}, print
   print = function(line) lines[#lines + 1] = tostring(line) end
   local success, worst, flags = pcall(sim.check_grad, loss(HIT["a bounce"], WAYS.speculative), 1.5)

@@ -136,7 +136,7 @@ test("the peak force of a bounce, and by which step it was", function()
   near(g.e, 3 * 4 * 0.5, 1e-9)
 end)
 
-test("shared loads are told as they were, and flagged", function()
+test("shared loads are reported unchanged, and flagged", function()
   local function loss(which)
     return function(p)
       local w = sim.world { dt = 0.01 }
@@ -226,7 +226,7 @@ test("clones, snapshots, checkpoints and states set by hand", function()
   end, p).mu, 1, 1e-12)
 end)
 
-test("what has no derivative raises, and plain it may be used", function()
+test("operations without a derivative raise, and work with plain numbers", function()
   local function loss(settings, plain)
     return function(p)
       local w = sim.world(settings)
@@ -393,7 +393,7 @@ test("the weight that hangs on a joint", function()
   near(g.m, 10, 1e-9)
 end)
 
--- ---- What acted at features that are gone at the end -------------------------------------------
+-- ---- Impulses at features that end within the step ---------------------------------------------
 
 test("two corners bear a box that slides over others", function()
   local g, value = agrees(function(p)
@@ -457,7 +457,7 @@ for _, stepping in ipairs { "bisect", "event" } do test("bounces: their impulses
   near(g.v, 6, 1e-9)
 end) end
 
-test("what a joint is off by", function()
+test("the error of a joint", function()
   agrees(function(p)
     local w = sim.world { dt = 0.01, stabilization = "none" }
     local a = w:box { size = { 1, 1 }, angular_velocity = p.w }
@@ -506,7 +506,7 @@ local READ = {
   body = function(body) return select(2, body:net_contact_impulse()) end,
 }
 
-test("a ball that is let go and bounces: m (1 + e) sqrt(2 g h)", function()
+test("a ball that is dropped and bounces: m (1 + e) sqrt(2 g h)", function()
   for what, read in pairs(READ) do
     local m, e, h, g = 2, 0.6, 1.3, 9.81
     local slopes, value = agrees(function(p)
@@ -599,7 +599,7 @@ test("jointed bodies that land: contacts and joints", function()
   end
 end)
 
--- ---- Impacts that are kept in part --------------------------------------------------------------
+-- ---- Partly kept impacts ------------------------------------------------------------------------
 
 -- Rows of boxes, hinged or not, that fall at an angle: targets of e times the arrival would add energy (each of these
 -- seeds has such an impact).
@@ -704,7 +704,7 @@ test("impulses of all parts of a step with functions in it", function()
   end
 end)
 
-test("what a ball at rest weighs, in parts and with a force law that does nothing", function()
+test("the weight of a ball at rest, in parts and with a force law that returns 0", function()
   for _, stepping in ipairs(STEPPINGS) do
     for _, substeps in ipairs { 1, 2, 4 } do
       local slope = sim.grad(function(m)

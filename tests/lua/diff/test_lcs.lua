@@ -70,7 +70,7 @@ local function ground(world, friction)
   return world:segment { from = { -10, 0 }, to = { 10, 0 }, friction = friction or 0.5, name = "ground" }
 end
 
--- ---- Known answers ------------------------------------------------------------------------------
+-- ---- Known solutions ----------------------------------------------------------------------------
 
 test("a ball above the ground, by hand", function()
   local h, m, g = 0.01, 2, 10
@@ -349,7 +349,7 @@ test("random heaps", function()
   near(worst, 0, 1e-7)
 end)
 
-test("what follows from rows that press is the derivative of the step", function()
+test("the consequences of rows that press are in the derivative of the step", function()
   for _, case in ipairs { { 0, -0.142, 0.3, -0.8 }, { 0.05, -0.142, 0.3, -0.8 } } do
     local world, put = cart_pole { wall = 0.15, stabilization = "none" }
     put(world, case)
@@ -426,7 +426,7 @@ test("the world stays as it is", function()
   eq(a.d:table(), b.d:table())
 end)
 
-test("what is no input, and what has no rows, is told by name", function()
+test("a body that is no input, or has no rows, is reported by name", function()
   local world = speculative()
   ground(world)
   local ball = world:circle { radius = 0.2, position = { 0, 0.21 }, velocity = { 1, -3 }, restitution = 0.5, name = "ball" }

@@ -184,7 +184,7 @@ test("a thruster turns with its body", function()
   near(body.omega, 0.7 - 0.05 * 1.5 * 0.52 / body.inertia, 1e-14)
 end)
 
-test("a thruster whose body is gone is said to be", function()
+test("a thruster whose body was destroyed is reported", function()
   local world = sim.world {}
   world:box { size = { 1, 1 } }
   local gone = world:box { size = { 1, 1 }, position = { 3, 0 } }
@@ -196,7 +196,7 @@ test("a thruster whose body is gone is said to be", function()
   end
 end)
 
-test("what a force law does with plain numbers alone has no derivative", function()
+test("the effect of a force law by plain numbers alone has no derivative", function()
   local world, cart = cart_poles(1)
   cart:force_law(function(body) return 0, math.sin(body.x), 0 end)
   raises("use sim.sin for math.sin", function() world:linearize() end)
@@ -276,7 +276,7 @@ test("functions of the script that act in a step are in A and B", function()
   end
 end)
 
-test("misuse says what to do", function()
+test("misuse raises a message with the remedy", function()
   local world, cart, joints = cart_poles(1)
   local _, other_cart = cart_poles(1)
   local function wrong(inputs, message)
@@ -314,7 +314,7 @@ end)
 
 -- A step of two stages moves by h^2/2 a from rest, one of first order by h^2 a. In equilibrium both stay at rest, which
 -- does not distinguish them; a force does.
-test("of what stands in balance the derivatives are those of differences, by force and by place, in every flow", function()
+test("in equilibrium the derivatives are those of differences, by force and by position, in every flow", function()
   for _, flow in ipairs { "auto", "projected" } do
     local function moved(change)
       local world, cart, joints = cart_poles(1, { dt = 0.01, flow = flow })

@@ -101,7 +101,7 @@ test("a fan, and all hits", function()
   end, { range = 9, y = 0.1 })
 end)
 
-test("what is missed has no derivative and no error; a body one is inside of is not hit", function()
+test("a miss has no derivative and no error; a body is not hit from inside", function()
   local function f(x)
     local w = sim.world {}
     w:circle { radius = x }

@@ -86,7 +86,7 @@ end
 
 local PART = fewer(1, 4) -- every fourth scene under sanitizers
 
-test("gradients of random scenes are what differences give", function()
+test("gradients of random scenes are those of differences", function()
   local sum = { right = 0, wrong = 0, switch = 0, said = 0 }
   for seed = PART - 1, 89, PART do
     local s = scene(seed, seed > 80 and "speculative" or nil)
@@ -114,14 +114,14 @@ test("so are those of impulses in event stepping", function()
   print(("  %d right, %d at a switch, %d with a flag"):format(sum.right, sum.switch, sum.said))
 end)
 
--- ---- What was found so -----------------------------------------------------------------------
+-- ---- Former findings -------------------------------------------------------------------------
 
 local function right(loss, p, step)
   local worst = sim.check_grad(loss, p, { print = false, step = step or 1e-4 })
   ok(worst < 1e-6, ("off by %.1e"):format(worst))
 end
 
-test("what a piece has of a point that did not press stays out of the part before", function()
+test("data of a piece for a point that did not press stay out of the part before", function()
   for substeps = 1, 4 do
     right(function(p)
       local w = sim.world { stepping = "event", dt = substeps / 180, substeps = substeps }
@@ -149,7 +149,7 @@ test("impulses of a bisected step turn with the right factor in the next", funct
   right(f, { m = 1, v = -1 })
 end)
 
-test("a mend next to an open limit tells modes by what it mends", function()
+test("modes of a correction next to an open limit depend on the correction alone", function()
   local function f(p)
     local w = sim.world { stepping = "speculative" }
     w:box { type = "static", position = { 0, -0.5 }, size = { 50, 1 }, friction = 0.8 }
@@ -184,7 +184,7 @@ test("points that share friction slide against each other", function()
   end
 end)
 
-test("a motor at its bound on a hinge that gives way", function()
+test("a motor at its bound on a compliant hinge", function()
   for i = 1, 10 do
     local function f(p)
       local w = sim.world { dt = 0.01 }
@@ -300,7 +300,7 @@ test("boxes at rest on two corners are on no edge", function()
   ok(not is_weak(f, p))
 end)
 
-test("what the motion pressed together is on no edge in impacts and mends", function()
+test("bodies that the motion pressed together are on no edge in impacts and corrections", function()
   for _, seed in ipairs { 10, 13, 28, 46, 173, 272 } do
     local s = scene(seed, "speculative")
     ok(not is_weak(function(p) return loss(s, p) end, s.p), "seed " .. seed)

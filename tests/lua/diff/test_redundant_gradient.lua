@@ -71,7 +71,7 @@ test("derivatives of a row of boxes are right or flagged", function()
   ok(wrong >= 20, wrong .. " that are not whole, of which flags tell") -- otherwise this compares nothing
 end)
 
-test("what keeps them compatible has its derivative", function()
+test("changes that keep them compatible have their derivative", function()
   for _, way in ipairs(WAYS) do
     for _, push in ipairs { 4, 40 } do
       local f = row(way, 0, push, 10)
@@ -129,7 +129,7 @@ local function landing(p, flow)
   return b.x + 0.3 * b.angle + 0.2 * b.y
 end
 
-test("by what turns a box that lands flat there is no derivative", function()
+test("a box that lands flat has no derivative by data that turn it", function()
   local function projected(p) return landing(p, "projected") end
   for _, p in ipairs { { angle = 0 }, { w = 0 }, { angle = 0, y = 0.26, e = 0.3 } } do
     local keys, flags = examine(projected, p)
@@ -192,7 +192,7 @@ test("ordinary rest is not flagged", function()
   end
 end)
 
-test("every row of a Jacobian, and checkpoints, tell the same", function()
+test("every row of a Jacobian, and checkpoints, report the same", function()
   local function heights(p)
     local f = row("speculative", 0, 30, 6)
     return { f { f = p[1] }, f { y2 = p[2] } }

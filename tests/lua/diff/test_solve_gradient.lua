@@ -200,7 +200,7 @@ test("the same bits every time", function()
   for _ = 1, 3 do eq({ sim.value_and_grad(f, p) }, first) end
 end)
 
-test("what was not solved is told as ever", function()
+test("unsolved problems are reported inside a gradient as well", function()
   sim.grad(function(x)
     local z, status, info = sim.lcp.solve({ { -1 } }, { x })
     eq({ z, status, info.status }, { nil, "infeasible", "infeasible" })

@@ -64,7 +64,7 @@ test("where a sliding box stops depends on speed and friction, and not on its ma
   near(g.m, 0, 1e-9, "by mass")
 end)
 
-test("two balls collide as the elastic formulas say", function()
+test("two balls collide according to the elastic formulas", function()
   local m, k, v = 1.5, 0.5, 2
   local J, after = sim.jacobian(function(p)
     local w = sim.world { gravity = { 0, 0 }, dt = 0.01 }
@@ -123,7 +123,7 @@ test("a small pendulum is faster the shorter it is", function()
   ok(sim.check_grad(angle, { l = length }, { print = false }) < 1e-6)
 end)
 
--- ---- What takes tracked numbers ---------------------------------------------------------------
+-- ---- Functions that take tracked numbers ------------------------------------------------------
 
 test("bodies: everything a constructor takes", function()
   agrees(function(p)
@@ -198,7 +198,7 @@ test("force laws", function()
   end, { k = 3 })
 end)
 
-test("joints: what they are made of and what they read as", function()
+test("joints: their definitions and their readings", function()
   agrees(function(p)
     local w = sim.world { gravity = { 0, 0 }, dt = 0.01 }
     local a = w:box { size = { 1, p.h }, position = { p.x, 0.3 }, angle = p.a, velocity = { 1, 2 },
@@ -343,7 +343,7 @@ test("two worlds in one loss, and numbers of one in the other", function()
   end, { g = 0.4, r = 0.5 })
 end)
 
-test("a world made outside is changed for real; what it was is constant", function()
+test("a world made outside is really changed; its former state is constant", function()
   local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
   local a = w:circle { radius = 1, velocity = { 1, 0 } }
   local start = w:snapshot()
@@ -375,7 +375,7 @@ test("bodies that come and go: slots are used again", function()
   end, { r = 0.5, v = 2 })
 end)
 
-test("an error in a callback undoes what it wrote, and the call goes on", function()
+test("an error in a callback undoes its writes, and the call goes on", function()
   local function f(p)
     local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
     local a = w:circle { radius = 1, velocity = { p, 0 } }
@@ -527,7 +527,7 @@ local function hung(w, p)
   return last
 end
 
-test("where a chain rests has the derivative of differences, with what follows too", function()
+test("the rest position of a chain has the derivative of differences, and so has the motion after it", function()
   local function loss(p)
     local w = sim.world { gravity = { 0.3, -p.g }, dt = 0.02 }
     local last = hung(w, p)
@@ -621,7 +621,7 @@ end)
 
 -- ---- Misuse -----------------------------------------------------------------------------------
 
-test("what has no derivative says so", function()
+test("a missing derivative is reported", function()
   local function with(f)
     return sim.value_and_grad, function(p)
       local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
@@ -641,7 +641,7 @@ test("what has no derivative says so", function()
   end))
 end)
 
-test("a step that missed its tolerance says that its derivative is that of a solution", function()
+test("a step that missed its tolerance reports that its derivative is that of a solution", function()
   local function flags(solver)
     sim.grad(function(p)
       local w = sim.world { solver = solver, dt = 0.01 }

@@ -110,7 +110,7 @@ end)
 
 -- The part of the displacement of joints that velocities take may be small, as its room is a square, but it has a
 -- slope. Two boxes on a rod, near the floor, that hardly pull on each other.
-test("a small part of what joints displaced has a derivative", function()
+test("a small part of the displacement of joints has a derivative", function()
   local SCENES = { -- anchors, height, velocities (the second's vx: v), angular velocities, mass, steps
     { -0.03, 0.07, -0.13, -0.04, 0.56, 1.23, -0.5, 1.21, -2.74, -1.59, 2.41, 2.38, 8 },
     { 0.07, 0, 0.15, -0.06, 0.53, -1.68, -2.7, -1.32, -2.44, 1.78, 0.89, 2.62, 4 },

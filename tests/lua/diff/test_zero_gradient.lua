@@ -298,7 +298,7 @@ test("forces that are 0 at 0", function()
   near(math.abs(g), 2 * 9.81 / 120, 1e-9)
 end)
 
--- ---- Where there is none ----------------------------------------------------------------------
+-- ---- Missing derivatives ----------------------------------------------------------------------
 
 test("an infinite derivative is flagged, where its number is a parameter", function()
   for _, stepping in ipairs { "auto", "speculative" } do
@@ -635,7 +635,7 @@ test("there is no reason where a derivative is not 0", function()
   eq(sim.tape_stats().reason, nil)
 end)
 
--- ---- Matrices at the end of what they may be ----------------------------------------------------
+-- ---- Matrices at the limits of their domain -----------------------------------------------------
 
 -- Entries are shifted for differences by more than their value, or where an eigenvalue is 0: no joint could be made
 -- with such a matrix.
@@ -710,7 +710,7 @@ local AT_REST = {
 }
 
 for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
-  test("what joints hold at rest: " .. stepping, function()
+  test("bodies that joints hold at rest: " .. stepping, function()
     way = stepping
     for name, build in pairs(AT_REST) do
       for _, steps in ipairs { 1, 5 } do

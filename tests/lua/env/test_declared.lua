@@ -25,7 +25,7 @@ local function def(changes)
   return all
 end
 
-test("what is declared is what a function would say", function()
+test("declared terms equal those of functions", function()
   local one = sim.env(def())
   local other = sim.env(def { reset = function(w, random)
     w.joints.rail.translation = 0.5 + (1.5 - 0.5) * random:uniform()
@@ -165,7 +165,7 @@ local function compare(name, task, mode, threads, randomise)
 end
 
 for name, changes in pairs(VARIANTS) do
-  test("many are what each is alone: " .. name, function()
+  test("many give the results of each alone: " .. name, function()
     changes.max_steps = 9
     local task = sim.env(def(changes))
     compare(name, task, "next_step", 1, false)
@@ -244,7 +244,7 @@ test("actions that are none", function()
   end, 1)
 end)
 
-test("what cannot be declared", function()
+test("declarations that are refused", function()
   local function refused(pattern, changes) raises(pattern, sim.env, def(changes)) end
   refused("key 'reward': a number, a list of terms .* expected, got 'much'", { reward = "much" })
   refused("key 'reward': a number, a list of terms .* expected, got table", { reward = {} })

@@ -116,7 +116,7 @@ test("tolerance", function()
   raises("a value between 0 and 1", tolerance, 1, { 0, 1 }, 1, "linear", 1)
 end)
 
-test("what check finds", function()
+test("findings of check", function()
   local check = sim.env.check
   raises("a result of sim.env", check, {})
   raises("the same seed and actions give other numbers", check, sim.env(def { reset = function(world)
@@ -222,7 +222,7 @@ test("bad input", function()
   raises("of the script", function() env(def { reset = function() error "of the script" end }) end)
 end)
 
-test("a world is used again where it is as it was built", function()
+test("a world is used again if it is unchanged since it was built", function()
   local builds = 0
   local function counted(changes)
     local all = def(changes)
@@ -270,7 +270,7 @@ test("a world is used again where it is as it was built", function()
   eq({ drawn.world.bodies.cart.mass, builds }, { first, 4 })
 end)
 
-test("a vector of environments does what each does alone", function()
+test("a vector of environments gives the results of each alone", function()
   local actions = {}
   local random = sim.random.split()
   for k = 1, 40 do actions[k] = random:uniform(-3, 3) end
@@ -307,7 +307,7 @@ test("a vector of environments does what each does alone", function()
   end
 end)
 
-test("vectors: what is wrong", function()
+test("vectors: errors", function()
   local task = sim.env(def { max_steps = 2 })
   raises("vector: count: an integer from 1 to 100000 expected", sim.env.vector, task, {})
   raises("vector: count: an integer from 1", sim.env.vector, task, { count = 0 })

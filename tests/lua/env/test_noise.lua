@@ -48,7 +48,7 @@ local function episode(env, options)
   return table.concat(seen, " ")
 end
 
-test("an episode's seed decides its noise, whatever came before", function()
+test("an episode's seed alone determines its noise", function()
   for _ = 1, 100 do
     local def = task()
     local env, other = sim.env(def), sim.env(def)
@@ -128,7 +128,7 @@ test("environment i of a vector is the environment with the seed s + i", functio
   end
 end)
 
-test("in a batch each world and each episode has noise of its own, of builders as of clones", function()
+test("in a batch each world and each episode has its own noise, of builders as of clones", function()
   for _, kind in ipairs { "field", "read" } do
     local n = 5
     for seed = 1, 10 do
@@ -171,7 +171,7 @@ test("clones and restored worlds observe the same noise at the same time", funct
   end
 end)
 
-test("a world that is restored to before its noise was declared has noise of its own", function()
+test("a world that is restored to before its noise was declared has its own noise", function()
   local values = {}
   for i = 1, 2 do
     local world = sim.world {}

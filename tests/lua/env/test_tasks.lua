@@ -36,7 +36,7 @@ test("every task has its row, and its picture", function()
   eq(names, files)
 end)
 
-test("the table has what the baselines do", function()
+test("the table has the results of the baselines", function()
   local fast = { acrobot = true, cart_pole = true, double_cart_pole = true, reacher = true }
   for _, row in ipairs(rows()) do
     if fast[row.name] then

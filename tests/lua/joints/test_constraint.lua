@@ -111,7 +111,7 @@ test("the world is busy while a function runs", function()
   end
 end)
 
-test("wrong answers are told by name and place", function()
+test("wrong answers are reported by name and place", function()
   local answer
   local world = bead { phi = function(q)
     if answer then return answer() end
@@ -158,7 +158,7 @@ test("nonsense is refused", function()
   eq(#world.joints, 1)
 end)
 
-test("snapshots bring functions back, clones take them along when told", function()
+test("snapshots restore functions, clones copy them on request", function()
   local world, body, wire = bead()
   world:step(5)
   local snapshot = world:snapshot()
@@ -182,7 +182,7 @@ test("snapshots bring functions back, clones take them along when told", functio
   ok(body.alive)
 end)
 
-test("ground friction stops what slides and turns", function()
+test("ground friction stops a body that slides and turns", function()
   local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
   local puck = world:circle { radius = 0.2, mass = 2, velocity = { 3, 4 }, angular_velocity = 1 }
   local friction = world:ground_friction { puck, max_force = 20, max_torque = 0.02 }
@@ -295,7 +295,7 @@ test("a coupled row is the friction of its unilateral constraint", function()
   end
 end)
 
-test("what is coupled to a constraint that is off or gone does nothing", function()
+test("a coupling to a disabled or destroyed constraint does nothing", function()
   local world = sim.world { gravity = { 0, -10 } }
   local ball = world:circle { radius = 0.1, mass = 1, velocity = { 1, 0 } }
   local floor = world:constraint { bodies = { ball }, unilateral = true, phi = function(q) return q.y end }
@@ -321,7 +321,7 @@ test("what is coupled to a constraint that is off or gone does nothing", functio
   ok(rough.enabled)
 end)
 
-test("each constraint may say how its error is removed", function()
+test("each constraint may choose how its error is removed", function()
   local function pendulum(own, all)
     local world = sim.world { stepping = "speculative", stabilization = all, dt = 1 / 60 }
     local bob = world:circle { radius = 0.1, position = { 1, 0 } }
@@ -380,7 +380,7 @@ test("rows with bounds and stabilisation have derivatives", function()
   end
 end)
 
-test("what cannot be is said by key", function()
+test("impossible values are refused with the key", function()
   local world = sim.world {}
   local body = world:circle { radius = 1 }
   local x = function(q) return q.x end
@@ -523,7 +523,7 @@ test("an Atwood machine with a movable pulley is one row of three masses", funct
   ok(rope.bodies[3] == mass[3] and rope.a == mass[1])
 end)
 
-test("a row of three that only pushes, one that gives way, and one of speeds", function()
+test("a row of three that only pushes, a compliant one, and one of speeds", function()
   local function three(def, settings)
     local world = sim.world(settings or { dt = 1e-3, gravity = { 0, -10 } })
     local bodies = {}
@@ -658,7 +658,7 @@ test("a body whose part of a row is 0 has a derivative, too", function()
   ok(sim.check_grad(loss, { 0.3, 0 }, { print = false }) < 1e-6)
 end)
 
-test("what rows of three cannot be is said", function()
+test("impossible rows of three are reported", function()
   local world = sim.world {}
   local b = {}
   for i = 1, 5 do b[i] = world:circle { radius = 0.1, position = { i, 0 } } end

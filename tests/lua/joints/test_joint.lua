@@ -170,7 +170,7 @@ test("a weld to the world holds weight and torque", function()
   eq(weld.type, "weld")
 end)
 
-test("a field that its type lacks is an error that says which it has", function()
+test("a field that the type lacks is an error that lists its fields", function()
   local world, body = floating()
   local other = world:circle { radius = 0.5, mass = 1, position = { 5, 0 } }
   local second = { other, nil, anchor = { 5, 0 } }
@@ -338,7 +338,7 @@ test("a motor of a given torque, and dry friction", function()
   near(body.omega, 0, 1e-9)
 end)
 
-test("a joint breaks, says so, and can be mended", function()
+test("a joint breaks, reports it, and can be enabled again", function()
   local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
   local body = world:circle { radius = 0.5, mass = 2, name = "load" }
   local weld = world:weld { body, nil, anchor = { 0, 0 }, break_force = 25 }
@@ -474,7 +474,7 @@ test("a motor without a bound contradicts the limit it drives to, and the warnin
   end
 end)
 
-test("joints that contradict each other say so and stay finite", function()
+test("joints that contradict each other are reported and stay finite", function()
   local function warnings(build)
     local world, told = sim.world {}, nil
     world:on("solver_warning", function(event) told = told or event.message end)
@@ -534,7 +534,7 @@ test("bad joints are refused", function()
 end)
 
 -- In the first two seconds motions with two steps are still alike.
-test("the energy of joints sways with h^2", function()
+test("the energy of joints oscillates with h^2", function()
   local function sway(rate) -- J
     local world = sim.world { dt = 1 / rate }
     local rod = world:box { size = { 1, 0.1 }, position = { 0.5, 0 }, mask = 0 }
@@ -677,7 +677,7 @@ local function tree(world, count, free)
   return bodies, joints
 end
 
-test("a speed is what was set, and other speeds stay", function()
+test("a speed has the value that was set, and other speeds stay", function()
   for case = 1, 200 do
     local world = sim.world { gravity = { 0, 0 } }
     local _, joints = tree(world, R:integer(2, 6), case % 3 == 0)

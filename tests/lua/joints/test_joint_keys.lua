@@ -273,7 +273,7 @@ test("a lock holds something, a gear has a ratio", function()
   refused(s, "gear", definition(s, "gear", { ratio = 0 }), "ratio", "expected, got 0")
 end)
 
-test("constraint takes its keys, and says what is wrong with them", function()
+test("constraint takes its keys, and its messages name the error in them", function()
   local s = setting()
   local function phi(q) return q.y end
   local function slope() return 0, 0, 1 end

@@ -207,7 +207,7 @@ end)
 
 -- Up to almost the largest friction. A platform that turns carries the box along a circle, of which stage 1 uses mean
 -- tangents: second order.
-test("friction holds a box on ground that accelerates by up to 0.9 of what it can hold", function()
+test("friction holds a box on ground that accelerates by up to 0.9 of its largest force", function()
   local A, om = 0.9 * 0.8 * G / 9, 3
   local function worst_of(rate, fraction, turn)
     local w = world(rate, { stepping = "auto" })
@@ -247,7 +247,7 @@ end)
 
 -- A body that is welded to a carrier which starts from rest, or locked to its motion, is at rest when the first step
 -- begins, and so is the body from which a ball bounces.
-test("what strikes as a step begins meets joints at their velocity then", function()
+test("a body that strikes as a step begins meets joints at their velocity then", function()
   for i = 1, 2 * #RATES do
     local rate, locked = RATES[(i + 1) // 2], i % 2 == 0
     local w = world(rate, { gravity = { 0, 0 } })
@@ -297,7 +297,7 @@ test("impulses of contacts are those of both halves of a step", function()
   clean(w)
 end)
 
--- ---- Placed a little wrong ---------------------------------------------------------------------
+-- ---- Small initial errors ----------------------------------------------------------------------
 
 test("a box that overlaps a bend of its ground is lifted where it is", function()
   local w = world(60, { stepping = "auto" })
@@ -358,7 +358,7 @@ test("projection on small bumps comes to an end", function()
 end)
 
 -- Half the height of the bend may be gained or lost: 9.81 d of v^2/2.
-test("a bend of 1e-7 m does not brake what slides over it", function()
+test("a bend of 1e-7 m does not brake a body that slides over it", function()
   for _, rate in ipairs(RATES) do
     for _, v in ipairs { 0.1, 0.3, 1 } do
       local w, d = world(rate), 1e-7
@@ -372,7 +372,7 @@ test("a bend of 1e-7 m does not brake what slides over it", function()
 end)
 
 -- Corners slide over the ends of segments within a step, on which the step before had no row.
-test("bumps of 1e-7 m do not brake what slides over many of them", function()
+test("bumps of 1e-7 m do not brake a body that slides over many of them", function()
   for seed = 1, 5 do
     local points = {}
     for i = 0, 24 do points[#points + 1] = { i * 0.13 - 0.5, 1e-7 * math.sin(i * i * 1.7 + seed) } end
@@ -539,7 +539,7 @@ local function hang_links(w, n)
 end
 
 -- A ball that only passes makes the island of the chain larger, and does not change its motion.
-test("a chain moves alike whatever comes near", function()
+test("a chain moves the same whatever body passes near it", function()
   for _, n in ipairs { 4, 8, 12 } do
     local alone, beside = sim.world { dt = 1 / 120, audit = true }, sim.world { dt = 1 / 120, audit = true }
     local a, b = hang_links(alone, n), hang_links(beside, n)

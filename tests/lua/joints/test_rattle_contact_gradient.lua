@@ -18,7 +18,7 @@ end
 
 local function agrees(...) return rattled.agrees(nearest, ...) end
 
--- ---- What touches ------------------------------------------------------------------------------
+-- ---- Contacts ----------------------------------------------------------------------------------
 
 test("a block slides, stops and sticks", function()
   local function slide(steps)
@@ -200,7 +200,7 @@ test("wheels with a motor roll and spin", function()
   end
 end)
 
-test("joints that give way, servos, gears and parts of steps beside contacts", function()
+test("compliant joints, servos, gears and parts of steps beside contacts", function()
   local joined = {
     function(w, b, c, p)
       w:weld { b, c, anchor = { 0, 0.2 }, damping = 3 * p.d,

@@ -550,7 +550,7 @@ test("a slider that is pushed off its limit has the smooth derivative of its cen
   end
 end)
 
--- ---- What moves as a function of time ------------------------------------------------------------
+-- ---- Motions as functions of time ----------------------------------------------------------------
 
 -- A body that is locked to x = v t^3 ends a step with 3 v t^2, whatever it is joined to.
 test("a locked cart has the derivative of its function", function()
@@ -596,7 +596,7 @@ local function random_motion()
 end
 
 -- Chains on a body or a lock that follows a function of time, with compliant joints, bounds and reactions in the loss.
-test("random scenes on what moves as a function of time", function()
+test("random scenes on bodies that move as functions of time", function()
   math.randomseed(19)
   for n = 1, fewer(60, 12) do
     local links, base, reads = {}, random_motion(), math.random() < 0.3
@@ -647,7 +647,7 @@ test("impulses that make the next step stiff", function()
   end, { m = 5, v = 8, dt = 1 / 60 }, "stiff", 1e-6)
 end)
 
-test("what has no derivative says so", function()
+test("a missing derivative is reported", function()
   local function placed(p) -- so far that a pass has to be shortened
     local w, bob = pendulum(p, {})
     bob.x, bob.y, bob.angle = -1, 0.5, 2

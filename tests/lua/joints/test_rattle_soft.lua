@@ -13,7 +13,7 @@ local function floor(w, more)
   return w:box(def)
 end
 
--- ---- Contacts that give way --------------------------------------------------------------------
+-- ---- Compliant contacts ------------------------------------------------------------------------
 
 -- A ball of 1 kg at 1 m/s without weight: its position and speed after `t`, from a distance `gap` to ground of
 -- compliance c and damping d. It leaves where the ground would pull.
@@ -64,7 +64,7 @@ test("a ball bounces on soft ground as the closed form does, of second order", f
 end)
 
 -- No impact, no pull and no gain of energy, however stiff the ground is.
-test("contacts that give way do not pull and bring no energy", function()
+test("compliant contacts do not pull and add no energy", function()
   for _, c in ipairs { 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-12 } do
     for _, d in ipairs { 0, 100 } do
       local w = world(120)
@@ -103,7 +103,7 @@ test("boxes sink by m g C and rest exactly", function()
 end)
 
 -- A stack of boxes on an incline that friction holds: nothing creeps.
-test("a stack that gives way stands, also on an incline", function()
+test("a compliant stack stands, also on an incline", function()
   for _, c in ipairs { 1e-4, 1e-6 } do
     local w = world(120, { gravity = { G * math.sin(0.2), -G * math.cos(0.2) } })
     floor(w, { friction = 0.8 })
@@ -124,7 +124,7 @@ end)
 
 -- Springs of a stack amplify the rounding of positions, which is no motion. (Stacks further off centre creep on with
 -- 1e-11 m/s, and rounding decides whether they are found at rest.)
-test("a stack of five that gives way comes to exact rest", function()
+test("a compliant stack of five comes to exact rest", function()
   local w = world(120)
   floor(w, { friction = 0.5 })
   local boxes = {}
@@ -202,7 +202,7 @@ test("a box slides on viscous ground: v' = -mu g - 2 d v/m", function()
   clean(w)
 end)
 
-test("on an incline a viscous box reaches its terminal speed, and what friction holds stays", function()
+test("on an incline a viscous box reaches its terminal speed, and a box that friction holds stays", function()
   local slope, d = 0.5, 3
   local w = world(120, { gravity = { G * math.sin(slope), -G * math.cos(slope) } })
   floor(w)
@@ -275,7 +275,7 @@ test("ground friction turns with the motion, of second order", function()
 end)
 
 -- The bound is a disc: a box of rows would hold an oblique force that is up to sqrt 2 times as large.
-test("ground friction holds what is within its disc, exactly", function()
+test("ground friction holds forces within its disc, exactly", function()
   for _, of in ipairs { { 2.9, 0 }, { 3, 0 }, { 3.01, 0.01 }, { 3.2, 0.2 } } do
     local w, b, joint = disc(120, {}, { gravity = { of[1] * math.sqrt(0.5), of[1] * math.sqrt(0.5) } })
     w:step(60)

@@ -18,10 +18,10 @@ end
 
 local function agrees(...) return rattled.agrees(nearest, ...) end
 
--- ---- Contacts that give way --------------------------------------------------------------------
+-- ---- Compliant contacts ------------------------------------------------------------------------
 
 -- The first two compliances use the trapezoid, the third implicit Euler.
-test("a ball bounces on ground that gives way", function()
+test("a ball bounces on compliant ground", function()
   for _, c in ipairs { 1e-2, 1e-3, 1e-6 } do
     for _, d in ipairs { 0, 7 } do
       if d > 0 or c > 1e-6 then
@@ -37,7 +37,7 @@ test("a ball bounces on ground that gives way", function()
   end
 end)
 
-test("boxes with friction slide, tip and rest on ground that gives way", function()
+test("boxes with friction slide, tip and rest on compliant ground", function()
   for _, c in ipairs { 1e-3, 1e-6 } do
     for _, v in ipairs { 0.3, 3 } do
       agrees(("box, %g, %g"):format(c, v), function(p)
@@ -52,7 +52,7 @@ test("boxes with friction slide, tip and rest on ground that gives way", functio
 end)
 
 -- The compliances of both bodies add up, and their dampings combine.
-test("two balls that give way, on a slope of a ball", function()
+test("two compliant balls, on the slope of a ball", function()
   for _, c in ipairs { 1e-3, 1e-6 } do
     agrees(("balls, %g"):format(c), function(p)
       local w = world(p)
@@ -65,7 +65,7 @@ test("two balls that give way, on a slope of a ball", function()
   end
 end)
 
-test("forces of contacts that give way, and of a joint beside them", function()
+test("forces of compliant contacts, and of a joint next to them", function()
   for _, c in ipairs { 1e-3, 1e-6 } do
     agrees(("forces, %g"):format(c), function(p)
       local w = world(p)
@@ -99,7 +99,7 @@ end)
 
 -- ---- Viscosity ---------------------------------------------------------------------------------
 
-test("viscosity slows what slides", function()
+test("viscosity slows sliding bodies", function()
   for _, visc in ipairs { 2, 400 } do
     for _, mu in ipairs { 0, 0.1 } do
       agrees(("viscosity %g, friction %g"):format(visc, mu), function(p)

@@ -44,7 +44,7 @@ end
 for name, make in pairs(KINDS) do
   -- The positive part of a stiffness over turns and shifts depends on the units m and rad: with links of a centimetre
   -- it would hold turns with hundreds of times the real stiffness, and dissipate 48 of 50 J at every step.
-  test("what a long step loses has no unit: " .. name, function()
+  test("the loss of a long step has no unit: " .. name, function()
     for _, flow in ipairs { "auto", "projected" } do
       local loss, x = lost(make, 1, 1 / 60, flow)
       for _, unit in ipairs { 1e-3, 1e-2, 100 } do

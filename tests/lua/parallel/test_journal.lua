@@ -45,7 +45,7 @@ local function run(n, seed)
   return map(square, items(n), { journal = PATH, threads = 2, seed = seed, progress = false })
 end
 
-test("what is in the journal is not computed again", function()
+test("results in the journal are not computed again", function()
   local first = run(10)
   eq(computed(), 10)
   eq(run(10), first)

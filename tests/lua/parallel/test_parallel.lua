@@ -3,7 +3,7 @@ local sim = require "sim2d"
 
 local map = sim.parallel.map
 
-test("results are in the order of the items, whoever computed them", function()
+test("results are in the order of the items, whichever thread computed them", function()
   local items = {}
   for i = 1, 50 do items[i] = i end
   local results, failures = map(function(x, job)
@@ -89,7 +89,7 @@ test("worlds step alike in threads and here", function()
   eq(map(fall, places, { threads = 2 }), here)
 end)
 
-test("functions of modules, and what is common to all jobs", function()
+test("functions of modules, and data common to all jobs", function()
   local folder = os.tmpname()
   os.remove(folder)
   assert(os.execute("mkdir " .. folder))
@@ -135,7 +135,7 @@ test("the failure with the lowest number is raised, with its lines", function()
   ok(failures[2].message:find "x is 5")
 end)
 
-test("endless jobs end with their time limit, whatever they catch", function()
+test("endless jobs end with their time limit, whichever errors they catch", function()
   local function endless(x)
     if x == 2 then
       while true do pcall(function() while true do end end) end
@@ -167,7 +167,7 @@ test("a job that does not return is given up, and the others are done", function
   ok(failures[1].message:find "does not return from code that is not Lua")
 end)
 
-test("what cannot be sent is named with its job", function()
+test("values that cannot be sent are named with their job", function()
   local t = {}
   t.t = t
   raises("job 2: its item%.f: a function cannot be sent", map, function() end, { 1, { f = print } })

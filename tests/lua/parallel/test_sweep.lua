@@ -113,7 +113,7 @@ test("bars of chances are those of their mean", function()
   ok(not sweep:plot { x = "a", y = "yes" }:svg():find(">0.0</text>", 1, true))
 end)
 
-test("what is wrong is named", function()
+test("errors are named", function()
   raises("one of the tables `grid`, `list` and `random` expected", sim.sweep, { run = run })
   raises("one of the tables", sim.sweep, { run = run, grid = {}, list = {} })
   raises("there is no key 'gird'; did you mean 'grid'", sim.sweep, { run = run, gird = {} })

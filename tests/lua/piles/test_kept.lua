@@ -9,7 +9,7 @@ local function stack(options)
   return world, boxes
 end
 
-test("a stack at rest is kept: contacts, impulses and residuals stay what they are", function()
+test("a stack at rest is kept: contacts, impulses and residuals are unchanged", function()
   local world, boxes = stack()
   for _ = 1, 20 do world:step() end
   ok(world:stats().kept > 10)

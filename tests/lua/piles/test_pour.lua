@@ -25,7 +25,7 @@ for name, p in pairs(POURS) do
   end)
 end
 
-test("a search that is repeated begins at what the last one found", function()
+test("a repeated search begins at the result of the last one", function()
   local world = pour { count = 100, stepping = "speculative" }
   for _ = 1, 80 do world:step() end
   local before = world:stats()
@@ -159,7 +159,7 @@ end
 
 -- Boxes whose corners pass each other require other rows than those of the solve; sometimes no solution with these is
 -- found soon.
-test("rows that are not solved for stay as they were", function()
+test("rows that are not solved for are unchanged", function()
   local checked = false
   for seed = 1, SEEDS do
     local def = { count = 80, boxes = true, stepping = "speculative", tolerance = 1e-12, seed = seed }
@@ -184,7 +184,7 @@ end)
 -- throughout and `auto` in small islands.
 for _, case in ipairs { { "auto", "auto", true }, { "event", "auto", false }, { "event", "projected", true }, { "speculative", "auto", false } } do
   local stepping, flow, takes_back = table.unpack(case)
-  test("momentum of each body is what acted on it: " .. stepping .. ", " .. flow, function()
+  test("momentum of each body is the sum of its impulses: " .. stepping .. ", " .. flow, function()
     local world, bodies = pour { count = 60, stepping = stepping, flow = flow, boxes = stepping ~= "event", seed = 4 }
     local most = 0
     for _ = 1, 80 do

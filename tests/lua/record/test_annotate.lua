@@ -114,7 +114,7 @@ test("tracked numbers are drawn as plain ones", function()
   end, 1.0), 0.1, 1e-12)
 end)
 
-test("what is wrong is said", function()
+test("errors are reported", function()
   local world = scene()
   local function refused(message, def) raises(message, function() world:annotate(def) end) end
   refused("one of the keys 'line', 'arrow', 'point', 'text' expected", {})

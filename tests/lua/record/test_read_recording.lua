@@ -41,7 +41,7 @@ end
 
 local said = record(PATH, 60)
 
-test("frames hold what the world was, bit for bit where the file does", function()
+test("frames hold the state of the world, bit for bit where the file does", function()
   local recording <close> = assert(sim.read_recording(PATH))
   eq(#recording, 61)
   eq({ recording.count, recording.complete, recording.path }, { 61, true, PATH })
@@ -98,7 +98,7 @@ test("times find frames", function()
   raises("a time expected, got nan", recording.find, recording, 0 / 0)
 end)
 
-test("what the script watched, its plots, the run", function()
+test("watched values of the script, its plots, the run", function()
   local folder = os.tmpname()
   os.remove(folder)
   assert(os.execute("mkdir '" .. folder .. "'"))
@@ -135,7 +135,7 @@ test("a body without a name is no column", function()
   raises("no channel, body or joint", recording.column, recording, "3.y")
 end)
 
-test("mistakes are told at the line of the script", function()
+test("mistakes are reported at the line of the script", function()
   local recording = assert(sim.read_recording(PATH))
   raises("test_read_recording.lua:%d+: bad argument #1 to 'frame' %(a frame from 1 to 61 expected, got 62%)",
     function() local _ = recording:frame(62) end)
@@ -180,7 +180,7 @@ local function read_all(path)
   return frames
 end
 
-test("a file that was cut is what came before the cut", function()
+test("a file that was cut contains the data before the cut", function()
   local whole = read_file(PATH)
   local frames = 0
   for i = 0, 40 do

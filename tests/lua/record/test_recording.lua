@@ -43,7 +43,7 @@ world:step(150)
 print "done"
 ]])
 
-test("inspect tells what a recording holds", function()
+test("inspect shows the contents of a recording", function()
   eq(run("--seed 7 --record run.s2d bounce.lua --count 3").status, 0)
   local result = run "inspect run.s2d"
   eq(result.err, "")
@@ -81,7 +81,7 @@ test("wrong words and wrong files", function()
   fails(2, "replay --validate run.s2d out.csv", "--validate writes no file")
 end)
 
-test("a recording written as another file is what the run would have written", function()
+test("a recording converted to another file equals the file of the run", function()
   eq(run("--seed 7 --record direct.csv bounce.lua --count 3").status, 0)
   eq(run("replay run.s2d out.csv").status, 0)
   ok(read_file "out.csv" == read_file "direct.csv", "csv differ")
@@ -188,7 +188,7 @@ local function exists(name)
   return file ~= nil
 end
 
-test("validate asks before it runs a script, and shows what it would run", function()
+test("validate asks before it runs a script, and shows the script", function()
   write_file("mark.lua", [[
 local sim = require "sim2d"
 io.open("ran", "w"):close()
@@ -319,7 +319,7 @@ world:step(1)
   os.remove(FOLDER .. "/armed")
 end)
 
-test("what a file holds cannot steer the terminal, and is JSON", function()
+test("the contents of a file cannot control the terminal, and are JSON", function()
   local script = "a\27[31m\n\127\xc2\x9b\xff.lua"
   write_file(script, [[
 local sim = require "sim2d"
@@ -437,7 +437,7 @@ test("arrays that have grown into temporary files are those of the run", functio
   os.remove(FOLDER .. "/large.s2d")
 end)
 
-test("no room for the temporary files of arrays: what was recorded until then is written", function()
+test("no room for the temporary files of arrays: the frames until then are written", function()
   -- 12000 blocks of 512 or 1024 bytes: less than the next size of such a file
   local _, kind, status = os.execute(
     ("cd '%s' && (trap '' XFSZ; ulimit -f 12000; exec '%s' large.lua) 2>&1 | cat >out; true"):format(FOLDER, SIM2D))
@@ -509,7 +509,7 @@ test("plots a script shows or saves are in the recording of its first world", fu
   eq(run("replay --validate --run plots.s2d").status, 0)
 end)
 
-test("without a page nobody sees plots", function()
+test("without a page plots are not shown", function()
   for _, words in ipairs { "", "--record plots.csv ", "--record plots.svg " } do
     local result = run(words .. "plots.lua")
     eq(result.err, "")

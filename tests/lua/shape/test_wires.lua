@@ -130,7 +130,7 @@ test("terrain turns about the centre of its line", function()
   near({ ground.x, ground.y }, { 2, 0 }, 1e-12)
 end)
 
-test("what a wire needs", function()
+test("required data of a wire", function()
   local world = sim.world {}
   raises("a dynamic body needs an area, or a mass", world.chain, world,
     { type = "dynamic", points = { { 0, 0 }, { 1, 0 } } })

@@ -149,7 +149,7 @@ test("adam, sgd, rmsprop find the minimum of a quadratic", function()
   end
 end)
 
-test("sgd is what it says: plain, with momentum, with Nesterov's", function()
+test("sgd follows its formulas: plain, with momentum, with Nesterov's", function()
   local function f(p) return p ^ 2 / 2 end
   local options = { method = "sgd", learning_rate = 0.1, max_iterations = 2, keep = "last" }
   near(minimize(f, 1, options), 0.9 ^ 2, 1e-15)
@@ -236,9 +236,9 @@ test("nelder-mead: size of the first simplex", function()
   near(seen[4], { 2, 0, -0.5 }, 1e-15)
 end)
 
--- ---- Parameters, gradients of one's own, callbacks ------------------------------------------------
+-- ---- Parameters, custom gradients, callbacks ------------------------------------------------------
 
-test("nested tables, arrays, vectors; what is no number is passed on", function()
+test("nested tables, arrays, vectors; other values are passed on", function()
   local body = sim.world {}:circle { radius = 1, position = { 1, 2 } }
   local p0 = { k = 1, name = "arm", W = sim.ones(2, 3), links = { { m = 2 }, { m = 3, v = { 1, 1 } } },
     at = body.position }
@@ -413,14 +413,14 @@ test("errors of the function pass", function()
   near(minimize(function(x) return x ^ 2 end, 1), 0, 1e-8)
 end)
 
-test("a function that ignores its parameters is told", function()
+test("a function that ignores its parameters is reported", function()
   local _, _, info = minimize(function() return 3 end, { 1, 2 })
   ok(info.message:find "all derivatives are 0 at the start", info.message)
   _, _, info = least_squares(function(p) return { sim.stop_gradient(p[1]) - 3 } end, { 1 })
   ok(info.message:find "all derivatives are 0 at the start", info.message)
 end)
 
-test("a plateau that a step jumped to is told", function()
+test("a plateau that a step jumped to is reported", function()
   local function f(x) return sim.max(x, 0) ^ 2 - sim.min(x, 0) * 0 + 2 * sim.clamp(x, -0.5, 9) end
   local x, _, info = minimize(f, 0.5)
   ok(x < -0.5 and info.status == "converged", info.status)
@@ -532,7 +532,7 @@ test("least squares: where no step leads down it stops", function()
   eq({ x, value, info.status }, { 0.0, 9.0, "stalled" })
 end)
 
-test("least squares: options and what the function returns", function()
+test("least squares: options and results of the function", function()
   local calls = 0
   local _, _, info = least_squares(misra, { b1 = 500, b2 = 1e-4 },
     { max_iterations = 2, history = true, callback = function() calls = calls + 1 end })

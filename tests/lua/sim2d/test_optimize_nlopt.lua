@@ -6,7 +6,7 @@ local START = { x = -1.2, y = 1 }
 
 local there, message = pcall(minimize, rosenbrock, START, { method = "nlopt" })
 if not there then
-  test("a build without NLopt says so", function() ok(message:find("NLopt was not found", 1, true), message) end)
+  test("a build without NLopt reports it", function() ok(message:find("NLopt was not found", 1, true), message) end)
   return
 end
 

@@ -43,7 +43,7 @@ test("on logarithmic axes powers are straight", function()
   near(p[2][2] * 2, p[1][2] + p[3][2], 0.02)
 end)
 
-test("what is not finite, or not positive on a logarithmic axis, leaves a gap", function()
+test("values that are not finite, or not positive on a logarithmic axis, leave a gap", function()
   local svg = sim.plot { y = { log = true }, { { 1, 2, 3, 4, 5, 6 }, { 1, 2, 0 / 0, 4, -5, 6 } } }:svg()
   eq(count(svg:match('<path d="(M[^"]+)" fill="none" stroke="#3b6fb6"'), "M"), 3)
   ok(not svg:find("nan") and not svg:find("inf"), "numbers only")
@@ -79,7 +79,7 @@ test("arrays are taken", function()
   eq(#p, 5)
 end)
 
-test("saves, or says why not", function()
+test("saves, or reports why not", function()
   local plot = sim.plot { { { 1, 2 }, { 3, 4 } } }
   local path = os.tmpname() .. ".svg"
   eq(plot:save(path), true)
@@ -123,7 +123,7 @@ test("a .png shows the curve: more of it takes more bytes", function()
   ok(full > 2 * empty, full .. " and " .. empty)
 end)
 
-test("a .png that cannot be written, or is too large, says so", function()
+test("a .png that cannot be written, or is too large, gives an error", function()
   local plot = sim.plot { width = 10000, { { 1, 2 } } }
   png_size(plot, { scale = 0.1 })
   local done, message = plot:save("/nowhere/x.png", { scale = 0.1 })
@@ -213,7 +213,7 @@ test("mistakes are named", function()
   raises("unknown key 'columns'; known: height, width", function() sim.plot { { { 1 } } }:print { columns = 3 } end)
 end)
 
--- ---- Words ---------------------------------------------------------------------------------------
+-- ---- Texts ---------------------------------------------------------------------------------------
 
 -- Boxes of all words of a picture: left, top, right, bottom, words. Letters are assumed to be narrow, so that overlaps
 -- here are overlaps in every font.
@@ -530,7 +530,7 @@ end)
 
 -- ---- Grids ---------------------------------------------------------------------------------------
 
-test("plots of a grid share what they are asked to", function()
+test("plots of a grid share the requested axes", function()
   local function panel(most, title) return sim.plot { title = title, x = "t, s", y = "y", { { 0, most }, { 0, most } } } end
   local svg = sim.plot.grid { title = "All", share_x = true, share_y = true, panel(1, "a"), panel(10, "b"), panel(2, "c") }:svg()
   local boxes = {}
@@ -578,7 +578,7 @@ y, m
 ]])
 end)
 
-test("letters fit, whatever is shown", function()
+test("letters fit in every plot", function()
   local defs = {
     { title = ("long "):rep(40), x = ("long "):rep(40), y = ("long "):rep(40), { { 1, 2 }, label = ("long "):rep(40) } },
     { { { 1, 2, 3 }, kind = "histogram" } },
@@ -607,9 +607,9 @@ test("more than one curve has letters at its end", function()
   ok(text:find "a\n.*b\n")
 end)
 
--- ---- Anything ------------------------------------------------------------------------------------
+-- ---- Arbitrary data ------------------------------------------------------------------------------
 
-test("whatever is given is drawn or refused, in numbers that pictures can have", function()
+test("all data are drawn or refused, in numbers that pictures can have", function()
   local random = sim.random.split()
   random:seed(11)
   local odd = { 0, -0.0, 0 / 0, 1 / 0, -1 / 0, 1e308, -1.7e308, 5e-324, -1e-310, 1, 2, -3, 1e-300, 1e5, 0.1, 1e16, 1e16 + 2 }
@@ -703,7 +703,7 @@ test("a heat map has a cell for each value, a gap for nan, and a scale", functio
   ok(text:find "░" and text:find "█")
 end)
 
-test("what is wrong with a map is said", function()
+test("errors of a map are reported", function()
   local function refused(message, series) raises(message, sim.plot, { series }) end
   local rows = { { 1, 2 }, { 3, 4 } }
   refused("series 1: a function needs x.range of the plot", { math.max, kind = "heat" })
@@ -716,7 +716,7 @@ test("what is wrong with a map is said", function()
   refused("series 1.points: only a function has them", { { 1, 2 }, { 1, 2 }, rows, kind = "heat", points = 3 })
 end)
 
-test("a spread far below its value is drawn, and told by an offset", function()
+test("a spread far below its value is drawn, with an offset in the labels", function()
   local random = sim.random.split()
   random:seed(12)
   local function span(ys)

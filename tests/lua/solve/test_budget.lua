@@ -81,7 +81,7 @@ test("the same bits again, from a snapshot, and by the same budget at any time",
   ok(world:residuals().scaled <= 1e-9)
 end)
 
-test("small islands are solved whatever the budget is", function()
+test("small islands are solved with any budget", function()
   local world = sim.world { budget = 0 }
   world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 } }
   for k = 1, 5 do world:box { size = { 1, 1 }, position = { 0, k - 0.5 } } end
@@ -90,7 +90,7 @@ test("small islands are solved whatever the budget is", function()
   ok(world:residuals().scaled <= 1e-9)
 end)
 
-test("a derivative says that its steps were not solved", function()
+test("a derivative reports unsolved steps", function()
   local function flags(budget)
     sim.value_and_grad(function(p)
       local world, bodies = pour { count = 60, stepping = "speculative", budget = budget }
@@ -104,7 +104,7 @@ test("a derivative says that its steps were not solved", function()
   ok(not flags(math.huge):find "partial")
 end)
 
-test("what it must be", function()
+test("a budget has to be positive", function()
   raises("budget", function() sim.world { budget = -1 } end)
   raises("budget", function() sim.world { budget = 0 / 0 } end)
   raises("budget", function() sim.world { budget = "50ms" } end)

@@ -32,7 +32,7 @@ test("a box slides above a cushion of dt mu v and comes to rest on the floor", f
   near(box.x, other.x, MU * G * DT * DT) -- as far, except for a part of a step
 end)
 
-test("what sticks is as Coulomb has it", function()
+test("sticking obeys Coulomb's law", function()
   local rest = {}
   for i, contact in ipairs { "coulomb", "convex" } do
     local world = sim.world { dt = DT, contact = contact, stepping = "speculative" }
@@ -115,7 +115,7 @@ test("soft contacts keep Coulomb's law", function()
   eq(heights[1], heights[2])
 end)
 
-test("belts that run against each other contradict each other, and that is said", function()
+test("belts that run against each other contradict each other, which is reported", function()
   local world = sim.world { dt = DT, contact = "convex", gravity = { 0, -G } }
   world:box { size = { 4, 1 }, position = { 0, -0.5 }, type = "static", friction = 1, surface_speed = 1 }
   world:box { size = { 4, 1 }, position = { 0, 1.5 }, type = "static", friction = 1, surface_speed = 1 }
@@ -124,7 +124,7 @@ test("belts that run against each other contradict each other, and that is said"
   eq(world:stats().unsolved_solves, 1)
 end)
 
-test("what it does not go with", function()
+test("options that exclude it", function()
   raises("contact convex", function() sim.world { contact = "convex", stepping = "event" } end)
   raises("contact convex", function() sim.world { contact = "convex", stepping = "bisect" } end)
   raises("contact convex", function() sim.world { contact = "convex", restitution_model = "reflections" } end)

@@ -153,7 +153,7 @@ test("undercut may be infinite", function()
   eq(info.status, "solved")
 end)
 
-test("what a function returns is checked", function()
+test("the result of a function is checked", function()
   local function returning(value)
     return function() return value end
   end
@@ -171,7 +171,7 @@ test("what a function returns is checked", function()
   })
 end)
 
-test("what is asked is checked", function()
+test("arguments are checked", function()
   local residual = function() return {} end
   raises("bad argument #1 to 'solve' %(table expected, got no value; write { residual = ... }%)", solve)
   raises("key 'residual' is missing", solve, {})
@@ -204,7 +204,7 @@ test("what is asked is checked", function()
   raises("sim.ncp has no field 'slove'; did you mean 'solve'%?", function() return sim.ncp.slove end)
 end)
 
-test("errors of a function come back as they were, whenever they happen", function()
+test("errors of a function come back unchanged, whenever they happen", function()
   local mark = {}
   local calls, reached = 0, true
   for at = 1, 1000 do
@@ -250,7 +250,7 @@ test("a solve inside a solve, and in a coroutine", function()
   raises("attempt to yield across a C%-call boundary", task)
 end)
 
-test("functions may keep and change what they are given", function()
+test("functions may keep and change their arguments", function()
   local kept = {}
   local x = solve {
     x0 = { 3 },

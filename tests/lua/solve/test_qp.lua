@@ -137,7 +137,7 @@ test("a derivative on the central path is that of the solve", function()
   end
 end)
 
-test("what a derivative cannot read raises", function()
+test("values that a derivative cannot read raise", function()
   local p = { P = { { 1 } }, q = { -3 }, G = { { 1 } }, h = { 2 } }
   local x, info = sim.qp.solve(p)
   raises("x: 1 numbers expected, got 2", sim.qp.vjp, p, { 1, 2 }, info, {})

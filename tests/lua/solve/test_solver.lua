@@ -33,7 +33,7 @@ end
 
 sim.solver("mine", gauss_seidel(5000))
 
-test("a solver of the script finds what the engine's find", function()
+test("a solver of the script finds the solutions of the engine's solvers", function()
   for _, stepping in ipairs { "speculative", "event", "bisect" } do
     local a, b = stack("mine", { stepping = stepping }), stack("pdipm", { stepping = stepping })
     a:run { steps = 60 }
@@ -66,7 +66,7 @@ test("its problem is that of world:problem", function()
   ok(seen.guess[1] > 0) -- of the step before
 end)
 
-test("what it leaves is measured, and an unsolved step is one", function()
+test("its residual is measured, and an unsolved step counts as one", function()
   sim.solver("lazy", gauss_seidel(1))
   local world = stack "lazy"
   world:step(3)

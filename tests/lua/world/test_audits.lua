@@ -76,7 +76,7 @@ end)
 -- A bar that turns about its centre is fast although its centre is at rest. Bodies at rest until it strikes them do not
 -- contain that speed, which determines the rounding of their rows: relative to their own speed their problems would
 -- miss the tolerance.
-test("what a turning bar strikes from rest is solved", function()
+test("the impact of a turning bar on bodies at rest is solved", function()
   for _, seed in ipairs { 1175, 1373, 1949, 2183, 3173, 10949, 15071, 18743 } do
     local found, is, _, message = scenes.run(seed, 10)
     eq(is, "bar")
@@ -87,7 +87,7 @@ end)
 -- A row is a plane. A body that a mouse drags past another one by several of its sizes within a step ends far below or
 -- above that plane. It must not be moved back to the other body as if it still pressed: that is straight through a
 -- corner, and changes its velocity.
-test("what is dragged round a corner goes in pieces and is not carried along", function()
+test("a body that is dragged round a corner moves in pieces and is not carried along", function()
   for _, seed in ipairs { 808, 1816, 7018, 8080, 8530, 14560, 18088, 19240 } do
     local found, is, how, message = scenes.run(seed, 60)
     eq(is, "mouse")
@@ -98,7 +98,7 @@ end)
 
 -- A tiny disc that a mouse drags along a side passes its end within a piece: at the end neither its row nor its depth
 -- below that side exists any more, while the side turns.
-test("what passes the end of a side within a step has not gone through the corner", function()
+test("a body that passes the end of a side within a step has not gone through the corner", function()
   for _, seed in ipairs { 9898, 18826 } do
     for _, stepping in ipairs { "auto", "event" } do
       local found, is, _, message = scenes.run(seed, 60, stepping)
@@ -110,7 +110,7 @@ end)
 
 -- A row without an impulse: the turn of one body times the sliding of the other closes its gap within the step.
 -- Separating them without an impulse would leave their approach velocity unchanged.
-test("what turns into what it rests on presses on it", function()
+test("a body that turns into its support presses on it", function()
   local found, is, _, message = scenes.run(2898, 60, "event")
   eq(is, "drop")
   eq(found.jumps, 0, message)
@@ -118,7 +118,7 @@ end)
 
 -- With joints a path is straight, along the velocity of its end, and the projection closes the gap of a turned row:
 -- that must take an impulse, or the next step begins with an impact.
-test("motors press on what turns by impulses", function()
+test("motors press on turning bodies by impulses", function()
   local found, is, _, message = scenes.run(8653, 60, "event")
   eq(is, "motor")
   eq(found.jumps, 0, message)
@@ -135,7 +135,7 @@ end)
 
 -- It moves 1 mm over the top to the wall and the whole way back in one step: the path there bends by its square over 8
 -- times the sum of the radii, 6e-7 m, while the ends of the step are in one place.
-test("audits know how far a way there and back over what is round bends", function()
+test("audits know how far a path there and back over a round surface bends", function()
   local w = sim.world { audit = true, dt = 1 / 240, stepping = "event" }
   w:circle { type = "static", radius = 0.1 }
   w:box { type = "static", position = { -0.6, 0.2 }, size = { 1, 0.4 }, restitution = 0.3 }
@@ -150,7 +150,7 @@ end)
 -- bar x'' = w^2 x, and the Coriolis force presses it on the bar throughout. A second disc on a hinge at its centre
 -- changes nothing. (With rows that do not turn, the hinge and restitution make it bounce off the bar, up to 4 times in
 -- each step.)
-test("what slides on a bar that turns stays on it, with joints and without, and does not bounce", function()
+test("a disc that slides on a turning bar stays on it, with joints and without, and does not bounce", function()
   for _, e in ipairs { 0, 0.8 } do
     local error = {}
     for _, n in ipairs { 6, 12, 24 } do
@@ -184,7 +184,7 @@ end)
 
 -- The same with a bar that moves and friction: a derivative goes through the impulses that stop approaching surfaces at
 -- the end of a piece. (If they bounce instead, differences cross an impact, and derivatives are off by up to 0.3 %.)
-test("derivatives of what presses on a bar that turns are those of differences", function()
+test("derivatives of a disc that presses on a turning bar are those of differences", function()
   local cases = 0
   for _, how in ipairs { { "kinematic", false, true }, { "dynamic", true, true }, { "dynamic", true, false }, { "dynamic", false, true } } do
     for case = 1, 4 do
@@ -224,7 +224,7 @@ local clips = {
   bisect = { 203, 923, 1139, 1497, 2505, 2734, 3599, 6105, 6334, 6478, 8710, 9790, 10787, 14254, 15035, 15046, 17339, 17841, 19859 },
 }
 for stepping, seeds in pairs(clips) do
-  test("what clips a corner within a step overlaps nowhere on its way, " .. stepping, function()
+  test("a body that clips a corner within a step does not overlap on its way, " .. stepping, function()
     for _, seed in ipairs(seeds) do
       local found, _, how, message = scenes.run(seed, 60)
       eq(how, stepping)
@@ -269,7 +269,7 @@ end)
 
 -- Impulses from two sides, or of a mouse about which a body circles, may cancel in the sum of a step, but the bodies
 -- have moved meanwhile.
-test("what pieces of a step give explains the way, though it cancels", function()
+test("impulses of the pieces of a step explain the path, although they cancel", function()
   for _, seed in ipairs { 15586, 19240 } do
     local found, is, _, message = scenes.run(seed, 60)
     eq(is, "mouse")
@@ -297,7 +297,7 @@ end)
 
 -- A motor drives an arm to its limit within a step and the limit throws it back: the impulses of the joint on both ways
 -- nearly cancel, but the arm has been there.
-test("what a motor and a limit give one after the other explains the way", function()
+test("impulses of a motor and then of a limit explain the path", function()
   for _, seed in ipairs { 536, 1472 } do
     local found, is, how, message = scenes.run(seed, 60)
     eq(is, "arm")
@@ -346,7 +346,7 @@ end)
 -- A body at rest, without forces: the only speed in its island is that of the bar. Relative to the body alone a solve
 -- would have to be exact to 3e-15 m/s, next to a tip at 36 m/s. Rounding would decide whether the disc bounces, and
 -- whether it turns with the bar.
-test("what a fast bar does to a body at rest is smooth in its speed", function()
+test("the effect of a fast bar on a body at rest is smooth in its speed", function()
   for _, e in ipairs { 0, 0.69 } do
     local function loss(p)
       local w = sim.world { dt = 1 / 60, gravity = { 0, 0 } }
@@ -468,7 +468,7 @@ test("bodies on a constraint act on each other, whichever of them stands still",
   end
 end)
 
--- ---- Faults that are known, and seen -------------------------------------------------------------
+-- ---- Known faults that are found -----------------------------------------------------------------
 -- These steps have faults of the present scheme: the audits must find them. If a later scheme has no such fault, the
 -- counts below become 0.
 
@@ -500,7 +500,7 @@ end
 
 -- Faults of the flow by projection. The two stages have none of them: the same worlds are sound there.
 
-test("a box that slips on what carries it is found", function()
+test("a box that slips on its support is found", function()
   local function slips(flow)
     return seen(function()
       local T, way, mu, size = u(1, 3), u(0.3, 2), u(0.6, 1), u(0.1, 0.6)
@@ -690,7 +690,7 @@ end)
 
 -- A body that slides off a rotating one presses as a piece begins and has left as it ends. Without its row it would be
 -- driven into the other body; with it, its position would contain an impulse that its velocity does not.
-test("what leaves in the middle of a step ends a piece there", function()
+test("a body that leaves in the middle of a step ends a piece there", function()
   for _, seed in ipairs { 1811, 5501 } do
     for _, stepping in ipairs { "auto", "event" } do
       local found, is, _, message = scenes.run(seed, 60, stepping)
@@ -714,7 +714,7 @@ end)
 
 -- After 200 meetings no time is left for a piece by the two stages. The flow by projection must not read its touches
 -- from uninitialised memory.
-test("a step whose rest is too short for a piece goes on", function()
+test("a step whose remainder is too short for a piece goes on", function()
   scenes.flow = "rattle"
   local found, is = scenes.run(16547, 60, "auto")
   scenes.flow = nil
@@ -724,7 +724,7 @@ end)
 
 -- The box turns about the corner between two segments, which belongs to the other segment. Its corner lands on this one
 -- between start and end of a flow, where a search has to look.
-test("what turns about the corner of a chain meets the segment beside it", function()
+test("a body that turns about the corner of a chain meets the segment next to it", function()
   local w = sim.world { audit = true, dt = 1 / 120 }
   w:on("solver_warning", function() end)
   w:chain { points = { { -1, 0 }, { 0, 0 }, { 1, -2e-6 } }, friction = 0 }

@@ -119,7 +119,7 @@ end)
 
 -- If two corners land at one time, a tilt makes one of them strike first: by the tilt there is no derivative, and a
 -- flag reports it; by the height there is one.
-test("a box that lands flat has its derivative by the height, and says which it has not", function()
+test("a box that lands flat has its derivative by the height, and the missing ones are flagged", function()
   for _, size in ipairs { { 1, 0.4 }, { 0.3, 1 } } do
     for _, e in ipairs { 0, 0.5 } do
       local function drop(p)
@@ -147,7 +147,7 @@ end)
 
 -- The time of projections is reported in every stepping, also where steps are split. (With the two stages, which are
 -- the default, joints need none.)
-test("what projection takes is in the statistics", function()
+test("the time of projection is in the statistics", function()
   for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
     local w = sim.world { stepping = stepping, profile = true, flow = "projected" }
     local before

@@ -216,7 +216,7 @@ end)
 
 -- The documented bias: the gradient through fixed steps is the derivative of their result, and that does not tend to
 -- the derivative of the motion.
-test("fixed steps have the derivative of what they compute, which is biased", function()
+test("fixed steps have the derivative of their result, which is biased", function()
   local p = { y0 = 1.25, e = 0.8 }
   local value, g = sim.value_and_grad(bounce_exact, p)
   for _, stepping in ipairs { "speculative", "bisect" } do
@@ -283,7 +283,7 @@ test("a box on two to eight points: motions have their derivatives", function()
   end
 end)
 
-test("what sticks does not move for a little more push", function()
+test("a sticking body does not move for a little more push", function()
   for supports = 1, 4 do
     local scene = pushed(supports)
     local v, g = gradient(function(q) local b = scene(q) return b.vx + b.x + b.vy + b.omega end,
@@ -295,7 +295,7 @@ test("what sticks does not move for a little more push", function()
   end
 end)
 
-test("a stack and walls: pushed as one, wedged, and let go", function()
+test("a stack and walls: pushed as one, wedged, and released", function()
   -- Three boxes on each other on a moving floor without friction: they move as one body of 3 m.
   local function stack(p)
     local w = sim.world { gravity = { 0, -10 }, dt = 0.01 }

@@ -191,7 +191,7 @@ test("derivatives of the global form", function()
   end
 end)
 
-test("what has no derivative says why", function()
+test("a missing derivative is reported with the reason", function()
   local p = { W = { 1, 1 }, q = { -1, 0.5 }, mu = 0.5 } -- sticks with its largest friction
   local r, u, info = sim.contact.solve(p)
   local g = sim.contact.vjp(p, r, u, info, { u = { 0, 1 } })
@@ -244,7 +244,7 @@ test("files come back as they went", function()
   ok(message:find("cannot read", 1, true))
 end)
 
-test("what has no solution says so", function()
+test("a missing solution is reported", function()
   local r, status, info = sim.contact.solve { W = { -1, 1 }, q = { -1, 0 }, mu = 0.5 }
   eq(r, nil)
   ok(status ~= "solved" and info.residual > 1e-9)

@@ -104,13 +104,13 @@ local function pressed(by)
   near(block.vx, 0, 1e-6)
 end
 
-test("what a spring presses down comes to rest", function()
+test("a body that a spring presses down comes to rest", function()
   pressed(function(world, block)
     world:spring { block, nil, anchor_a = { 0, 0.06 }, anchor_b = { 0, -0.5 }, rest_length = 0.46, stiffness = 300, damping = 0.5 }
   end)
 end)
 
-test("what a force presses down through joints comes to rest", function()
+test("a body that a force presses down through joints comes to rest", function()
   pressed(function(world, block)
     local arm = world:box { size = { 0.05, 0.02 }, mass = 0.3, mask = 0, position = { 0, 0.06 } }
     local rail = world:slider { arm, axis = { 0, 1 }, anchor = { 0, 0.06 }, damping = 2 }

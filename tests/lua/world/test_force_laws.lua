@@ -285,7 +285,7 @@ test("the derivative by a law of a step that is made again", function()
   end
 end)
 
-test("what slides on the ground by a spring keeps its energy", function()
+test("a body that slides on the ground by a spring keeps its energy", function()
   for n = 1, 20 do
     local dt, w = pick { 1 / 60, 1 / 120 }, between(3, 12)
     local world = sim.world { dt = dt }
@@ -317,7 +317,7 @@ end)
 
 -- ---- On joints ---------------------------------------------------------------------------------
 
-test("springs on what hangs on joints gain nothing", function()
+test("springs on bodies that hang on joints gain nothing", function()
   for n = 1, 20 do
     local k, links = between(20, 100), math.random(3)
     local world = sim.world { gravity = { 0, 0 }, dt = pick { 1 / 60, 1 / 120 } }
@@ -344,7 +344,7 @@ test("springs on what hangs on joints gain nothing", function()
   end
 end)
 
--- ---- How they are asked ------------------------------------------------------------------------
+-- ---- Calls -------------------------------------------------------------------------------------
 
 test("laws see the moment that they are asked for", function()
   local seen = {}
@@ -485,7 +485,7 @@ test("a complementarity system is the step with its law", function()
 end)
 
 -- A law or actuator there would silently have no effect.
-test("what no force moves takes neither force laws nor actuators", function()
+test("bodies that no force moves take neither force laws nor actuators", function()
   for _, type in ipairs { "static", "kinematic" } do
     local world = sim.world {}
     local wall = world:box { name = "wall", type = type, size = { 1, 1 } }

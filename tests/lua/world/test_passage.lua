@@ -99,7 +99,7 @@ local function gun(w, r, b, case)
 end
 
 for _, stepping in ipairs { "auto", "event", "speculative" } do
-  test("what is pushed from rest stays before a wall, " .. stepping, function()
+  test("a body that is pushed from rest stays before a wall, " .. stepping, function()
     none_behind(stepping, 11, 200, piston)
   end)
   test("springs, motors and locks drive nothing through a wall, " .. stepping, function()
@@ -150,7 +150,7 @@ local function swept(stepping, seed, runs)
   return passed, silent
 end
 
-test("bars that turn fast sweep what they meet", function()
+test("bars that turn fast sweep the bodies in their way", function()
   for _, stepping in ipairs { "auto", "event", "speculative" } do
     eq(swept(stepping, 13, 200), 0, stepping)
   end

@@ -22,7 +22,7 @@ test("raycast gives the nearest hit or nil", function()
     function() world:raycast({ 0, 0 }) end)
 end)
 
-test("filters: categories, masks, what is ignored, sensors", function()
+test("filters: categories, masks, ignored bodies, sensors", function()
   local world, left, right, gate = scene()
   left.category, right.category, right.mask = 2, 4, 8
   local function first(filter) return (world:raycast({ -10, 0 }, { 10, 0 }, filter) or {}).body end
@@ -139,7 +139,7 @@ test("boxes and points", function()
     function() world:query_aabb({ 1, 1 }, { 0, 0 }) end)
 end)
 
-test("what can touch nothing is found all the same", function()
+test("bodies that can touch nothing are found nevertheless", function()
   local world = sim.world { gravity = { 0, -10 }, dt = 1 / 60 }
   local ghost = world:box { size = { 1, 1 }, position = { 0, 0 }, velocity = { 1, 0 }, mask = 0 }
   local other = world:box { size = { 1, 1 }, position = { 0.2, 0 }, velocity = { 1, 0 }, category = 0 }

@@ -194,7 +194,7 @@ test("chains of limits and friction come to exact rest", function()
   solved(w)
 end)
 
--- ---- What moves by itself ----------------------------------------------------------------------
+-- ---- Given motions -----------------------------------------------------------------------------
 
 test("a pendulum on a body that goes and turns", function()
   local function run(rate)
@@ -297,7 +297,7 @@ test("dampers as force laws on a hinge, weak and strong", function()
   end
 end)
 
-test("a magnetic force keeps the speed of what a rod holds", function()
+test("a magnetic force keeps the speed of a body on a rod", function()
   local w = world(1 / 60, { gravity = { 0, 0 } })
   local a = w:circle { radius = 0.1, mass = 1, position = { -0.5, 0 }, mask = 0 }
   local b = w:circle { radius = 0.1, mass = 1, position = { 0.5, 0 }, mask = 0 }
@@ -362,9 +362,9 @@ test("random scenes of all joints are solved", function()
   end
 end)
 
--- ---- What it leaves to others ------------------------------------------------------------------
+-- ---- Cases of the other flow -------------------------------------------------------------------
 
-test("joints that contradict each other are said to be unsolved", function()
+test("joints that contradict each other are reported as unsolved", function()
   local w = world(1 / 120)
   local box = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }
   w:hinge { box, anchor = { 0, 0 } }
@@ -424,7 +424,7 @@ test("wheels take one piece, however fast they turn", function()
   end
 end)
 
-test("what it does not know takes the other flow, with its bits", function()
+test("unsupported worlds use the other flow, with its bits", function()
   local function run(flow)
     local w = sim.world { dt = 1 / 120, flow = flow }
     local box = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }

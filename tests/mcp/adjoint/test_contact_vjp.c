@@ -506,7 +506,7 @@ static void redundant_contacts(void **state) {
   }
 }
 
-// ---- Known answers ----------------------------------------------------------------------------
+// ---- Known solutions --------------------------------------------------------------------------
 
 static void check_number(double value, double expected) {
   if (!(fabs(value - expected) <= 1e-9 * fmax(1, fabs(expected)))) {

@@ -53,7 +53,7 @@ static void exact_derivatives_agree_with_differences(void **state) {
   s2_arena_free(&arena);
 }
 
-// ---- Known answers -----------------------------------------------------------------------------
+// ---- Known solutions ---------------------------------------------------------------------------
 
 // Distributes a load over four contacts with friction, a part of it to each.
 static void share(Case *c, const double *arm) {

@@ -25,7 +25,7 @@ enum { MAX_N = 60, MAX_E = 20, MAX_M = 120 };
 
 static const double EXACT = 1e-11; // of numbers of about 1, when the solution is unique
 
-// ---- problems with their answers --------------------------------------------------------------
+// ---- problems with their solutions ------------------------------------------------------------
 
 typedef struct Case {
   S2Qp qp;
