@@ -79,8 +79,8 @@ test("a script comes from stdin as - and without a name", function()
 end)
 
 test("-- ends the options", function()
-  expect(run { "--", "nowhere.lua" }, 2, "",
-    "sim2d: cannot open 'nowhere.lua': No such file or directory\n")
+  expect(run { "--", "missing.lua" }, 2, "",
+    "sim2d: cannot open 'missing.lua': No such file or directory\n")
 end)
 
 test("a file that cannot be opened", function()

@@ -59,14 +59,14 @@ test("one of a name stays, one without belongs to the next step", function()
   world:step(2)
   has(world, "next", false)
   has(world, "stays", true)
-  named.text = "anew"
+  named.text = "second"
   world:annotate(named)
   has(world, "stays", false)
-  has(world, "anew", true)
+  has(world, "second", true)
   world:clear_annotations "b"
-  has(world, "anew", true)
+  has(world, "second", true)
   world:clear_annotations "a"
-  has(world, "anew", false)
+  has(world, "second", false)
 end)
 
 test("a recording has them frame by frame; a function of a step may make them", function()

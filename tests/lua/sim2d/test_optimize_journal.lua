@@ -62,7 +62,7 @@ test("journals of other runs", function()
   raises("is of another run: of another function, method", sim.optimize.minimize, rosenbrock, START,
     { journal = PATH, method = "adam" })
   raises("key 'journal': the name of a file expected", sim.optimize.minimize, rosenbrock, START, { journal = 3 })
-  raises("nowhere", sim.optimize.minimize, rosenbrock, START, { journal = "/nowhere/at/all" })
+  raises("missing", sim.optimize.minimize, rosenbrock, START, { journal = "/missing/folder/file" })
   -- refused runs leave the journal unchanged and unlocked
   eq(sim.optimize.minimize(rosenbrock, START, { journal = PATH, max_iterations = 5 }).x,
     sim.optimize.minimize(rosenbrock, START, { max_iterations = 5 }).x)
