@@ -1,4 +1,4 @@
-// What the benchmarks share: their clocks, and the end of a run that cannot go on.
+// Common code of the benchmarks: their clocks, and the end of a run that cannot continue.
 #ifndef S2_BENCH_H
 #define S2_BENCH_H
 
@@ -14,12 +14,12 @@ static inline double bench_clock(clockid_t clock) { // ms
   return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-// ms of this thread's work: what else the machine does is not counted.
+// ms of this thread's work, which excludes other programs of the machine.
 static inline double bench_ms(void) {
   return bench_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-// ms on the wall, for what is compared with programs that use several threads.
+// ms of wall time, for comparisons with programs that use several threads.
 static inline double bench_wall_ms(void) {
   return bench_clock(CLOCK_MONOTONIC);
 }

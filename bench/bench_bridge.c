@@ -1,12 +1,13 @@
-// Step times of a slack bridge of 100 hinged links, beside Chipmunk's on the same scene in the same
-// run where Chipmunk was found at build time.
+// Step times of a slack bridge of 100 hinged links, together with Chipmunk's on the same scene in
+// the same run where Chipmunk was found at build time.
 //
 //   bench_bridge
 //
 // The links are 1 x 0.25 m and start as a V of two straight halves, 80 m from anchor to anchor;
 // they do not touch each other. dt is 1/60 s, 300 steps go ahead and 600 are measured, the engines
-// in turns of 50 steps so that both see the same machine. Chipmunk makes 10 iterations a step, its
-// default; its joint error is measured as ours is: anchors apart, largest of all steps measured.
+// in turns of 50 steps so that both have the same load of the machine. Chipmunk makes 10 iterations
+// a step, its default; the joint error of both is the distance of the anchors, the largest of all
+// measured steps.
 #include "bench.h"
 
 #include <math.h>
@@ -18,10 +19,10 @@
 
 enum { LINKS = 100, SETTLE = 300, MEASURE = 600, TURN = 50 };
 static const double DT = 1.0 / 60;          // s
-static const double HALF[2] = {0.5, 0.125}; // m, of a link
+static const double HALF[2] = {0.5, 0.125}; // m, half the size of a link
 static const double SLOPE[2] = {0.8, -0.6}; // direction of the first half of the V
 static const double GRAVITY = -10;          // m/s^2
-static const double BAR = 3;                // times Chipmunk's step that ours may take
+static const double BAR = 3;                // limit of the ratio of sim2d's step time to Chipmunk's
 
 typedef struct Times {
   double ms[MEASURE];
@@ -29,7 +30,7 @@ typedef struct Times {
   double joint_error; // m
 } Times;
 
-// Where link i begins.
+// The start of link i.
 static S2Vec2 knot(int i) {
   return s2_vec2(SLOPE[0] * i, SLOPE[1] * (i <= LINKS / 2 ? i : LINKS - i));
 }

@@ -1,10 +1,11 @@
-// Solves frictional contact problems from files and says how well and how fast.
+// Solves frictional contact problems from files and prints accuracy and times.
 //
 //   bench_contact [--solver NAME] [--tolerance T] FILE...
 //
-// FILE is a problem in local or global form (docs/problem-format.md). Printed are contacts, status,
-// whose answer it is, the scaled residual (velocities over the largest of q) and the largest
-// violations in the file's own units, and the best time of a few, in ms of this thread.
+// FILE is a problem in local or global form (docs/problem-format.md). The output is the number of
+// contacts, the status, the solver that gave the solution, the scaled residual (velocities over the
+// largest of q) and the largest violations in the file's own units, and the best time of a few, in
+// ms of this thread.
 #include "bench.h"
 
 #include "mcp/contact/contact.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 enum { REPEATS = 5 };
-static const double PATIENCE = 1000; // ms: what takes longer is not repeated
+static const double PATIENCE = 1000; // ms: a longer solve is not repeated
 
 static void solve_once(const S2ContactFile *file, const S2SolverOptions *options, S2Arena *arena,
                        S2ContactSolution *solution) {

@@ -1,5 +1,5 @@
-// Step times of the two flows (S2WorldDef.flow) of worlds that joints alone hold: by programs and
-// by the general path, in turn, and side by side in lanes.
+// Step times of the two flows (S2WorldDef.flow) of worlds with joints only: by programs and by the
+// general path, in turn, and in parallel lanes.
 //
 //   bench_flow [NAME ...]     all scenes, or those whose name starts so
 //
@@ -55,7 +55,7 @@ static void build_cart_pole(S2World *world, int links, double u) {
   flow_joint(world, S2_HINGE, pole, cart, 0, 0);
 }
 
-// Two links of 1 m, or more of 0.4 m, that hang on the world, lifted.
+// Two links of 1 m, or more of 0.4 m, hinged to the world and to each other, lifted.
 static void build_chain(S2World *world, int links, double u) {
   double x = 0, y = 0, a = 0.5 * u, length = links > 2 ? 0.4 : 1;
   S2BodyId last = {0, 0};
@@ -81,7 +81,7 @@ static const FlowScene flow_scenes[] = {
     {"chain_of_30", build_chain, 30},
 };
 
-// u in -1 .. 1: each world is another one; no lanes: the general path.
+// u in -1 .. 1 varies the world; no lanes: the general path.
 static S2World *flow_world(const FlowScene *scene, double dt, S2FlowRule flow, int lanes,
                            double u) {
   S2WorldDef def = s2_world_def();
@@ -129,7 +129,8 @@ static void measure_crowd(const FlowScene *scene, int lanes) {
         must(s2_worlds_step_many(crowd[flow], CROWD, NULL));
       }
       double us = 1e3 * (bench_ms() - start) / CROWD_STEPS / CROWD;
-      least[flow] = block > 0 ? fmin(least[flow], us) : INFINITY; // programs are made in the first
+      // the first block makes the programs
+      least[flow] = block > 0 ? fmin(least[flow], us) : INFINITY;
     }
   }
   printf("%-16s %5d| %9.3f %9.3f %6.2f\n", scene->name, lanes, least[0], least[1],

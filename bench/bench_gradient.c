@@ -1,6 +1,6 @@
-// What derivatives of steps cost: 100 steps of 1/240 s, stepped, stepped with notes, and read
-// backwards, all in one run, as ratios. Then what 10,000 steps of the scenes that are cheap enough
-// keep with and without an image every 100.
+// The cost of derivatives of steps: 100 steps of 1/240 s, stepped, stepped with notes, and read
+// backwards, all in one run, as ratios. Then the memory of 10,000 steps of the cheaper scenes with
+// and without an image every 100 steps.
 //
 //   bench_gradient [NAME ...]     all scenes, or those whose name starts so
 #include "bench.h"
@@ -105,7 +105,7 @@ typedef struct Scene {
   const char *name;
   S2World *(*make)(int count);
   int count, before; // steps before it is measured
-  bool lasts;        // its long run is measured
+  bool lasts;        // its long run is measured as well
 } Scene;
 
 static const Scene scenes[] = {
@@ -124,7 +124,7 @@ typedef struct Cost { // us a step, the best of all rounds
 static double step_all(const S2World *start, S2Trace *const *trace, S2World **end) {
   S2World *world;
   must(s2_world_clone(start, &world));
-  must(s2_world_step(world)); // memory is there from here on
+  must(s2_world_step(world)); // the memory is allocated from here on
   double begin = bench_ms();
   for (int k = 0; k < STEPS; k++) {
     must(trace == NULL ? s2_world_step(world) : s2_world_step_traced(world, trace[k]));
@@ -188,10 +188,10 @@ static void measure(S2World *start, Cost *cost) {
 
 typedef struct Memory { // bytes
   size_t whole;         // the notes of all steps
-  size_t peak;          // with images: these, what changed between steps and the notes of one part
-  size_t segment;       // the largest of an image with what changed in its steps
+  size_t peak;          // with images: these, the changes between steps and the notes of one part
+  size_t segment;       // the largest sum of an image and the changes in its steps
   size_t notes;         // the largest of one step
-  int images;           // one every EVERY steps, and where pairs of boxes that meet come or go
+  int images;           // one every EVERY steps, and where a pair of touching boxes begins or ends
 } Memory;
 
 static void long_run(const S2World *start, Memory *memory) {

@@ -2,12 +2,12 @@
 //
 //   bench_lcp [FILE.lcp ...]     the families below, or the files
 //
-// Symmetric positive definite ones (M = A A' / n + 1, half of the q_i negative) beside LAPACK's
-// dposv of the same size, measured in the same run: the ratio can be compared between machines.
-// Murty's and Fathi's take Lemke's bare method 2^n pivots with the covering vector of ones; ours
-// equilibrates first, which does away with that, and they are hard for block pivoting. The stacks
-// are boxes on the ground with two contacts and friction each, as Stewart and Trinkle write them.
-// Every time is the best of a few, in ms of this thread.
+// Symmetric positive definite ones (M = A A' / n + 1, half of the q_i negative) are compared with
+// LAPACK's dposv of the same size, measured in the same run: the ratio can be compared between
+// machines. Murty's and Fathi's take Lemke's bare method 2^n pivots with the covering vector of
+// ones; the library equilibrates first, which avoids that, and they are hard for block pivoting.
+// The stacks are boxes on the ground with two contacts and friction each, in the formulation of
+// Stewart and Trinkle. Every time is the best of a few, in ms of this thread.
 #include "bench.h"
 
 #include "base/arena.h"
@@ -27,7 +27,7 @@ enum {
   SEED = 1,
 };
 
-static const double PATIENCE = 2000; // ms: what takes longer is not repeated
+static const double PATIENCE = 2000; // ms: a longer solve is not repeated
 
 // ---- Measuring --------------------------------------------------------------------------------
 

@@ -4,9 +4,9 @@
 //
 // First the system of a step, K = W + J' D J on 3 x 3 blocks, for pyramids of bricks (two contacts
 // with the ground or four with the two bricks below) and piles of discs (on a triangular lattice,
-// every disc touching up to six), beside LAPACK's dpotrf of the smallest in the same run. Then the
-// methods for bilateral rows on square nets of bodies hinged to their neighbours and, at one
-// corner, to the ground. Every time is the best of a few, in ms of this thread.
+// every disc touching up to six), compared with LAPACK's dpotrf of the smallest in the same run.
+// Then the methods for bilateral rows on square nets of bodies hinged to their neighbours and, at
+// one corner, to the ground. Every time is the best of a few, in ms of this thread.
 #include "bench.h"
 
 #include "base/arena.h"
@@ -22,8 +22,9 @@
 
 enum { REPEATS = 5, SEED = 1 };
 
-static const double STIFFNESS = 1e3; // D: of the order met half way through an interior point
-static const double PATIENCE = 1000; // ms: what takes longer is not repeated
+// D: of the order of values in the middle of an interior-point solve
+static const double STIFFNESS = 1e3;
+static const double PATIENCE = 1000; // ms: a longer solve is not repeated
 
 // ---- Problems ---------------------------------------------------------------------------------
 
@@ -157,7 +158,7 @@ static Scene net(int side) {
 static double time_dpotrf(int n) {
   size_t size = (size_t)n * (size_t)n;
   double *k = take(size, sizeof(double)), *a = take(size, sizeof(double)), best = INFINITY;
-  // The pattern does not matter to dpotrf: a diagonally dominant full matrix.
+  // The time of dpotrf does not depend on the values: a diagonally dominant full matrix.
   for (size_t i = 0; i < size; i++) {
     k[i] = i % ((size_t)n + 1) == 0 ? n : 0.5;
   }

@@ -1,20 +1,19 @@
-// The same scenes with sim2d, Chipmunk and Box2D in one run: time of a step, and how exact it was.
+// The same scenes with sim2d, Chipmunk and Box2D in one run: time and accuracy of a step.
 //
 //   bench_peers [--all] [--engine NAME] [--steps N] [--json FILE] [--svg FILE] [NAME ...]
 //
-// All scenes but those that take minutes (--all), or those whose name starts so. stack10 and
+// All scenes except those that take minutes (--all), or those whose name starts so. stack10 and
 // pyramidB are boxes at rest, pourN are N discs while they fall into a box and pileN the same ones
-// 20 s later, bridge is 100 links on hinges. sim2d is there as it is by default, so that no islands
-// at rest are kept ("stepped"), with convex contact and with a budget. Engines step in turn, 10
-// steps each, on one thread; times are this thread's, of which medians and the worst are printed.
-// The peers are those that were found when this was built (Debian: chipmunk-dev, libbox2d-dev),
-// with the iterations they have by default; dt is 1/60 s, g 10 m/s^2, friction .6, restitution 0,
-// and nothing sleeps.
+// 20 s later, bridge is 100 links on hinges. sim2d is measured with its defaults, without kept
+// islands ("stepped"), with convex contact and with a budget. Engines step in turn, 10 steps each,
+// on one thread; times are this thread's, and medians and the worst are printed. The peers are
+// those that were found at build time (Debian: chipmunk-dev, libbox2d-dev), with their default
+// iterations; dt is 1/60 s, g 10 m/s^2, friction .6, restitution 0, and sleeping is off.
 //
-// "sim2d is" says how many times as long sim2d's median is. Overlap and joint error are the largest
-// of those after every tenth step, "energy" is the change of kinetic and potential energy over the
-// steps measured, as a part of what it was, "fastest" the speed of the fastest body at the end,
-// m/s.
+// "sim2d is" is the ratio of sim2d's median to that of the engine. Overlap and joint error are the
+// largest of those after every tenth step, "energy" is the change of kinetic and potential energy
+// over the measured steps, as a part of the initial one, "fastest" the speed of the fastest body at
+// the end, m/s.
 #include "bench.h"
 #include "peers/report.h"
 
@@ -36,7 +35,7 @@ static const PeerEngine *const engines[] = {
 typedef struct Wish {
   bool all;
   const char *json, *svg;
-  const char *engine, *steps; // NULL: all of them, as many as the scene says
+  const char *engine, *steps; // NULL: all of them, and the scene's own number
   char **names;
   int count;
 } Wish;
@@ -84,7 +83,7 @@ static void write_report(const char *path, void write(FILE *, const PeerResult *
   }
 }
 
-// The engines that are wanted; returns how many.
+// The requested engines; returns their number.
 static int choose_engines(const Wish *wish, const PeerEngine **chosen) {
   int count = 0;
   for (size_t k = 0; k < sizeof engines / sizeof(PeerEngine *); k++) {
@@ -117,7 +116,7 @@ int main(int argc, char **argv) {
       peer_table_rows(&results[count++]);
     }
   }
-  // What takes all scenes together.
+  // The results over all scenes.
   peer_table_growth(results, count);
   if (count > 0) {
     write_report(wish.json, peer_json, results, count);

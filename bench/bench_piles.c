@@ -2,7 +2,7 @@
 //
 //   bench_piles [--solver NAME] [--cap N] [--budget WORK] [--verbose] FILE...
 //
-//   FILE       a step problem (docs/problem-format.md); beside it FILE.guess, where there is one:
+//   FILE       a step problem (docs/problem-format.md); FILE.guess, if it exists, contains
 //              the impulses to start from, raw doubles, one a row
 //   --solver   auto (default) or another
 //   --cap      of factorisations, within which a problem counts as solved "within" (default 600)
@@ -56,7 +56,7 @@ static void read_guess(const char *path, const S2Problem *problem, double *lambd
   if (file == NULL) {
     return;
   }
-  // Older files hold the velocities before the impulses.
+  // Older files contain the velocities before the impulses.
   fseek(file, 0, SEEK_END);
   long size = ftell(file), rows = (long)sizeof(double) * problem->rows;
   fseek(file, size - rows, SEEK_SET);

@@ -1,8 +1,8 @@
-// What recording costs beside a step, and how many bytes a body and frame take.
+// The cost of recording relative to a step, and the number of bytes per body and frame.
 //
 //   bench_record [SCENE]
 //
-// Times are of the processor: other programs do not count.
+// Times are processor times: other programs do not count.
 //
 // A pyramid of 1275 boxes at rest, discs falling into a pile, and a gas of discs. Steps with and
 // without a recording alternate in one run, so the ratio does not depend on the machine's load.
@@ -128,7 +128,7 @@ static void measure(const char *name, S2World *world, int steps) {
     must(s2_replay_frame(replay, (uint64_t)i, &read));
   }
   double reading = bench_ms() - start;
-  int bodies = read == NULL ? 0 : read->bodies.count; // no frames: no steps were asked for
+  int bodies = read == NULL ? 0 : read->bodies.count; // no frames: no steps were requested
   s2_replay_close(replay);
   printf("%-10s %6d %9.3f %9.3f %7.1f %% %9.3f %8.1f\n", name, bodies, stepping / steps,
          recording / steps, 100 * recording / stepping, reading / steps,

@@ -1,11 +1,11 @@
-// Step times of the scenes our peers are measured on, with what each step achieved beside them.
+// Step times of the scenes on which other engines are measured, with the accuracy of each step.
 //
 //   bench_scenes [NAME ...]     all scenes, or those whose name starts so
 //
-// The lcp-physics scenes (Python, PyTorch; locuslab, commit a85ecfe) are in pixels and seconds,
-// y down; the ms/step printed beside ours were measured on a 2-core x86-64 machine on 2026-11-20
-// with one pinned core, so the ratio is only as good as two machines are alike. Each scene settles
-// first, and the worst residual includes the settling.
+// The lcp-physics scenes (Python, PyTorch; locuslab, commit a85ecfe) are in pixels and seconds, y
+// down; the ms/step of lcp-physics in the output were measured on a 2-core x86-64 machine on
+// 2026-11-20 with one pinned core, so the ratio is only as accurate as two machines are alike. Each
+// scene settles first, and the worst residual includes the settling.
 #include "bench.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
-// Step times of small worlds in motion: one alone, a thousand in turn, and a thousand side by side
-// (s2_worlds_step_many, marked by |), beside Chipmunk's.
+// Step times of small worlds in motion: one alone, a thousand in turn, and a thousand together
+// (s2_worlds_step_many, marked by |), compared with Chipmunk's.
 //
 //   bench_small [NAME ...]     all scenes, or those whose name starts so
 //
-// Ours and Chipmunk's run in turn, in blocks, on one thread; the medians of blocks are told, so
-// that their ratio is one of one run. Chipmunk solves with 10 iterations, its default; it is told
-// where it was found when this was built (Debian: chipmunk-dev).
+// sim2d and Chipmunk run in turn, in blocks, on one thread; the medians of blocks are printed, so
+// that their ratio belongs to one run. Chipmunk solves with 10 iterations, its default; it is
+// included where it was found at build time (Debian: chipmunk-dev).
 #include "bench.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static const double FAR = 200;                    // m, half the length of the f
 typedef struct Scene {
   const char *name;
   double dt;
-  void (*build)(S2World *world, double u); // u in -1 .. 1: each world is another one
+  void (*build)(S2World *world, double u); // u in -1 .. 1 varies the world
 #ifdef S2_HAVE_CHIPMUNK
   void (*rival)(cpSpace *space, double u); // NULL: not measured
 #endif
@@ -139,7 +139,7 @@ static void resting_box(S2World *world, double u) {
   box(world, u, 0.25, 0, 0.5, 0.5, 1, UINT32_MAX);
 }
 
-// Foot, leg, thigh and torso (the sizes of Gym's hopper), which meet the floor only.
+// Foot, leg, thigh and torso (the sizes of Gym's hopper), which touch the floor only.
 enum { PARTS = 4, FLOOR = 1, PART = 2 };
 static const double parts[PARTS][5] = { // x, y, width, height, mass
     {0, 0.03, 0.39, 0.06, 5.1},
@@ -190,7 +190,7 @@ static double uniform(uint64_t *random) { // -1 .. 1
   return 2 * (double)(*random >> 11) * 0x1p-53 - 1;
 }
 
-// Small torques at random; what has fallen stands again.
+// Small random torques; a fallen hopper is set upright again.
 static void twitch(S2World *world, uint64_t *random) {
   const double most[3] = {3, 9, 9}, still[3] = {0, 0, 0};
   double q[3];
@@ -336,7 +336,7 @@ static void ours_step(const Scene *scene, Run *run, int steps) {
   }
 }
 
-// us a world-step, ours and Chipmunk's (NAN), in turn.
+// us a world-step of sim2d and of Chipmunk (NAN without it), in turn.
 static void measure(const Scene *scene, int count, int steps, bool side_by_side) {
   double us[2];
   static Run run;
@@ -371,7 +371,7 @@ static void measure(const Scene *scene, int count, int steps, bool side_by_side)
   }
   us[0] = median(ours);
   us[1] = median(theirs);
-  // What the steps have achieved.
+  // The accuracy of the steps.
   double worst = 0, passes = 0;
   unsigned long long unsolved = 0, done = 0;
   for (int i = 0; i < count; i++) {

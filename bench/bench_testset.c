@@ -2,12 +2,12 @@
 //
 //   bench_testset FOLDER
 //
-// FOLDER holds manifest.csv, whose first five columns are file, n, class, solvable, unique, and the
-// .lcp and .sol files it names (docs/problem-format.md); FOLDER/mlcp/*.mlcp are mixed problems:
-// rows cols equations pairs, a flag for each row (1: pair), the matrix row by row, the vector.
-// One line for each file, `auto` only, and the failures of the other methods; sums at the end.
-// `agrees` compares with what the manifest says: a unique solution with the .sol file, an
-// unsolvable problem with a status other than solved.
+// FOLDER contains manifest.csv, whose first five columns are file, n, class, solvable, unique, and
+// the .lcp and .sol files that it names (docs/problem-format.md); FOLDER/mlcp/*.mlcp are mixed
+// problems: rows cols equations pairs, a flag for each row (1: pair), the matrix row by row, the
+// vector. One line for each file, `auto` only, and the failures of the other methods; sums at the
+// end. `agrees` compares with the manifest: a unique solution with the .sol file, an unsolvable
+// problem with a status other than solved.
 #include "bench.h"
 
 #include "base/arena.h"

@@ -9,13 +9,13 @@
 //              all: one line a solver and size
 //   --base     pyramids of B rows only (default: 5, 10 and 20); likewise --speed, --friction
 //   --seeds    of each class (default 20)
-//   --cap      a solver that took S seconds for one size leaves the rest of that size out (default
-//              none); what was left out prints as "-"
+//   --cap      a solver that took S seconds for one size skips the rest of that size (default
+//              none); skipped problems print as "-"
 //   --dump     writes the problems that were not solved into the folder
 //   --world    also takes the step by s2_world_step and counts where that and the solve disagree
 //
 // The states are those of violent_set.h, s their speed. All boxes touch, so the step's problem is
-// one island, which is solved cold (zero impulses) to 1e-8. Times are of this thread.
+// one island, which is solved from a cold start (zero impulses) to 1e-8. Times are of this thread.
 #include "bench.h"
 
 #include "violent_set.h"
@@ -38,7 +38,7 @@ typedef struct Options {
   bool world;
 } Options;
 
-// One class of problems, and how it went.
+// One class of problems, and its results.
 typedef struct Tally {
   int asked, tried, solved;
   double ms[SPEEDS * FRICTIONS * MOST_SEEDS];

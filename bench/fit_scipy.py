@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What SciPy's least_squares finds for the logs that scripts/real_cube/fit_slides.lua has fitted.
+"""The result of SciPy's least_squares for the logs that scripts/real_cube/fit_slides.lua has fitted.
 
     sim2d scripts/real_cube/fit_slides.lua --data slides.csv --json fit.json
     python3 bench/fit_scipy.py fit.json
@@ -19,7 +19,7 @@ LOSSES = {"l2": "linear", "huber": "huber", "cauchy": "cauchy"}
 
 
 def stepped(mu, drag, x0, v0, t, fit):
-    """Places at the times t by the steps of the world."""
+    """Positions at the times t by the steps of the world."""
     h = fit["dt"]
     steps = int(np.ceil(t[-1] / h)) + 1
     x, v, places = x0, v0, [x0]
@@ -32,7 +32,7 @@ def stepped(mu, drag, x0, v0, t, fit):
 
 
 def exact(mu, drag, x0, v0, t, fit):
-    """Places at the times t of the motion until it stops."""
+    """Positions at the times t of the motion until it stops."""
     a = mu * fit["g"]
     if drag < 1e-9:
         s = np.minimum(t, v0 / a)

@@ -1,6 +1,6 @@
-"""The same actions in gym-pusht and in the task push_t: how far the two T's part. python bench/push_t.py [episodes]
+"""The same actions in gym-pusht and in the task push_t: the distance of the two T's. python bench/push_t.py [episodes]
 
-pip install gym-pusht, and sim2d with gymnasium. The actions lead the disc to places near the T's, as a person's would.
+pip install gym-pusht, and sim2d with gymnasium. The actions lead the disc to places near the T's, like those of a person.
 """
 
 import sys
@@ -35,14 +35,14 @@ def compare(seed, steps, ours, theirs):
 
 
 def begin(seed, ours, theirs):
-    """Both at the same start; their reset places the origin, then turns about the centre of mass, which stays where it was."""
+    """Both at the same start; their reset places the origin, then turns about the centre of mass, which does not move."""
     seen, _ = ours.reset(seed=seed)
     centre = seen[2:4] + 45 * np.array([-np.sin(seen[4]), np.cos(seen[4])])
     return seen, theirs.reset(options={"reset_to_state": [*seen[:2], centre[0], centre[1] - 45, seen[4]]})[0]
 
 
 def solve_theirs(seed, ours, theirs):
-    """Does the task's planner, whose model is our engine, solve gym-pusht's own world?"""
+    """Does the task's planner, whose model is sim2d, solve gym-pusht's own world?"""
     _, seen = begin(seed, ours, theirs)
     for _ in range(300):
         seen, _, over, _, _ = theirs.step(ours.baseline(seen))

@@ -19,7 +19,7 @@ def each(env, steps):
 
 
 def vector(envs):
-    """us a step of one environment, by actions at random: the best of five goes."""
+    """us a step of one environment, with random actions: the best of five runs."""
     n = envs.num_envs
     envs.reset(seed=0)
     actions, steps = np.random.default_rng(0).integers(0, 2, (50, n)), max(50, 20000 // n)
@@ -32,7 +32,7 @@ def vector(envs):
     return best / steps / n * 1e6
 
 
-# cart_pole with functions in place of what it declares, and with declared draws in place of its reset
+# cart_pole with functions in place of its declarations, and with declared draws in place of its reset
 CHANGED = """
 local sim = require "sim2d"
 local def, changes = dofile("%s").def, %s
@@ -52,7 +52,7 @@ def changed(changes):
     return CHANGED % (sim2d._tasks._FOLDER / "cart_pole.lua", changes)
 
 
-# What the steps alone take: a batch that is only stepped, a step a call and, as caches then hold the worlds, 50 a call.
+# The time of the steps alone: a batch that is only stepped, one step a call and, with the worlds in the caches, 50 a call.
 STEPS = """
 local sim = require "sim2d"
 local n, threads, steps, path = ...

@@ -26,13 +26,13 @@ static int sim_clock(lua_State *L) {
   return 1;
 }
 
-// Upvalues: a table of the names that there are, and what the table is called.
+// Upvalues: a table of the known names, and the name of the table for messages.
 static int sim_no_field(lua_State *L) {
   return s2_lua_no_field(L, lua_tostring(L, lua_upvalueindex(2)), 2, lua_upvalueindex(1));
 }
 
-// Unknown fields of the table on top raise from now on, when they are read or written. What its
-// metatable does by itself stays.
+// From now on, reading or writing an unknown field of the table on top raises an error. Existing
+// metamethods are kept.
 static void close_table(lua_State *L, const char *name) {
   static const char *const events[] = {"__index", "__newindex"};
   int closed = lua_gettop(L);
@@ -59,7 +59,7 @@ static void close_table(lua_State *L, const char *name) {
   lua_settop(L, closed);
 }
 
-// The library on top, and the tables in it.
+// Closes the library on top of the stack and the tables in it.
 static void close_library(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -1) == LUA_TTABLE && lua_type(L, -2) == LUA_TSTRING) {
@@ -79,7 +79,7 @@ int luaopen_sim2d(lua_State *L) {
                                        {"wait", s2_lua_wait},
                                        {NULL, NULL}};
   luaL_checkversion(L);
-  // Types first: what makes them looks their metatables up.
+  // Types come first: their constructors look up these metatables.
   s2_lua_open_vector(L);
   s2_lua_open_body(L);
   s2_lua_open_joint(L);

@@ -2,7 +2,7 @@
 #ifndef S2_TEST_CONES_H
 #define S2_TEST_CONES_H
 
-// cmocka wants these before it
+// these must be included before cmocka.h
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -32,7 +32,7 @@ static inline void random_vector(S2Rng *rng, double *v, int n, double deviation)
   }
 }
 
-// Inside the cones, by `margin` at least.
+// Inside the cones, at least by `margin`.
 static inline void random_inside(S2Rng *rng, const S2Cones *cones, double *v, double margin) {
   random_vector(rng, v, s2_cones_size(cones), 1);
   for (int i = 0; i < cones->orthant; ++i) {

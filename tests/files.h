@@ -1,4 +1,4 @@
-// What the tests of files and pictures share: a folder to write to, and a world to write.
+// Common code for tests of files and pictures: a folder to write to, and a world to write.
 #ifndef S2_TEST_FILES_H
 #define S2_TEST_FILES_H
 
@@ -24,7 +24,7 @@ static inline const char *in_directory(const char *name) {
   return paths[next];
 }
 
-// Ends with a 0 that is not counted. To be freed.
+// Ends with a 0 that is not counted. The caller frees it.
 static inline char *read_all(const char *path, size_t *size) {
   FILE *file = fopen(path, "rb");
   assert_non_null(file);
@@ -39,7 +39,7 @@ static inline char *read_all(const char *path, size_t *size) {
 }
 
 static inline void write_all(const char *path, const void *bytes, size_t size) {
-  remove(path); // some file systems wait for the disk when a file is emptied and written again
+  remove(path); // some file systems wait for the disk when a file is truncated and written again
   FILE *file = fopen(path, "wb");
   assert_non_null(file);
   assert_int_equal(fwrite(bytes, 1, size, file), size);
@@ -96,8 +96,8 @@ static inline void add_all_joints(S2World *world) {
   }
 }
 
-// Enough of an XML parser for what an SVG of ours may contain: elements, attributes, text, the
-// predefined entities.
+// A minimal XML parser for the SVG files of the engine: elements, attributes, text, the predefined
+// entities.
 static inline void assert_well_formed(const char *text) {
   enum { DEEPEST = 8 };
   char open[DEEPEST][16];
@@ -125,7 +125,7 @@ static inline void assert_well_formed(const char *text) {
       at += strcspn(at, "=<>");
       assert_true(at[0] == '=' && at[1] == '"');
       at += 2;
-      at += strcspn(at, "\"<&"); // no attribute of ours needs escapes
+      at += strcspn(at, "\"<&"); // no attribute of these files needs escapes
       assert_int_equal(*at, '"');
       at++;
     }
@@ -148,7 +148,7 @@ static inline void assert_well_formed(const char *text) {
   assert_int_equal(roots, 1);
 }
 
-// A locale with a decimal comma, made in the directory. False: there is none here.
+// A locale with a decimal comma, made in the directory. Returns false if the system has none.
 static inline bool take_comma_locale(void) {
   char command[TEMPORARY_SIZE + 128], text[16];
   snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1",
@@ -183,7 +183,7 @@ static inline int remove_directory(void **state) {
   return system(command);
 }
 
-// Five frames of a disc, by a process that is killed before it closes the recording.
+// Five frames of a disc, recorded by a process that is killed before it closes the recording.
 static inline void record_until_killed(const char *path) {
   pid_t child = fork();
   assert_true(child >= 0);
@@ -202,7 +202,7 @@ static inline void record_until_killed(const char *path) {
   assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
 }
 
-// Makes the checksums of the chunks of a .s2d file right again.
+// Recomputes the checksums of the chunks of a .s2d file.
 static inline void fix_checksums(unsigned char *bytes, size_t size) {
   for (size_t at = S2_S2D_FILE_HEADER; at + S2_S2D_CHUNK_HEADER <= size;) {
     size_t length = s2_s2d_get32(bytes + at + 4);

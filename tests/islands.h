@@ -3,7 +3,7 @@
 #ifndef S2_TEST_ISLANDS_H
 #define S2_TEST_ISLANDS_H
 
-// cmocka wants these before it
+// these must be included before cmocka.h
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,7 +103,7 @@ static inline void add_hinge(Scene *scene, int a, int b, double px, double py, d
   scene->groups++;
 }
 
-// Gravity, and a velocity each in noise * (-1 .. 1).
+// Gravity, plus a random velocity in noise * (-1 .. 1) for each number.
 static inline void push(Scene *scene, double noise, S2Rng *rng) {
   double fastest = GRAVITY * STEP;
   for (int i = 0; i < 3 * scene->nodes; i++) {
@@ -159,7 +159,8 @@ static inline Scene *make_pyramid(int base, double mu, double noise, uint64_t se
   return scene;
 }
 
-// Contacts of all discs (radius .5, moment .125 m) nearer than `reach`, with a floor and two walls.
+// Contacts of all discs (radius .5, moment .125 m) with gaps below `reach`, also with a floor and
+// two walls.
 static inline void find_disc_contacts(Scene *scene, double width, double mu, double reach) {
   scene->rows = scene->groups = 0;
   for (int i = 0; i < scene->nodes; i++) {
@@ -202,7 +203,7 @@ static inline double spread(S2Rng *rng, double decades) {
   return pow(10, decades * (s2_rng_uniform(rng) - 0.5));
 }
 
-// Bodies at random places, contacts at random points and directions: nothing physical about it.
+// Bodies at random places, contacts at random points and directions: not a physical scene.
 static inline Scene *make_random(uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   int nodes = (int)s2_rng_integer(&rng, 1, 10), contacts = (int)s2_rng_integer(&rng, 1, 20);

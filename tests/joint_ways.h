@@ -1,4 +1,4 @@
-// Joints of all types in each of the ways that they can hold, give way, stop or drive.
+// Joints of all types in each of their ways to hold, yield, stop or drive.
 #ifndef S2_TEST_JOINT_WAYS_H
 #define S2_TEST_JOINT_WAYS_H
 
@@ -43,9 +43,9 @@ typedef enum Way {
   TWO_STAGES_BOUND,
   TWO_STAGES_PINCHED,
   TWO_STAGES_CARRIED,
-  ON_A_CARRIER, // a kinematic body in place of the base
+  ON_A_CARRIER, // a kinematic body instead of the base
   WAYS,
-  REFLECTING = WAYS, // in `mixed` alone
+  REFLECTING = WAYS, // only in `mixed`
   FRICTIONLESS,
   ACCELERATIONS,
   BISECTED_SHORT,
@@ -69,7 +69,7 @@ static const char *const way_name[ALL_WAYS] = {
     "geometric psd",
     "geometric, alpha, beta",
     "geometric with compliance",
-    "geometric without mends",
+    "geometric without corrections",
     "limits",
     "limits below",
     "limits that are equal",
@@ -82,7 +82,7 @@ static const char *const way_name[ALL_WAYS] = {
     "substeps",
     "baumgarte",
     "post",
-    "post, rows anew",
+    "post, new rows",
     "pre",
     "no stabilisation",
     "bisect",
@@ -127,12 +127,12 @@ static inline bool may(S2JointType type, unsigned part) {
   return (s2_joint_kind(type)->parts & part) != 0;
 }
 
-// Is its coordinate a length? It is 1 when made here.
+// Is its coordinate a length? It is 1 in the scenes of this file.
 static inline bool is_length(S2JointType type) {
   return type == S2_SPRING || type == S2_PULLEY;
 }
 
-// False: not for this type.
+// Returns false if the type does not support this way.
 static inline bool shape_joint(Way way, S2JointDef *def) {
   int size = rows_of(def->type);
   bool soft = may(def->type, S2_HAS_COMPLIANCE), springs = may(def->type, S2_HAS_STIFFNESS);
@@ -300,7 +300,7 @@ static inline S2BodyDef moving(double x, double y, double vx, double vy, double 
   return def;
 }
 
-// A joint of this type on what is given; false where it cannot be made so.
+// A joint of this type between the given bodies; false if that is impossible.
 static inline bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId a, S2BodyId b,
                              S2Vec2 anchor, const S2JointId *parts) {
   S2JointDef def = s2_joint_def(type);
@@ -354,7 +354,7 @@ static inline bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId
   return true;
 }
 
-// A body on the base by the joint (in a way of its own), another one on that by a hinge. NULL:
+// One body on the base by the joint (in its own way), another one on the first by a hinge. NULL:
 // there is no such joint.
 static inline S2World *scene(S2JointType type, Way joint, Way way) {
   S2World *world = world_new(-9.8, 1.0 / 60);
@@ -390,7 +390,7 @@ static inline S2World *scene(S2JointType type, Way joint, Way way) {
     slider.axis = s2_vec2(0.8, -0.6);
     must(s2_joint_create(world, &slider, &hinges[0]));
   }
-  S2BodyId other = type == S2_PULLEY ? two : base; // which hangs, too
+  S2BodyId other = type == S2_PULLEY ? two : base; // which also hangs
   if (!add_joint(world, type, joint, one, other, s2_vec2(0.3, 0.1), hinges)) {
     s2_world_destroy(world);
     return NULL;

@@ -1,5 +1,5 @@
-// Step problems whose derivatives are known or can be had by central differences: what the tests of
-// exact and of smooth derivatives share.
+// Step problems with derivatives that are known or follow from central differences: common code of
+// the tests of exact and of smooth derivatives.
 #ifndef S2_TEST_MCP_VJP_PROBLEMS_H
 #define S2_TEST_MCP_VJP_PROBLEMS_H
 
@@ -107,7 +107,7 @@ static inline void finish(Case *c, S2Rng *rng, double fastest) {
 }
 
 // One to four bodies of masses over four decades, hinges, contacts with and without friction, some
-// rows compliant; contacts at most twice as many as bodies, so that most sets of them are regular.
+// rows compliant; at most twice as many contacts as bodies, so that most sets of them are regular.
 static inline void make_random(Case *c, uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   *c = (Case){.nodes = (int)s2_rng_integer(&rng, 1, BODIES)};
@@ -161,7 +161,7 @@ static inline bool solve(Case *c, S2Arena *arena) {
     s2_mcp_smooth_solve(&c->problem, c->kappa, &options, arena, &solution);
     return solution.residual <= 1e-12;
   }
-  // Warm, so that where there are several solutions the same one is found again.
+  // With a warm start, so that if there are several solutions the same one is found again.
   S2SolverOptions options = {.solver = S2_SOLVER_PDIPM, .tolerance = 1e-12, .max_iterations = 50};
   S2Solution solution = {.v = c->v, .lambda = c->lambda};
   return s2_mcp_solve(&c->problem, &options, arena, &solution) == S2_SOLVED;
@@ -169,7 +169,7 @@ static inline bool solve(Case *c, S2Arena *arena) {
 
 typedef enum Mode { OPEN, STICK, AHEAD, BACK, FRICTIONLESS, MODES } Mode;
 
-// What every contact does; returns the smallest distance from a switch, in scaled units.
+// The mode of every contact; returns the smallest distance from a switch, in scaled units.
 static inline double modes_of(const Case *c, Mode *mode) {
   double u[ROWS], w[ROWS], margin = INFINITY, scale = c->problem.velocity_scale;
   s2_mcp_row_velocity(&c->problem, c->v, u);
@@ -216,7 +216,7 @@ typedef struct Check {
   S2Arena *arena;
   Mode mode[ROWS];
   double worst; // relative error so far
-  bool moved;   // a mode changed within the differences, or one of them was not solved
+  bool moved;   // a mode changed within the differences, or a problem was not solved
 } Check;
 
 static inline double loss(const Case *c) {
@@ -266,13 +266,13 @@ static inline double difference(Check *check, const double *data, double step, b
   return b1 + (b1 - b0) / (ratio * ratio - 1);
 }
 
-// One number of the data: its derivative is compared in parts of the largest of its block (mass,
-// rhs, ...), or of a thousandth of the largest of all; `unit` makes numbers of a block comparable.
+// One number of the data: its derivative is compared relative to the largest of its block (mass,
+// rhs, ...), or to a thousandth of the largest of all; `unit` makes numbers of a block comparable.
 typedef struct Datum {
   const double *at;
   double derivative, unit;
   int block;
-  bool one_sided; // mu = 0 cannot fall
+  bool one_sided; // mu = 0 cannot decrease
 } Datum;
 
 enum { BLOCKS = 7, DATA = 6 * NODES + 9 * ROWS, PROBES = 5 }; // PROBES: of a block
@@ -335,9 +335,9 @@ enum { PROBLEMS = S2_FEWER(300, 60) };
 
 static const double AGREE = 1e-6; // relative error
 
-// ---- Known answers -----------------------------------------------------------------------------
+// ---- Known solutions ---------------------------------------------------------------------------
 
-// A flat box (half height 0.1) on contacts below its centre at `arm[i]`; its weight leans by
+// A flat box (half height 0.1) on contacts below its centre at `arm[i]`; its weight is tilted by
 // `slope`.
 static inline void make_box(Case *c, int contacts, const double *arm, double mu, double mass,
                             double slope, S2Rng *rng) {
@@ -357,7 +357,7 @@ static inline void check_number(double value, double expected) {
   }
 }
 
-// Does each of dl/dv, dl/dlambda, v, lambda, mass, when it is not finite, leave no derivative?
+// Is there no derivative if one of dl/dv, dl/dlambda, v, lambda, mass is not finite?
 static inline void check_not_finite(Case *c, Gradient *g, S2Arena *arena) {
   double *const places[] = {c->dv + 1, c->dlambda + 2, c->v + 1, c->lambda + 1, c->mass + 1};
   for (int i = 0; i < 5; i++) {

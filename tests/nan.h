@@ -1,6 +1,5 @@
-// Put before every test program (tests/CMakeLists.txt): fmax and fmin that keep what is not a
-// number. Those of C leave it out, and "the largest error of all is small" would hold where every
-// error is NAN.
+// Included before every test program (tests/CMakeLists.txt): fmax and fmin that keep NAN. Those of
+// C ignore it, so "the largest of all errors is small" would hold where every error is NAN.
 #ifndef S2_TEST_NAN_H
 #define S2_TEST_NAN_H
 

@@ -1,4 +1,4 @@
-// Problems for the cone interior point, and solves that check what always holds.
+// Problems for the cone interior point, and solves with checks of the properties that always hold.
 #ifndef S2_TEST_NCP_PROBLEMS_H
 #define S2_TEST_NCP_PROBLEMS_H
 
@@ -58,7 +58,7 @@ static inline bool affine_jacobian(void *user, const double *x, const double *y,
   return true;
 }
 
-// No unknowns, equations or parameters beyond those the cones bring.
+// No unknowns, equations or parameters except those of the cones.
 static inline S2Ncp affine_problem(Affine *p, S2Cones cones, int numbers) {
   memset(p, 0, sizeof *p);
   p->numbers = numbers;
@@ -97,7 +97,7 @@ static inline S2NcpOptions fine_options(void) {
   return options;
 }
 
-// What holds whatever happened: the status tells the truth, the point is finite and in the cones.
+// Holds in all cases: the status is true, the point is finite and in the cones.
 static inline void check_honest(const S2Ncp *ncp, const S2NcpOptions *options, const Answer *at) {
   int cone = s2_cones_size(&ncp->cones);
   double c[MAX], product[MAX], r = 0, b = 0;

@@ -1,5 +1,5 @@
-// Sanitizers look at the code, not at the digits, and make it several times slower: a part of the
-// random scenes is enough for them. S2_FEWER(n, m) is n, with AddressSanitizer m.
+// Sanitizers check the code, not the digits, and make it several times slower: a part of the random
+// scenes is enough for them. S2_FEWER(n, m) is n, with AddressSanitizer m.
 #ifndef S2_TEST_SANITIZED_H
 #define S2_TEST_SANITIZED_H
 

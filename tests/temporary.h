@@ -1,4 +1,4 @@
-// Where tests put what they write: in the folder for temporary files that the environment names.
+// The folder for files of tests: the one for temporary files that the environment names.
 #ifndef S2_TEST_TEMPORARY_H
 #define S2_TEST_TEMPORARY_H
 

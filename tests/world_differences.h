@@ -1,13 +1,13 @@
-// Derivatives of whole rollouts, backwards through the notes of their steps, against extrapolated
-// central differences. A random linear function of the last state is differentiated by everything
-// that a world is made of.
+// Derivatives of whole rollouts, backwards through the notes of their steps, compared with
+// extrapolated central differences. A random linear function of the last state is differentiated by
+// every number of the world.
 //
-// In the environment: S2_SHOW prints errors and counts instead of failing, S2_ONLY names a scene,
-// S2_PICKED says how many numbers of a class are compared, S2_PROBE="gravity scale:1" prints
+// Environment variables: S2_SHOW prints errors and counts instead of failing, S2_ONLY names a
+// scene, S2_PICKED sets how many numbers of a class are compared, S2_PROBE="gravity scale:1" prints
 // differences of one number by their step.
 //
-// Numbers near a switch cannot be compared and are skipped: of each scene and of each report a
-// share at most, whatever the environment says (may_skip).
+// Numbers near a switch cannot be compared and are skipped: at most a share of each scene and of
+// each report, whatever the environment sets (may_skip).
 #ifndef S2_TEST_WORLD_DIFFERENCES_H
 #define S2_TEST_WORLD_DIFFERENCES_H
 
@@ -16,8 +16,8 @@
 #include "diff/step/trace_notes.h"
 
 enum { MOST_STEPS = 256, LEVELS = 4 };
-static bool partial_too = true;  // compare also what says that it is not the whole derivative
-static double picked = INFINITY; // about how many numbers of a class are compared
+static bool partial_too = true;  // also compares derivatives that are reported to be incomplete
+static double picked = INFINITY; // approximate number of comparisons in a class
 
 static inline void pick(double count) {
   const char *given = getenv("S2_PICKED");
@@ -25,8 +25,8 @@ static inline void pick(double count) {
 }
 
 // Shares of the numbers of a scene, and of all scenes of a report, that may be skipped; FEW more
-// may be, where a scene has hardly any. A test with more to skip says so, and the next report
-// forgets it.
+// may be, where a scene has few numbers. A test that skips more sets its own shares, and the next
+// report resets them.
 static const double SKIPPED_OF_SCENE = 0.35, SKIPPED_OF_ALL = 0.12;
 enum { FEW = 3 };
 static double skipped_of_scene = SKIPPED_OF_SCENE, skipped_of_all = SKIPPED_OF_ALL;
@@ -38,7 +38,8 @@ static inline void may_skip(double of_scene, double of_all) {
 
 typedef struct Count { // over all scenes
   int compared, skipped;
-  int sided;    // of those skipped: the derivative is right to one side, and the other has another
+  // of those skipped: the derivative is right on one side, and the other side has another
+  int sided;
   double worst; // relative error
   int nonzero;
 } Count;
@@ -50,11 +51,11 @@ static inline void mix(uint64_t *hash, uint64_t what) {
 }
 
 static const double NOISE = 1e-8; // of an impulse
-// m: what projection leaves. Of a contact at rest the gap is asked back when it is above 0 and
-// projected when it is below: there the derivative is one-sided.
+// m: the residue of projection. For a contact at rest the gap is requested back when it is above 0
+// and projected when it is below: there the derivative is one-sided.
 static const double CLOSED = 1e-11;
 
-// Sliding shows in |tangent| = friction * normal; contacts are the last rows. `sticks`: a row.
+// Sliding contacts have |tangent| = friction * normal; contacts are the last rows. `sticks`: a row.
 static inline void sign_modes(const S2WorldDef *def, const S2Note *note, bool *sticks,
                               uint64_t *hash) {
   S2Choice *choices = calloc(2 * (size_t)note->of->island.touches + 1, sizeof *choices);
@@ -98,7 +99,7 @@ static inline void sign_touches(const S2WorldDef *def, const S2NoteIsland *of, u
   free(choices);
 }
 
-// What of an act's record is a branch.
+// The parts of an act's record that are branches.
 static inline void sign_record(const S2Note *note, uint64_t *hash) {
   switch (note->act) {
   case S2_ACT_SOLVE:
@@ -129,8 +130,8 @@ static inline void sign_record(const S2Note *note, uint64_t *hash) {
   }
 }
 
-// Which branches a step took: acts, contacts, modes. Projections count as one, as how many it takes
-// is decided by rounding.
+// The branches of a step: acts, contacts, modes. All projections count as one, because rounding
+// determines their number.
 static inline void sign(const S2Trace *trace, uint64_t *hash) {
   const S2Fixed *fixed = trace->notes.fixed; // NULL: it is empty
   const S2WorldDef *def = fixed == NULL ? NULL : &fixed->def;
@@ -148,7 +149,7 @@ static inline void sign(const S2Trace *trace, uint64_t *hash) {
     if (note->act == S2_ACT_SOLVE) {
       bool *sticks = calloc((size_t)note->solve.rows + 1, sizeof *sticks);
       sign_modes(def, note, sticks, hash);
-      // Two points of a body that stick share what friction they have: its signs are no branch.
+      // Two points of a body that stick share their friction: its signs are no branch.
       for (int r = 0; r < note->solve.rows && !s2_solve_traits(note->solve.kind).displacements;
            r++) {
         double lambda = sticks[r] ? 0 : note->of->lambda[r];
@@ -172,7 +173,7 @@ static inline double loss(const S2World *world, const Rollout *rollout) {
   return sum;
 }
 
-// What rounding and solves (their tolerance is 1e-12) leave of a loss, in parts of its terms.
+// Rounding of a loss, also from solves (their tolerance is 1e-12), relative to its terms.
 static const double LOSS_ROUNDING = 1e-14;
 static inline double size_of_loss(const S2World *world, const Rollout *rollout) {
   double sum = 0;
@@ -184,7 +185,7 @@ static inline double size_of_loss(const S2World *world, const Rollout *rollout) 
 }
 
 typedef struct Run {
-  uint64_t branches[MOST_STEPS]; // that were taken until a step's end
+  uint64_t branches[MOST_STEPS]; // that were taken up to the end of each step
   double rounding;               // of the loss
 } Run;
 
@@ -226,7 +227,7 @@ static const double KINK = 1e-4; // of the slope
 
 typedef struct Difference {
   double slope, doubt, rounding;
-  double kink; // slope to the right less that to the left, at no distance
+  double kink; // slope to the right minus that to the left, extrapolated to distance 0
 } Difference;
 
 // Extrapolated central differences (Richardson, steps halved); false: a branch changed. `middle` is
@@ -252,15 +253,15 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
   d->slope = table[LEVELS - 1][LEVELS - 1];
   d->doubt = fabs(d->slope - table[LEVELS - 2][LEVELS - 2]);
   d->rounding = base->rounding / (size / (1 << (LEVELS - 1)));
-  // Both sides differ however near: a kink that is no act (a limit that is just met). Of a smooth
-  // function the bend goes with the step.
+  // Both sides differ at any distance: a kink that is no act (a limit that is just met). For a
+  // smooth function the difference is proportional to the step.
   d->kink = 2 * bend[LEVELS - 1] - bend[LEVELS - 2];
   return !(fabs(d->kink) > KINK * fabs(d->slope) && fabs(d->kink) > 10 * d->rounding);
 }
 
-// All numbers may depend on a parameter but the restitution of limits and bodies, which is compared
-// only where it is not 0: limits that close and bodies that land have no derivative by a
-// restitution of 0, and say so.
+// All numbers may depend on a parameter, except for the restitution of limits and bodies, which is
+// compared only where it is not 0: limits that close and bodies that land have no derivative by a
+// restitution of 0, and report that.
 static inline S2WorldGradient compared_numbers(const S2World *world) {
   S2WorldGradient all = {0};
   s2_world_gradient_fit(&all, world);
@@ -310,12 +311,12 @@ static inline void backward(const S2World *start, const Rollout *rollout, S2Worl
   s2_world_destroy(world);
 }
 
-static inline bool small(Class of) { // its size says how far it may go
+static inline bool small(Class of) { // its size limits its change
   return of == OF_MASS || of == OF_INERTIA || of == OF_CONTACT_COMPLIANCE || of == OF_COMPLIANCE ||
          of == OF_ANGULAR_COMPLIANCE || of == OF_COMPLIANCE_MATRIX;
 }
 
-// What is no number of its own or on an edge: entries below the diagonal, no compliance.
+// Entries that are not independent, or on an edge: those below the diagonal, no compliance.
 static inline bool skip_of_joint(const S2World *start, Class of, int i, double at) {
   const S2Joint *joint = &start->joints.at[i / numbers_of_joint(of)];
   if (of_matrix(of)) {
@@ -327,7 +328,7 @@ static inline bool skip_of_joint(const S2World *start, Class of, int i, double a
   bool bound = of == OF_MOTOR_MAX || of == OF_DRY || of == OF_MAX_FORCE || of == OF_MAX_TORQUE ||
                of == OF_STIFFNESS;
   bool curve = (of == OF_QUADRATIC || of == OF_CUBIC) && joint->type != S2_SPRING;
-  // Of one type or two: elsewhere nothing could depend on them.
+  // Numbers that one type or two have: for other types the derivative is 0.
   bool pulley = joint->type == S2_PULLEY, lock = joint->type == S2_LOCK;
   bool unused = ((of == OF_GROUND_A || of == OF_GROUND_B) && !pulley) ||
                 ((of == OF_GOAL || of == OF_RATE) && !lock) ||
@@ -339,9 +340,9 @@ static inline bool skip_of_joint(const S2World *start, Class of, int i, double a
   return warm || equal || curve || unused || ((soft || given || bound) && at == 0);
 }
 
-// Numbers that tear joints apart. What a step may take into its velocities of that is so little
-// (S2_FEEDBACK_START) that differences are blurred by what projection leaves
-// (S2_PROJECTION_TOLERANCE).
+// Numbers that separate joints. The part of that which a step may take into its velocities is so
+// small (S2_FEEDBACK_START) that the residue of projection (S2_PROJECTION_TOLERANCE) blurs
+// differences.
 static inline bool tears(Class of) {
   return of == OF_Q || (of >= OF_ANCHOR_A && of <= OF_GOAL) || of == OF_LIMIT_LO ||
          of == OF_LIMIT_HI || of == OF_GROUND_A || of == OF_GROUND_B;
@@ -381,7 +382,7 @@ static inline void probe(const S2World *start, const Rollout *rollout, double mi
   }
 }
 
-// Nothing to compare: what is no number of its own, or on an edge.
+// Numbers that are not compared, because they are not independent or on an edge.
 static inline bool left_out(const S2World *start, Class of, int i) {
   double at = *number_of((S2World *)(uintptr_t)start, of, i);
   return (of >= OF_JOINTS && skip_of_joint(start, of, i, at)) || !isfinite(at) ||
@@ -428,12 +429,12 @@ static inline void compare_number(const Comparison *c, Class of, int i, double s
   scale = fmax(scale, c->least);
   double mine = whole_derivative(c->start, &c->g, of, i), wrong = fabs(mine - d.slope);
   double bound = tears(of) ? c->torn : c->other;
-  // A switch is near, or so little is wrong that differences of these steps do not show it.
+  // A switch is near, or the error is so small that differences of these steps do not resolve it.
   if (!same || d.doubt > 3e-7 * scale || (wrong > bound * scale && wrong < d.rounding)) {
     count->skipped += 1;
     return;
   }
-  // A kink smaller than KINK, with ours on one side of it as well as it should be.
+  // A kink smaller than KINK, with the derivative on one side of it as accurate as required.
   bool kinked = fabs(d.kink) > bound * scale && fabs(d.kink) > 10 * d.rounding;
   if (wrong > bound * scale && kinked && fabs(wrong - fabs(d.kink) / 2) <= bound * scale) {
     count->skipped += 1;
@@ -451,8 +452,8 @@ static inline void compare_number(const Comparison *c, Class of, int i, double s
 }
 
 // Compares derivatives, about `picked` of a class; the scale of a class is its largest in the
-// scene. `torn`: the relative error of those that tear joints apart, `other` of the others; scales
-// count as `least` at least.
+// scene. `torn`: the relative error of those that separate joints, `other` of the others; scales
+// count as at least `least`.
 static inline void compare_to(const char *name, const S2World *start, int steps, uint64_t seed,
                               double torn, double other, double least, Count counts[CLASSES]) {
   const char *only = getenv("S2_ONLY");

@@ -1,5 +1,5 @@
-// The numbers that a world is made of, by class: where each lies in a world, and where its
-// derivative lies in a gradient.
+// The numbers of a world, by class: the place of each in a world, and of its derivative in a
+// gradient.
 #ifndef S2_TEST_WORLD_NUMBERS_H
 #define S2_TEST_WORLD_NUMBERS_H
 
@@ -123,7 +123,8 @@ static const char *const class_name[CLASSES] = {
     "nothing",
 };
 
-// Fields are written as they are, past the checks and what hangs on them (the reach of a body).
+// Fields are written directly, without the checks and without their consequences (the reach of a
+// body).
 static inline int numbers_of_joint(Class of) {
   switch (of) {
   case OF_ANCHOR_A:
@@ -149,7 +150,7 @@ static inline bool of_matrix(Class of) {
   return of == OF_COMPLIANCE_MATRIX || of == OF_DAMPING_MATRIX;
 }
 
-// Where a class begins in a joint and in its gradient, which name their numbers alike.
+// The place of a class in a joint and in its gradient, which name their numbers alike.
 #define PLACE(field)                                                                               \
   { offsetof(S2Joint, field), offsetof(S2JointGradient, field) }
 static const size_t place_in_joint[][2] = {
@@ -194,7 +195,7 @@ static inline const double *derivative_of_joint(const S2JointGradient *joint, Cl
   return (const double *)(const void *)place + i;
 }
 
-// The entry across the diagonal: matrices stay symmetric.
+// The entry across the diagonal: matrices remain symmetric.
 static inline int mirrored(int i, int size) {
   return i % size * size + i / size;
 }

@@ -1,8 +1,8 @@
-// Short ways to fill worlds, for the tests of the engine.
+// Short functions that fill worlds, for the tests of the engine.
 #ifndef S2_TEST_WORLDS_H
 #define S2_TEST_WORLDS_H
 
-// cmocka wants these before it
+// these must be included before cmocka.h
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,14 +28,14 @@
     }                                                                                              \
   } while (0)
 
-// Audits judge every step of a test, unless S2_TEST_AUDIT=0 is in the environment.
+// Audits check every step of a test, unless S2_TEST_AUDIT=0 is in the environment.
 static inline bool audits_wanted(void) {
   const char *given = getenv("S2_TEST_AUDIT");
   return given == NULL || strcmp(given, "0") != 0;
 }
 
-// Steps that are never split: most tests know what one step of a length given makes. Programs that
-// tests/CMakeLists.txt lists run once more with S2_TEST_STEPPING=auto in the environment.
+// Steps that are never split: most tests compare the result of one step of a given length. Programs
+// that tests/CMakeLists.txt lists are run once more with S2_TEST_STEPPING=auto in the environment.
 static inline S2WorldDef fixed_def(void) {
   const char *given = getenv("S2_TEST_STEPPING");
   S2WorldDef def = s2_world_def();
@@ -44,7 +44,7 @@ static inline S2WorldDef fixed_def(void) {
   return def;
 }
 
-// A finding fails the test that destroys the world, unless its kind is known of this program
+// A finding fails the test that destroys the world, unless its kind is known for this program
 // (known_findings.cmake). A test that expects one calls (s2_world_destroy)(world).
 static inline void world_destroy_judged(S2World *world) {
   if (world == NULL) {
@@ -155,7 +155,7 @@ static inline void steps(S2World *world, int count) {
   }
 }
 
-// Steps one by one and holds the engine to its word in each.
+// Steps one by one and checks the properties of each step.
 static inline void steps_solved(S2World *world, int count, double residual, double penetration) {
   for (int i = 0; i < count; i++) {
     must(s2_world_step(world));

@@ -1,9 +1,9 @@
 -- Audits of random scenes: which kinds of scene have findings, in which stepping, and the first seed of each:
 --   build/sim2d bench/lua/audit.lua --scenes 20000
 -- The scenes are those of tests/lua/audited_scenes.lua; each seed has a kind and a stepping. --stepping NAME takes one
--- stepping for all, --stepping all steps each scene in all four. --flow rattle takes that flow, which bisect does not have.
--- --surfaces soft lets surfaces of a third of the bodies give way, and some drag.
--- One scene again, with its warnings:
+-- stepping for all, --stepping all steps each scene in all four. --flow rattle takes that flow, which bisect does not
+-- have. --surfaces soft makes the surfaces of a third of the bodies compliant, some of them viscous. One scene again,
+-- with its warnings:
 --   build/sim2d bench/lua/audit.lua --first 1234 --scenes 1
 local sim = require "sim2d"
 package.path = (arg[0]:match "^(.*/)" or "./") .. "../../tests/lua/?.lua;" .. package.path
@@ -47,7 +47,7 @@ for seed = args.first, args.first + args.scenes - 1 do
   end
 end
 
--- Kinds in the order of the module, steppings beside each other.
+-- Kinds in the order of the module, with their steppings next to each other.
 local place = {}
 for i, kind in ipairs(scenes.kinds) do place[kind] = 10 * i end
 for i, stepping in ipairs(scenes.steppings) do place[stepping] = i end

@@ -1,5 +1,5 @@
--- What controllers and planners cost, beside published figures where there are some: iterations are counts and
--- the same everywhere, times are of this machine.
+-- The cost of controllers and planners, compared with published figures where they exist: iterations are counts and the
+-- same everywhere, times are of this machine.
 --
 --   sim2d bench/lua/control.lua
 local sim = require "sim2d"
@@ -22,7 +22,7 @@ end
 local function pendulum()
   local world = sim.world { dt = 0.012 }
   local bob = world:circle { radius = 0.05, mass = 1.25, inertia = 0.05, position = { 0, -0.4 }, mask = 0 }
-  local hinge = world:hinge { bob, anchor = { 0, 0 } } -- m l = 0.5, I = 0.25 as there
+  local hinge = world:hinge { bob, anchor = { 0, 0 } } -- m l = 0.5, I = 0.25 as in the publication
   world:actuator { "motor", joint = hinge, kind = "torque", range = { -3, 3 } }
   return world, { horizon = 3, period = 0.06, tolerance = 1e-2, cost = {
     { "angle", of = hinge, field = "angle", goal = math.pi, weight = 1e-3 }, { "speed", of = hinge, field = "speed", weight = 1e-3 },

@@ -1,5 +1,5 @@
--- What a gradient of 100 steps costs with and without sim.checkpoint: time over that of the plain
--- function, making the world included (processor time, the best of some runs), and the tape.
+-- The cost of a gradient of 100 steps with and without sim.checkpoint: time over that of the plain function, with the
+-- construction of the world (processor time, the best of some runs), and the size of the tape.
 --
 --   sim2d bench/lua/long_runs.lua
 local sim = require "sim2d"

@@ -1,9 +1,9 @@
 -- Work and precision: errors of ten scenes whose motion is known, against the time of a run, by two stages and by
 -- projection.
 --   build/sim2d bench/lua/precision.lua --out docs/images/precision.svg
--- The exact motion is a closed form, or is that of an equation which Runge and Kutta's method solves to 1e-10. Each point
--- is a length of step. Prints errors and times, and how much less time a run of two stages takes than one by projection
--- with the same error: that is found on the line through the last two points of projection.
+-- The exact motion is a closed form, or the solution of an equation by Runge and Kutta's method to 1e-10. Each point is
+-- a length of step. Prints errors and times, and the ratio of the times of both flows for the same error: the time of
+-- projection is found on the line through its last two points.
 local sim = require "sim2d"
 package.path = (arg[0]:match "^(.*/)" or "./") .. "../../tests/lua/?.lua;" .. package.path
 local scenes = require "order_scenes"
@@ -30,9 +30,9 @@ local function time_of(name, rate, flow)
   return least
 end
 
--- Errors below this are rounding and what tolerances leave.
+-- Errors below this are rounding and tolerances.
 local FLOOR = 1e-12
--- The time that projection takes to an error, from its last two points. Infinite where its errors do not fall.
+-- The time of projection for an error, from its last two points. Infinite where its errors do not fall.
 local function time_to(curve, error)
   local n = #curve.error
   local e, t = math.log(curve.error[n - 1] / curve.error[n]), math.log(curve.time[n] / curve.time[n - 1])

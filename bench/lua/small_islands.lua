@@ -1,5 +1,5 @@
--- Small islands with contacts: the step by the two stages (flow "auto") beside the step by projection, in one run. Prints
--- microseconds of processor time a step, tries of solvers a step, and the ratio of the times:
+-- Small islands with contacts: the step by the two stages (flow "auto") compared with the step by projection, in one
+-- run. Prints microseconds of processor time a step, tries of solvers a step, and the ratio of the times:
 --   build/sim2d bench/lua/small_islands.lua
 -- One scene by one flow, to count its instructions (a build without S2_NATIVE, as valgrind does not know all of AVX):
 --   valgrind --tool=callgrind --toggle-collect=s2_world_step build/sim2d bench/lua/small_islands.lua --scene soft --flow auto
@@ -36,7 +36,7 @@ local function soft_boxes(flow, damping)
   return world
 end
 
--- Each returns a world, and what acts on it before each step.
+-- Each returns a world, and a function to be called before each step.
 local scenes = {}
 function scenes.boxes(flow)
   local world, next = floor(flow), random(7)

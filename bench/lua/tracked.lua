@@ -1,5 +1,5 @@
--- What an operation on tracked numbers costs, and its part of the sweep, beside the same on plain
--- ones: processor time, the best of some runs.
+-- The cost of an operation on tracked numbers, and its part of the sweep, compared with the same on plain ones:
+-- processor time, the best of some runs.
 --
 --   sim2d bench/lua/tracked.lua
 local sim = require "sim2d"

@@ -48,7 +48,7 @@ double peer_overlap(const PeerScene *scene, const PeerMotion *motion) {
   }
   qsort(order, n, sizeof(Placed *), compare_left);
 
-  // From left to right: what begins behind the right end of one cannot meet it.
+  // From left to right: a body that begins to the right of the end of another cannot meet it.
   double deepest = 0;
   for (size_t i = 0; i < n; i++) {
     const Placed *a = order[i];
@@ -65,7 +65,7 @@ double peer_overlap(const PeerScene *scene, const PeerMotion *motion) {
   return deepest;
 }
 
-// Where the anchor of a hinge on body i is now; that on the world stays.
+// The present place of the anchor of a hinge on body i; an anchor on the world does not move.
 static S2Vec2 anchor_now(const PeerScene *scene, const PeerMotion *motion, int i, S2Vec2 anchor) {
   if (i < 0) {
     return anchor;

@@ -1,5 +1,5 @@
 // The scenes in Box2D 2.4: 8 iterations of velocities and 3 of positions, as its manual advises,
-// and its other defaults, but for sleeping.
+// and its other defaults, except for sleeping.
 //
 // Its polygons have a skin of 1 cm and come to rest with skins in touch. Boxes are made smaller by
 // it, so that the surfaces are where the other engines have them; masses are those of the scene.

@@ -83,7 +83,7 @@ static void chart_bar(FILE *file, Axis axis, const PeerFigures *figures, int k, 
           "<path d=\"M%.1f %.1fL%.1f %.1fM%.1f %.1fL%.1f %.1f\" stroke=\"%s\" "
           "stroke-width=\"1.5\" fill=\"none\"/>\n",
           end, y + BAR / 2.0, worst, y + BAR / 2.0, worst, y + 3, worst, y + BAR - 3, colours[k]);
-  // The words have a seam of the paper's colour, so that lines of the axis do not cross them.
+  // The texts have an outline in the paper's colour, so that lines of the axis do not cross them.
   fprintf(file,
           "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"%s\" stroke=\"%s\" "
           "stroke-width=\"3\" paint-order=\"stroke\">%.*f ms, ",

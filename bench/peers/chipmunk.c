@@ -1,5 +1,5 @@
-// The scenes in Chipmunk: 10 iterations and a slop of 0.1 m, its defaults; a body sleeps only where
-// one asks for it.
+// The scenes in Chipmunk: 10 iterations and a slop of 0.1 m, its defaults; by default bodies do not
+// sleep.
 #include "peers/engine.h"
 
 #ifdef S2_HAVE_CHIPMUNK
@@ -91,7 +91,7 @@ static void chipmunk_end(void *world) {
   free(it);
 }
 
-// A debugging build, which Debian's is, writes two lines when its first space is made: here, before
+// A debugging build, such as Debian's, writes two lines when its first space is made: here, before
 // the table begins.
 static const char *chipmunk_version(void) {
   cpSpaceFree(cpSpaceNew());

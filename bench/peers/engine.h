@@ -1,4 +1,4 @@
-// What the benchmark asks of an engine. C and C++: Box2D's interface is C++.
+// The interface of an engine in the benchmark. C and C++: Box2D's interface is C++.
 #ifndef S2_PEERS_ENGINE_H
 #define S2_PEERS_ENGINE_H
 
@@ -12,7 +12,7 @@ typedef struct PeerMotion {
   double x, y, angle, vx, vy, omega; // m, rad and per s
 } PeerMotion;
 
-// What an engine says of its own work, all steps so far.
+// An engine's report on its own accuracy, over all steps so far.
 typedef struct PeerVerdict {
   double residual;
   unsigned long long unsolved; // steps that missed the tolerance
@@ -24,7 +24,7 @@ typedef struct PeerEngine {
   void *(*build)(const PeerScene *scene);
   void (*step)(void *world);
   void (*look)(void *world, PeerMotion *motion); // one for each body of the scene
-  PeerVerdict (*judge)(void *world);             // NULL: it says nothing
+  PeerVerdict (*judge)(void *world);             // NULL: it has no such report
   void (*end)(void *world);
 } PeerEngine;
 

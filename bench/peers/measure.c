@@ -28,7 +28,7 @@ static double sorted_median(double *of, int count) {
   return of[count / 2];
 }
 
-// ms that a look at the clock takes, which is a tenth of a small scene's step.
+// ms of one reading of the clock, which is a tenth of a small scene's step.
 static double clock_cost(void) {
   static double cost = -1;
   if (cost < 0) {
@@ -55,7 +55,7 @@ static void run_begin(Run *run, const PeerEngine *engine, const PeerScene *scene
   run->energy = peer_energy(scene, run->motion);
 }
 
-// A turn of steps, each by the clock, and then a look at where the bodies are.
+// A turn of steps, each timed by the clock, followed by a reading of the bodies' positions.
 static void run_turn(Run *run, const PeerScene *scene, int most) {
   double cost = clock_cost();
   for (int i = 0; i < TURN && run->steps < most; i++) {
@@ -95,7 +95,7 @@ PeerResult peer_measure(const PeerCase *of, const PeerEngine *const *engine, int
   for (int i = 0; i < engines; i++) {
     run_begin(&run[i], engine[i], &scene, of);
   }
-  // In turn, so that all see the same hours of the machine.
+  // In turn, so that all have the same load of the machine.
   for (int step = 0; step < of->measure; step += TURN) {
     for (int i = 0; i < engines; i++) {
       run_turn(&run[i], &scene, of->measure);

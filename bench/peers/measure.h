@@ -1,4 +1,4 @@
-// Steps a scene with several engines in turn, and what they took and achieved.
+// Steps a scene with several engines in turn, and measures times and accuracy.
 #ifndef S2_PEERS_MEASURE_H
 #define S2_PEERS_MEASURE_H
 
@@ -7,11 +7,11 @@
 typedef struct PeerFigures {
   const PeerEngine *engine;
   double median, mean, worst; // ms a step
-  double overlap;             // m, the deepest of those looked at; NAN: nothing collides
+  double overlap;             // m, the deepest of those measured; NAN: nothing collides
   double joint_error;         // m, likewise; NAN: no joints
-  double energy;              // change over the steps measured, as a part of that before them
+  double energy;              // change over the measured steps, as a part of that before them
   double fastest;             // m/s, of a body after the last step
-  PeerVerdict verdict;        // of all steps; its residual is NAN where an engine says nothing
+  PeerVerdict verdict;        // of all steps; its residual is NAN where an engine has no report
 } PeerFigures;
 
 typedef struct PeerResult {

@@ -43,7 +43,7 @@ static void fill_pyramid(PeerScene *scene, int n) {
   }
 }
 
-// Rows of discs above the floor between two walls, apart from each other and a little out of line.
+// Rows of discs above the floor between two walls, with gaps and small random shifts.
 static void fill_discs(PeerScene *scene, int n) {
   double w = round(1.2 * sqrt(n)); // m, between the walls
   int columns = (int)(w / 1.1);
@@ -74,7 +74,7 @@ static void fill_bridge(PeerScene *scene, int n) {
                        .half = {0.5, 0.125}};
       add_body(scene, link, DENSITY);
     }
-    // Of each pair the later link is the first; the ends are hinged to the world.
+    // The first body of each pair is the later link; the ends are hinged to the world.
     scene->hinge[scene->hinges++] =
         (PeerHinge){.a = i < n ? i : n - 1, .b = i < n ? i - 1 : -1, .x = x, .y = y};
   }

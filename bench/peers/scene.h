@@ -1,5 +1,5 @@
-// A scene as plain numbers, from which each engine builds a world of its own: the same bodies at
-// the same places with the same masses.
+// A scene as plain numbers, from which each engine builds its own world: the same bodies at the
+// same places with the same masses.
 #ifndef S2_PEERS_SCENE_H
 #define S2_PEERS_SCENE_H
 

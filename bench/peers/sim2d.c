@@ -1,5 +1,5 @@
-// The scenes in sim2d: with the settings that a world has by default, so that no islands at rest
-// are kept, with convex contact, and with a budget.
+// The scenes in sim2d: with the default settings of a world, without kept islands at rest, with
+// convex contact, and with a budget.
 #include "peers/engine.h"
 
 #include "bench.h"
@@ -21,7 +21,7 @@ static S2BodyId sim2d_body(S2World *world, const PeerScene *scene, const PeerBod
                       .friction = NAN,
                       .restitution = NAN,
                       .density = NAN};
-  // What moves has the mass of the scene, which is that of its shape at the same density.
+  // A moving body has the mass of the scene, which is that of its shape at the same density.
   S2BodyDef def = s2_body_def();
   def.type = of->mass > 0 ? S2_DYNAMIC : S2_STATIC;
   def.position = s2_vec2(of->x, of->y);
@@ -71,7 +71,7 @@ static void *sim2d_build(const PeerScene *scene) {
   return build_with(scene, S2_COULOMB, INFINITY);
 }
 
-// A program that is asked about each contact sees all of them stepped.
+// With a callback for each contact, no island is kept: all of them are stepped.
 static bool stepped_ask(void *user, S2World *world, S2PreContact *contact) {
   (void)user, (void)world, (void)contact;
   return true;

@@ -12,7 +12,7 @@ bool peer_begins_family(const PeerResult *results, int i) {
   return true;
 }
 
-// The number, or a dash for what there is not.
+// The number, or a dash where there is none.
 static void table_number(const char *format, double x) {
   char text[32] = "-";
   if (!isnan(x)) {

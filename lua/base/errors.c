@@ -30,7 +30,8 @@ static const char FUNCTION_NAMES = 'f', KEPT_TRACEBACK = 't';
 
 void *s2_lua_test(lua_State *L, int index, const char *type) {
   const char *found = NULL;
-  // Objects begin with the address of their type's name; shorter ones cannot be ours.
+  // Each of our objects begins with the address of its type's name; shorter userdata cannot be
+  // ours.
   if (lua_type(L, index) != LUA_TUSERDATA || lua_rawlen(L, index) < sizeof found) {
     return NULL;
   }
@@ -56,7 +57,7 @@ void *s2_lua_check(lua_State *L, int argument, const char *type) {
 
 void s2_lua_metatable(lua_State *L, const char *type) {
   lua_pushfstring(L, "sim2d.%s", type);
-  // __name for messages of Lua, __metatable so that scripts cannot take the metatable apart.
+  // __name is for messages of Lua; __metatable hides the metatable from scripts.
   if (luaL_newmetatable(L, lua_tostring(L, -1)) != 0) {
     lua_pushstring(L, type);
     lua_setfield(L, -2, "__name");
@@ -67,7 +68,8 @@ void s2_lua_metatable(lua_State *L, const char *type) {
 }
 
 void s2_lua_functions(lua_State *L, const luaL_Reg *functions, int upvalues) {
-  // Names by function, so that messages name them however the script called them.
+  // Remember the names by function, so that messages show the documented name whatever the script
+  // called it.
   luaL_setfuncs(L, functions, upvalues);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FUNCTION_NAMES) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -104,7 +106,7 @@ static int error_raise(lua_State *L, const char *message) {
   return lua_error(L);
 }
 
-// The sign of a NaN says nothing to a reader and differs between machines.
+// Removes the sign of NaNs: it carries no information and differs between machines.
 static void drop_nan_signs(char *message) {
   for (char *at = strstr(message, "-nan"); at != NULL; at = strstr(at, "-nan")) {
     memmove(at, at + 1, strlen(at));
@@ -112,7 +114,7 @@ static void drop_nan_signs(char *message) {
 }
 
 int s2_lua_fail(lua_State *L, const char *format, ...) {
-  // Formatted here, since Lua's own formats have no widths and precisions.
+  // The engine formats the message, because Lua's own formats have no widths and precisions.
   char message[MESSAGE_SIZE];
   va_list args;
   va_start(args, format);
@@ -122,9 +124,9 @@ int s2_lua_fail(lua_State *L, const char *format, ...) {
   return error_raise(L, message);
 }
 
-// Documented name of the running function; "" when it has none (iterators, metamethods).
+// Documented name of the running function; "" if it has none (iterators, metamethods).
 static const char *function_name(lua_State *L, lua_Debug *frame) {
-  // By the table of names, else by what the caller calls it.
+  // Looked up in the table of names, else the name that the caller used.
   const char *name = NULL;
   if (lua_getstack(L, 0, frame)) {
     lua_getinfo(L, "nf", frame);
@@ -158,7 +160,7 @@ int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...) {
   if (is_method || (argument > 1 && is_method_of(L))) {
     argument--;
   }
-  // The object itself.
+  // The bad argument is the object itself.
   if (argument == 0) {
     snprintf(text, sizeof text, "calling '%s' on bad self (%s)", name, message);
   } else {
@@ -180,7 +182,7 @@ static S2Status run_work(void *user) {
 }
 
 void s2_lua_with_arena(lua_State *L, S2LuaWork *work, void *user) {
-  // The arena is given back before an error is raised, which does not return.
+  // The arena is freed before the error is raised, because raising does not return.
   Work with = {.run = work, .user = user};
   s2_arena_init(&with.arena);
   S2Status status = s2_memory_guarded(run_work, &with);
@@ -189,7 +191,7 @@ void s2_lua_with_arena(lua_State *L, S2LuaWork *work, void *user) {
 }
 
 void s2_lua_try(lua_State *L, S2Status status) {
-  // The engine refuses changes in the middle of a step, and callbacks are what runs then.
+  // The engine refuses changes during a step, so the caller is a callback.
   if (status.code == S2_BUSY) {
     s2_lua_fail(L,
                 "%s: force laws, constraints, filters and pre_solve callbacks must not change it",
@@ -200,7 +202,7 @@ void s2_lua_try(lua_State *L, S2Status status) {
   }
 }
 
-// Raises where the name is one that other engines use.
+// Raises an error with the remedy if the name is one that other engines use.
 static void no_field_remedy(lua_State *L, const char *owner, const char *name,
                             const char *const *known, int count) {
   static const char *const owners[][2] = {
@@ -208,7 +210,7 @@ static void no_field_remedy(lua_State *L, const char *owner, const char *name,
   char remedy[S2_REMEDY_SIZE];
   for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
     if (strcmp(owner, owners[i][0]) == 0 && s2_remedy_find(name, known, count, remedy)) {
-      // A name, "name = value" of a field, or a call; sim has no methods.
+      // The remedy is a name, an assignment "name = value" or a call; sim has no methods.
       size_t length = strcspn(remedy, " ({");
       bool field = remedy[length] == '\0' || strncmp(remedy + length, " = ", 3) == 0;
       s2_lua_fail(L, "%s has no field '%s'; write %s%c%s", owner, name, owners[i][1],
@@ -217,27 +219,27 @@ static void no_field_remedy(lua_State *L, const char *owner, const char *name,
   }
 }
 
-// Fields whose value is `false` are part of the contract and not built yet.
+// A field whose value is `false` in the table of names is documented but not implemented yet.
 int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
   char text[S2_LUA_TEXT];
   names = lua_absindex(L, names);
-  // Only a name can be near another name.
+  // Only strings can be misspelt names.
   if (lua_type(L, key) != LUA_TSTRING) {
     return s2_lua_fail(L, "%s has no field %s", owner, s2_lua_describe(L, key, text));
   }
   const char *name = lua_tostring(L, key), *known[NAMES_SIZE];
-  // Names of what is announced but not there yet.
+  // Names that are documented but not implemented yet.
   lua_pushvalue(L, key);
   if (lua_rawget(L, names) == LUA_TBOOLEAN && !lua_toboolean(L, -1)) {
     const char *prefix = strcmp(owner, "World") == 0 ? "world:" : "sim.";
     return s2_lua_fail(L, "%s%s: not available yet", prefix, name);
   }
   lua_pop(L, 1);
-  // All names in order, for the nearest one.
+  // Collect all names in alphabetical order, to find the nearest one.
   int count = 0;
   for (lua_pushnil(L); lua_next(L, names) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) == LUA_TSTRING && count < NAMES_SIZE) {
-      // By name, for the traversal order differs from run to run and ties go to the first.
+      // Sorted, because the traversal order differs between runs and a tie goes to the first name.
       const char *field = lua_tostring(L, -2);
       int at = count++;
       for (; at > 0 && strcmp(known[at - 1], field) > 0; at--) {
@@ -246,7 +248,7 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
       known[at] = field;
     }
   }
-  // What other engines call it, or the nearest.
+  // Suggest our name for another engine's word, or the nearest name.
   no_field_remedy(L, owner, name, known, count);
   const char *nearest = s2_text_nearest(name, known, count);
   if (nearest != NULL) {
@@ -256,7 +258,7 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
 }
 
 const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]) {
-  // Numbers as they are written, text quoted and cut, objects by their type.
+  // Numbers are written in full, text is quoted and cut, objects are shown by their type.
   if (lua_type(L, index) == LUA_TNUMBER) {
     if (lua_isinteger(L, index)) {
       snprintf(text, S2_LUA_TEXT, "%lld", (long long)lua_tointeger(L, index));
@@ -299,7 +301,7 @@ bool s2_lua_pair_stray(lua_State *L, int index, char text[S2_LUA_TEXT]) {
 
 // Keeps the text on top of the stack (popped) for the error at `error`.
 static void traceback_keep(lua_State *L, int error) {
-  // {error, text}: the traceback of another error is not taken for this one's.
+  // The pair {error, text} ties the traceback to its error, so that no other error shows it.
   lua_createtable(L, 2, 0);
   lua_pushvalue(L, error);
   lua_rawseti(L, -2, 1);
@@ -309,7 +311,7 @@ static void traceback_keep(lua_State *L, int error) {
 }
 
 int s2_lua_keep_traceback(lua_State *L) {
-  // Made by the handler, while the stack of the error is still there.
+  // The handler makes the traceback while the stack of the error still exists.
   lua_pushcfunction(L, s2_traceback_handler);
   lua_pushvalue(L, 1);
   lua_call(L, 1, 1);
@@ -318,14 +320,14 @@ int s2_lua_keep_traceback(lua_State *L) {
 }
 
 void s2_lua_keep_task_traceback(lua_State *L, lua_State *task) {
-  // The thread's own stack, from where it failed.
+  // The stack of the failed thread, from the point of failure.
   int error = lua_gettop(L);
   const char *message = s2_traceback_message(L, error);
   luaL_traceback(L, task, message, 0);
   const char *text = lua_tostring(L, -1);
   luaL_Buffer shown;
   luaL_buffinit(L, &shown);
-  // Without the lines of C functions, which tell a script's author nothing.
+  // Leave out the lines of C functions, which do not help the author of a script.
   while (*text != '\0') {
     size_t line = strcspn(text, "\n");
     line += text[line] == '\n';
@@ -341,7 +343,7 @@ void s2_lua_keep_task_traceback(lua_State *L, lua_State *task) {
 
 bool s2_lua_kept_traceback(lua_State *L, int error) {
   error = lua_absindex(L, error);
-  // Kept for another error, or for none.
+  // The stored traceback belongs to another error, or there is none.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &KEPT_TRACEBACK) != LUA_TTABLE) {
     lua_pop(L, 1);
     return false;

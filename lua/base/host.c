@@ -19,7 +19,7 @@ static int host_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   int count = (int)luaL_len(L, 2);
-  // An array of names for the search; the table keeps the texts alive.
+  // An array of names for the search; the Lua table keeps the texts alive.
   const char **names = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *names, 0);
   for (int i = 0; i < count; i++) {
     lua_geti(L, 2, i + 1);
@@ -30,7 +30,8 @@ static int host_nearest(lua_State *L) {
   return 1;
 }
 
-// (word): how many words the option of the command takes up that this one is; 0: it is none.
+// (word): the number of words that this option of the command and its value take; 0 if the word is
+// not an option.
 static int host_option_words(lua_State *L) {
   const S2Session *session = s2_session(L);
   const char *word = luaL_checkstring(L, 1);
@@ -63,7 +64,7 @@ static int bar_done(lua_State *L) {
 // The iterator of `for i in sim.progress(n) do`: called with the bar, a state not used, and i.
 static int bar_next(lua_State *L) {
   Bar *bar = luaL_checkudata(L, 1, BAR);
-  // The control value is how many items are done.
+  // The control value is the number of items done.
   lua_Integer done = luaL_optinteger(L, 3, 0);
   if (done >= bar->count) {
     s2_progress_end(&bar->progress);
@@ -100,7 +101,8 @@ static int host_progress(lua_State *L) {
 
 // ---- Files ------------------------------------------------------------------------------------
 
-// (path, text): a file of this text, whole or not at all. True, or nil and a message.
+// (path, text): writes the text to a file, completely or not at all. Returns true, or nil and a
+// message.
 static int host_write_file(lua_State *L) {
   size_t size = 0;
   const char *path = luaL_checkstring(L, 1), *text = luaL_checklstring(L, 2, &size);
@@ -121,7 +123,7 @@ static int host_write_file(lua_State *L) {
 
 // ---- Worlds -----------------------------------------------------------------------------------
 
-// The table of World's methods, to add to.
+// Pushes the table of World's methods, so that modules can add to it.
 static int host_world_methods(lua_State *L) {
   // The table that world_index() looks names up in is its first upvalue.
   luaL_getmetatable(L, "sim2d.World");
@@ -130,14 +132,15 @@ static int host_world_methods(lua_State *L) {
   return 1;
 }
 
-// The world itself, if it is one and open.
+// Pushes the world if the argument is an open world, else nil.
 static int host_world(lua_State *L) {
   s2_lua_world(L, 1);
   lua_settop(L, 1);
   return 1;
 }
 
-// (world, function): called before each step, ahead of all before_step functions. A handle.
+// (world, function): calls the function at each step, before all before_step functions. Returns a
+// handle.
 static int host_before_actuators(lua_State *L) {
   s2_lua_world(L, 1);
   lua_settop(L, 2);
@@ -145,7 +148,7 @@ static int host_before_actuators(lua_State *L) {
   return 1;
 }
 
-// (world, value): "body" or "joint" when it is a living one of the world, else nil.
+// (world, value): "body" or "joint" if the value is a living body or joint of the world, else nil.
 static int host_owned(lua_State *L) {
   // A living body or joint of this very world.
   const S2LuaWorld *lw = s2_lua_world(L, 1);
@@ -161,10 +164,10 @@ static int host_owned(lua_State *L) {
   return 1;
 }
 
-// (world, body or joint): the one of the same name by handle in a copy of its world.
+// (world, body or joint): the object with the same handle in a copy of its world.
 static int host_counterpart(lua_State *L) {
   s2_lua_world(L, 1);
-  // Handles are the same in a copy, objects are not.
+  // A copy keeps the handles but has new objects.
   const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
   const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
   if (body != NULL) {
@@ -206,7 +209,7 @@ void s2_host_push(lua_State *L) {
                                        {"traceback", s2_traceback_handler},
                                        {"value_and_grad", s2_lua_value_and_grad_any},
                                        {NULL, NULL}};
-  // The library's own Lua gets these functions as a table, scripts do not see them.
+  // The library's own Lua gets these functions as a table; scripts cannot reach it.
   luaL_newlib(L, functions);
   luaL_setfuncs(L, s2_lua_control_functions, 0);
   luaL_setfuncs(L, s2_lua_plan_functions, 0);

@@ -1,4 +1,4 @@
-// The C functions that modules written in Lua need and scripts do not.
+// C functions that the library's Lua modules use and scripts cannot reach.
 #ifndef S2_HOST_H
 #define S2_HOST_H
 
@@ -8,17 +8,16 @@
 //   nearest(word, names) -> the nearest of a list of names, or nil (s2_text_nearest)
 //   canvas(width, height, scale), color(text): see canvas.h
 //   progress(n)          -> a bar for n items: bar:update(i), bar:done(), `for i in bar do`
-//   plots_wanted()       -> does the run have a page or a viewer that shows plots?
-//   plot_show(name, svg) -> the same, and shows it there
+//   plots_wanted()       -> true if the run has a page or a viewer that shows plots
+//   plot_show(name, svg) -> shows the plot there; returns the same as plots_wanted()
 //   plot_record(recording, name, svg), recording_methods(): table of methods, to add to
-//   fan_options, fan     -> the two halves of world:raycast_fan
+//   fan_options, fan     -> the two parts of world:raycast_fan
 //   tracked_solvers      -> table to fill: library -> solve of problems with tracked numbers
 //   control              -> see lua/world/control.c
 //   batch                -> see lua/batch/batch.h
 //   parallel             -> see lua/parallel/parallel.h
-//   value_and_grad(f, p) -> as sim.value_and_grad; what is not finite does not raise (a loss that
-//   is
-//                           not has the gradient nil)
+//   value_and_grad(f, p) -> like sim.value_and_grad, but values that are not finite raise no error
+//                           (if the loss is not finite, the gradient is nil)
 void s2_host_push(lua_State *L);
 
 #endif

@@ -12,7 +12,7 @@
 enum { KNOWN_SIZE = 64 }; // more keys than any constructor takes
 
 static int keys_gather(const char **known, const char *const *names, const char *const *more) {
-  // Keys of its own, then those that it shares.
+  // The function's own keys, then the shared ones.
   int count = 0;
   for (; *names != NULL && count < KNOWN_SIZE; names++) {
     known[count++] = *names;
@@ -32,7 +32,7 @@ static bool keys_contain(const char **known, int count, const char *name) {
   return false;
 }
 
-// A key for a message to show.
+// Picks a key as the example in a message.
 static const char *keys_example(const char *const *names) {
   return names[0] != NULL ? names[0] : "name";
 }
@@ -42,10 +42,10 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
   lua_State *L = keys->L;
   const char *known[KNOWN_SIZE];
   int count = keys_gather(known, names, more);
-  // Of several unknown keys the first by name is named: the order of traversal is not the same in
-  // every run.
+  // Name the first unknown key in alphabetical order, because the traversal order differs between
+  // runs.
   const char *unknown = NULL;
-  // Other keys than names are places of a list, up to as many as are allowed.
+  // Integer keys are positions of a list, up to the allowed number.
   for (lua_pushnil(L); lua_next(L, keys->table) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) == LUA_TSTRING) {
       const char *name = lua_tostring(L, -2);
@@ -59,7 +59,7 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
                           keys->scope, s2_lua_describe(L, -2, text), keys_example(names));
     }
   }
-  // What other engines call it, the nearest known key, or all that there are.
+  // Suggest our name for another engine's word, else the nearest known key, else list all keys.
   if (unknown != NULL) {
     char remedy[S2_REMEDY_SIZE];
     if (s2_remedy_find(unknown, known, count, remedy)) {
@@ -83,12 +83,12 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
   }
 }
 
-// A table whose keys are looked up by a function may answer otherwise the next time: a plain copy
-// of what it says takes its place.
+// Replaces a table that has an `__index` metamethod by a plain copy of its known keys: the function
+// could return different values at the next read.
 static void keys_settle(const S2Keys *keys, const char *const *names, const char *const *more,
                         int positional) {
   lua_State *L = keys->L;
-  // Only such tables are copied: a plain one says the same each time.
+  // Plain tables need no copy.
   if (luaL_getmetafield(L, keys->table, "__index") == LUA_TNIL) {
     return;
   }
@@ -111,7 +111,7 @@ static void keys_settle(const S2Keys *keys, const char *const *names, const char
 S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const *names,
                     const char *const *more, int positional) {
   S2Keys keys = {.L = L, .table = argument, .argument = argument};
-  // Without a table there is an empty one, so that readers need not care.
+  // A missing optional table becomes an empty one, so that readers need no special case.
   if (optional && lua_isnoneornil(L, argument)) {
     lua_newtable(L);
     keys.table = lua_gettop(L);
@@ -122,7 +122,7 @@ S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const
     s2_lua_bad_argument(L, argument, "table expected, got %s; write { %s = ... }",
                         s2_lua_describe(L, argument, text), keys_example(names));
   }
-  // Unknown keys first: they would else go unnoticed.
+  // Check for unknown keys first; otherwise they would pass unnoticed.
   keys_check_names(&keys, names, more, positional);
   keys_settle(&keys, names, more, positional);
   return keys;
@@ -165,7 +165,7 @@ void s2_keys_require(const S2Keys *keys, const char *key) {
   }
 }
 
-// Pops the value that was read; raises when it was bad.
+// Pops the value that was read; raises if it was bad.
 static bool keys_end(const S2Keys *keys, const char *key, bool good, const S2Complaint *complaint) {
   lua_pop(keys->L, 1);
   if (!good) {

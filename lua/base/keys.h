@@ -1,5 +1,5 @@
-// Keyword tables: world:box{size = {1, 1}, friction = 0.3}. Unknown keys are errors that name the
-// nearest known one.
+// Keyword tables: world:box{size = {1, 1}, friction = 0.3}. An unknown key is an error that
+// suggests the nearest known key.
 #ifndef S2_KEYS_H
 #define S2_KEYS_H
 
@@ -15,21 +15,21 @@ enum { S2_KEYS_SCOPE = 32 };
 typedef struct S2Keys {
   lua_State *L;
   int table;                 // stack index
-  int argument;              // of the function, for messages
+  int argument;              // argument number of the function, for messages
   char scope[S2_KEYS_SCOPE]; // before each key in messages: "shapes[2]."
 } S2Keys;
 
-// Checks that the argument is a table (or, when `optional`, absent: then an empty one is pushed)
-// which has no keys but those of the two lists (NULL-terminated; the second may be NULL) and
-// 1 .. positional.
+// Checks that the argument is a table without keys other than those of the two lists
+// (NULL-terminated; the second may be NULL) and 1 .. positional. If `optional`, a missing argument
+// pushes an empty table.
 S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const *names,
                     const char *const *more, int positional);
-// The same for a table inside the table; it lies on the top of the stack.
+// Like s2_keys_open, for a table inside the table; it must be on top of the stack.
 S2Keys s2_keys_inner(const S2Keys *outer, const char *scope, const char *const *names,
                      const char *const *more);
 
-// Each returns false and leaves *value alone when the key is absent, and raises when the value is
-// of the wrong kind. The stack stays as it was (text lives as long as the table).
+// Each returns false and leaves *value unchanged if the key is absent, and raises if the value has
+// the wrong kind. The stack is unchanged (text lives as long as the table).
 bool s2_keys_number(const S2Keys *keys, const char *key, S2Domain domain, double *value);
 bool s2_keys_integer(const S2Keys *keys, const char *key, int64_t lo, int64_t hi, int64_t *value);
 bool s2_keys_boolean(const S2Keys *keys, const char *key, bool *value);
@@ -38,10 +38,10 @@ bool s2_keys_vec2(const S2Keys *keys, const char *key, S2Vec2 *value);
 bool s2_keys_color(const S2Keys *keys, const char *key, uint32_t *value);
 bool s2_keys_name(const S2Keys *keys, const char *key, const char **value);
 bool s2_keys_has(const S2Keys *keys, const char *key);
-// Pushes the value of a key; returns its type (LUA_TNIL when absent).
+// Pushes the value of a key; returns its type (LUA_TNIL if absent).
 int s2_keys_push(const S2Keys *keys, const char *key);
 
-// Raise: "key 'K' is missing", "key 'K': complaint".
+// Raise "key 'K' is missing" and "key 'K': complaint".
 void s2_keys_require(const S2Keys *keys, const char *key);
 int s2_keys_fail(const S2Keys *keys, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

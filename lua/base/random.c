@@ -1,13 +1,13 @@
-// sim.random: seeded, splittable random numbers. The functions of sim.random itself work with a dot
-// or a colon; those of split generators need the colon, so that a slip does not draw from the
-// wrong stream.
+// sim.random: seeded, splittable random numbers. The functions of sim.random itself accept a dot or
+// a colon. Split generators require the colon, so that a mistyped dot does not draw from the wrong
+// stream.
 #include "lua/world/binding.h"
 
 #include <math.h>
 
-// How many arguments before the first number: 1 with a generator, 0 for sim.random.uniform(...).
+// Number of arguments before the first number: 1 with a generator, 0 for sim.random.uniform(...).
 static S2LuaRandom *random_generator(lua_State *L, int *first) {
-  // The generator may be left out, of sim.random itself only.
+  // Only the functions of sim.random itself may omit the generator.
   S2LuaRandom *random = s2_lua_test(L, 1, s2_type_random);
   *first = random != NULL ? 2 : 1;
   if (random == NULL && lua_toboolean(L, lua_upvalueindex(1))) {
@@ -20,7 +20,7 @@ static int random_uniform(lua_State *L) {
   int at;
   S2LuaRandom *random = random_generator(L, &at);
   double lo = 0, hi = 1;
-  // Both ends or none.
+  // Both ends of the range are given, or none.
   if (!lua_isnoneornil(L, at)) {
     lo = s2_argument_number(L, at, S2_ANY_NUMBER);
     hi = s2_argument_number(L, at + 1, S2_ANY_NUMBER);
@@ -29,7 +29,7 @@ static int random_uniform(lua_State *L) {
     return s2_lua_bad_argument(L, at + 1, "a number not below %.14g expected, got %.14g", lo, hi);
   }
   double u = s2_rng_uniform(&random->rng);
-  lua_pushnumber(L, (1 - u) * lo + u * hi); // hi - lo may be beyond the largest number
+  lua_pushnumber(L, (1 - u) * lo + u * hi); // hi - lo may overflow
   return 1;
 }
 
@@ -46,7 +46,7 @@ static int random_normal(lua_State *L) {
 static int random_integer(lua_State *L) {
   int at;
   S2LuaRandom *random = random_generator(L, &at);
-  // integer(n) is 1 .. n, integer(lo, hi) has both.
+  // integer(n) draws from 1 .. n, integer(lo, hi) from lo .. hi, ends included.
   int64_t lo = 1, hi = s2_argument_integer(L, at, INT64_MIN, INT64_MAX);
   if (!lua_isnoneornil(L, at + 1)) {
     lo = hi;
@@ -81,7 +81,7 @@ static int random_choice(lua_State *L) {
 static int random_shuffle(lua_State *L) {
   int at;
   S2LuaRandom *random = random_generator(L, &at);
-  // Fisher and Yates: each order is equally likely.
+  // Fisher-Yates shuffle: every order is equally likely.
   for (lua_Integer i = list_length(L, at); i > 1; i--) {
     lua_Integer j = s2_rng_integer(&random->rng, 1, i);
     lua_geti(L, at, i);
@@ -130,12 +130,12 @@ static const luaL_Reg methods[] = {{"uniform", random_uniform}, {"normal", rando
 
 // Fills the metatable on top; `dot` allows calls without a generator.
 static void random_fill(lua_State *L, bool dot) {
-  // Methods know whether they may be called with a dot.
+  // Each method stores whether it may be called with a dot.
   luaL_newlibtable(L, methods);
   lua_pushboolean(L, dot);
   s2_lua_functions(L, methods, 1);
-  // A name that is not there raises, with the nearest one.
-  lua_createtable(L, 0, 1); // unknown names raise
+  // Reading an unknown name raises an error with the nearest one.
+  lua_createtable(L, 0, 1); // its __index raises
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, random_no_field, 1);
   lua_setfield(L, -2, "__index");
@@ -148,12 +148,12 @@ static void random_fill(lua_State *L, bool dot) {
 }
 
 void s2_lua_open_random(lua_State *L) {
-  // Generators that scripts split off.
+  // The metatable of generators that scripts split off.
   S2LuaSession *session = s2_lua_session(L);
   s2_lua_metatable(L, s2_type_random);
   random_fill(L, false);
   lua_pop(L, 1);
-  // sim.random itself, by a metatable of its own: it alone may be called with a dot.
+  // sim.random itself has its own metatable, because only it may be called with a dot.
   S2LuaRandom *random = lua_newuserdatauv(L, sizeof *random, 0);
   *random = (S2LuaRandom){s2_type_random, s2_rng_seeded(session->open.seed)};
   lua_createtable(L, 0, 5);

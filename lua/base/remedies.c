@@ -4,16 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORD_SIZE = 48 }; // longer words are none of ours
+enum { WORD_SIZE = 48 }; // longer words are not in the table
 
 typedef struct Remedy {
-  const char *words; // what is written, apart by blanks, in snake_case
-  const char *name;  // ours; the row counts only where it is known
-  const char *write; // what is to be written, as it stands behind "body." or in a table
+  const char *words; // words of other engines in snake_case, separated by blanks
+  const char *name;  // our name; the row counts only if this name is known
+  const char *write; // replacement to show, as written after "body." or in a table
 } Remedy;
 
-// The words are those of Box2D, pymunk, MuJoCo, matter.js and LOVE, and what comes to mind first.
-// Of rows with the same word the first whose name is known counts.
+// The words come from Box2D, pymunk, MuJoCo, matter.js and LOVE, with common guesses. If several
+// rows have a word, the first row whose name is known counts.
 static const Remedy remedies[] = {
     // shapes
     {"width height w h hx hy side half_width half_height half_extents extents", "size",
@@ -119,7 +119,7 @@ static bool remedy_is_known(const char *name, const char *const *known, int coun
   return false;
 }
 
-// Whether the list of words, apart by blanks, has this one.
+// True if the list of words, separated by blanks, contains this one.
 static bool remedy_has_word(const char *words, const char *word) {
   size_t length = strlen(word);
   for (const char *at = words; *at != '\0'; at += *at == ' ') {
@@ -170,10 +170,10 @@ static bool remedy_drop_suffix(char *word) {
 
 // ---- Look-up ----------------------------------------------------------------------------------
 
-// `own`: the word may be the name itself (set_velocity without its prefix).
+// `own`: the word may be our name itself (set_velocity without its prefix).
 static bool remedy_look_up(const char *word, bool own, const char *const *known, int count,
                            char remedy[S2_REMEDY_SIZE]) {
-  // A row says how the name is used; else the name alone.
+  // A matching row shows how the name is used; otherwise the message shows the name alone.
   for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++) {
     const Remedy *row = &remedies[i];
     if ((remedy_has_word(row->words, word) || (own && strcmp(row->name, word) == 0)) &&
@@ -191,7 +191,7 @@ static bool remedy_look_up(const char *word, bool own, const char *const *known,
 
 bool s2_remedy_find(const char *word, const char *const *known, int count,
                     char remedy[S2_REMEDY_SIZE]) {
-  // As it stands in snake_case, then without what others put before and behind.
+  // Try the word in snake_case first, then without prefixes and suffixes of other engines.
   char snake[WORD_SIZE] = "";
   remedy_to_snake_case(word, snake);
   bool own = strcmp(snake, word) != 0;

@@ -1,4 +1,4 @@
-// What other engines call what we call otherwise: a name that is not known, but understood.
+// Replacements for names of other engines that sim2d calls differently.
 #ifndef S2_REMEDIES_H
 #define S2_REMEDIES_H
 
@@ -6,9 +6,9 @@
 
 enum { S2_REMEDY_SIZE = 96 };
 
-// What to write instead of `word` where the `count` names of `known` are: "size = {width, height}",
-// "apply_impulse {jx, jy}". False where nothing is listed. camelCase, the prefixes set_, get_, add_
-// ... and the suffixes _joint, _shape, _body are seen through.
+// Finds the replacement for `word` among the `count` names in `known`: "size = {width, height}",
+// "apply_impulse {jx, jy}". False if the table has none. The search ignores camelCase, the prefixes
+// set_, get_, add_ ... and the suffixes _joint, _shape, _body.
 bool s2_remedy_find(const char *word, const char *const *known, int count,
                     char remedy[S2_REMEDY_SIZE]);
 

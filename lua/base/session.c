@@ -17,14 +17,14 @@ static int session_collect(lua_State *L) {
 }
 
 S2LuaSession *s2_lua_session(lua_State *L) {
-  // The one of this state, made when it is first asked for.
+  // The session of this Lua state, made at the first call.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &SESSION) == LUA_TUSERDATA) {
     S2LuaSession *session = lua_touserdata(L, -1);
     lua_pop(L, 1);
     return session;
   }
   lua_pop(L, 1);
-  // NANs: nobody has set one.
+  // NAN: the command line did not set it.
   S2LuaSession *session = lua_newuserdatauv(L, sizeof *session, 0);
   *session = (S2LuaSession){.open = {.dt = (double)NAN, .budget = (double)NAN}};
   lua_createtable(L, 0, 1);
@@ -71,7 +71,7 @@ void s2_lua_world_gather(S2LuaWorld *lw) {
 int s2_session_close(lua_State *L) {
   S2LuaSession *session = s2_lua_session(L);
   S2Status failure = s2_ok();
-  // All recordings are closed, even after one failed; the first failure is the one reported.
+  // Close all recordings, even after one failed, and report the first failure.
   for (S2LuaWorld *lw = session->oldest; lw != NULL; lw = lw->newer) {
     S2Status status;
     if (!s2_lua_recorders_close(lw, &status) && failure.code == S2_OK) {

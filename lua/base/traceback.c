@@ -7,20 +7,20 @@
 #include <string.h>
 
 enum {
-  FRAMES_FIRST = 10, // of a deep recursion, the innermost and
-  FRAMES_LAST = 11,  // the outermost frames are shown, as lua does
+  FRAMES_FIRST = 10, // of a deep recursion the innermost and
+  FRAMES_LAST = 11,  // the outermost frames are shown, as in stock lua
 };
 
 static const char TITLE[] = "\nstack traceback:";
 
-// Only frames with a line of a script help its author: not C functions, not our Lua.
+// Show only frames with a line of a script: C functions and our own Lua do not help its author.
 static bool is_shown(lua_State *L, lua_Debug *frame) {
   lua_getinfo(L, "S", frame);
   return strcmp(frame->what, "C") != 0 && strcmp(frame->source, S2_EMBEDDED_CHUNK) != 0;
 }
 
 static void add_frame(lua_State *L, luaL_Buffer *text, lua_Debug *frame) {
-  // As lua writes it.
+  // The format is that of stock lua.
   lua_getinfo(L, "Slnt", frame);
   lua_pushfstring(L, "\n\t%s:%d: in ", frame->short_src, frame->currentline);
   luaL_addvalue(text);
@@ -43,7 +43,7 @@ static void add_frame(lua_State *L, luaL_Buffer *text, lua_Debug *frame) {
 // 10^5 frames must not be walked frame by frame.
 static int outermost_level(lua_State *L) {
   lua_Debug frame;
-  // Doubling finds a level that is not there, halving the last one that is.
+  // Doubling finds a level that does not exist; bisection then finds the last one that does.
   int inside = 1, outside = 1;
   while (lua_getstack(L, outside, &frame)) {
     inside = outside;
@@ -76,14 +76,14 @@ static void add_traceback(lua_State *L, luaL_Buffer *text) {
       first_count++;
     }
   }
-  // The outermost frames, from the outside in, then in the order in which they are shown.
+  // Collect the outermost frames from the outside in, then print them in the usual order.
   int at = outermost;
   for (; at >= level && last_count < FRAMES_LAST; at--) {
     if (lua_getstack(L, at, &frame) && is_shown(L, &frame)) {
       last[last_count++] = at;
     }
   }
-  // Something in between is left out.
+  // Some frames in between are left out.
   if (at >= level) {
     luaL_addstring(text, "\n\t...");
   }
@@ -94,7 +94,7 @@ static void add_traceback(lua_State *L, luaL_Buffer *text) {
 }
 
 const char *s2_traceback_message(lua_State *L, int index) {
-  // As text, whatever was raised.
+  // Any error value becomes text.
   if (lua_type(L, index) == LUA_TSTRING || lua_type(L, index) == LUA_TNUMBER) {
     return luaL_tolstring(L, index, NULL);
   }
@@ -107,7 +107,7 @@ const char *s2_traceback_message(lua_State *L, int index) {
 
 int s2_traceback_handler(lua_State *L) {
   const char *message = s2_traceback_message(L, 1);
-  // It has one: it went through a handler already.
+  // The message has a traceback already: it passed through a handler before.
   if (strstr(message, TITLE) != NULL) {
     return 1;
   }

@@ -25,22 +25,22 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
                      S2Complaint *complaint) {
   static const char *const expected[] = {"finite", "non-negative", "positive"};
   char text[S2_LUA_TEXT];
-  // Plain numbers, or the value of a tracked one.
+  // A plain number, or the value of a tracked one.
   bool is_plain = lua_type(L, index) == LUA_TNUMBER;
   double number = is_plain ? lua_tonumber(L, index) : 0;
   if (!is_plain && !s2_lua_tracked_read(L, index, &number)) {
     return s2_complain(complaint, "number expected, got %s", s2_lua_describe(L, index, text));
   }
-  // Out of the domain: the message shows the value, also of what is tracked.
+  // Outside of the domain: the message shows the value, also of a tracked number.
   if (!isfinite(number) || (domain == S2_NON_NEGATIVE && number < 0) ||
       (domain == S2_POSITIVE && number <= 0)) {
-    lua_pushnumber(L, number); // the value of what is tracked, too
+    lua_pushnumber(L, number); // the value of a tracked number, too
     s2_lua_describe(L, is_plain ? index - (index < 0) : -1, text);
     lua_pop(L, 1);
     return s2_complain(complaint, "%s number expected, got %s",
                        isfinite(number) ? expected[domain] : "finite", text);
   }
-  // Where the number went is noted, for what depends on it.
+  // The tape notes the address of the number, for code that depends on it.
   *value = number;
   if (!is_plain) {
     s2_lua_tracked_note(L, index, value);
@@ -69,7 +69,7 @@ bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *
   if (!s2_value_whole(L, index, &number)) {
     return s2_complain(complaint, "integer expected, got %s", s2_lua_describe(L, index, text));
   }
-  // Without an upper bound the message names the lower one alone.
+  // Without an upper bound the message names only the lower one.
   if (number < lo || number > hi) {
     return hi == INT64_MAX
                ? s2_complain(complaint, "integer not below %lld expected, got %s", (long long)lo,
@@ -135,7 +135,7 @@ typedef struct NamedColor {
   uint32_t color; // 0xRRGGBBAA
 } NamedColor;
 
-// The basic colours of CSS and those a drawing often wants beside them.
+// The basic colours of CSS and further ones that drawings often use.
 static const NamedColor colors[] = {
     {"black", 0x000000ff},  {"silver", 0xc0c0c0ff}, {"gray", 0x808080ff},   {"white", 0xffffffff},
     {"maroon", 0x800000ff}, {"red", 0xff0000ff},    {"purple", 0x800080ff}, {"magenta", 0xff00ffff},
@@ -196,7 +196,7 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
   if ((!is_vector && lua_type(L, index) != LUA_TTABLE) || (is_vector && luaL_len(L, index) != n)) {
     return s2_complain(complaint, "%s expected, got %s", shape, s2_lua_describe(L, index, text));
   }
-  // Either all by position or all by name: a mixture is a slip.
+  // All components by position or all by name: a mixture is most likely a mistake.
   bool by_name = false;
   if (!is_vector) {
     by_name = lua_geti(L, index, 1) == LUA_TNIL;

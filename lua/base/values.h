@@ -1,5 +1,5 @@
-// Reading Lua values of a given kind. Nothing is raised: what is wrong comes back as a complaint,
-// which the caller puts behind the name of the key, field or argument.
+// Reading Lua values of a given kind. Readers raise no errors: they return a complaint, which the
+// caller puts after the name of the key, field or argument.
 #ifndef S2_VALUES_H
 #define S2_VALUES_H
 
@@ -23,27 +23,27 @@ bool s2_complain(S2Complaint *complaint, const char *format, ...)
 
 bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
                      S2Complaint *complaint);
-// Not negative, may be infinite.
+// Zero or positive, may be infinite.
 bool s2_value_bound(lua_State *L, int index, double *value, S2Complaint *complaint);
 bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *value,
                       S2Complaint *complaint);
-// The integer that a number is, also of a float without a fraction, as tables take their keys.
-// False: something else, texts too.
+// The integer value of a number, also of a float without a fraction (as in table keys). False for
+// anything else, also for text.
 bool s2_value_whole(lua_State *L, int index, lua_Integer *value);
 bool s2_value_boolean(lua_State *L, int index, bool *value, S2Complaint *complaint);
-// `names` ends with NULL; *value is the position of the text in it.
+// `names` ends with NULL; *value becomes the position of the text in it.
 bool s2_value_choice(lua_State *L, int index, const char *const *names, int *value,
                      S2Complaint *complaint);
 // {x, y}, {x=, y=} or a vector; `names` holds the n field names, `shape` is "{x, y}" in messages.
 bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, const char *shape,
                      double *values, S2Complaint *complaint);
 bool s2_value_vec2(lua_State *L, int index, S2Vec2 *value, S2Complaint *complaint);
-// "#rrggbb", "#rrggbbaa" or a name; 0xRRGGBBAA.
+// "#rrggbb", "#rrggbbaa" or a colour name; *value becomes 0xRRGGBBAA.
 bool s2_value_color(lua_State *L, int index, uint32_t *value, S2Complaint *complaint);
 // The name of a body or joint; borrowed from the Lua string.
 bool s2_value_name(lua_State *L, int index, const char **value, S2Complaint *complaint);
 
-// The same for argument number `argument`, raising a bad argument.
+// Like the s2_value_ functions, for argument number `argument`; raise a bad argument.
 double s2_argument_number(lua_State *L, int argument, S2Domain domain);
 S2Vec2 s2_argument_vec2(lua_State *L, int argument);
 int64_t s2_argument_integer(lua_State *L, int argument, int64_t lo, int64_t hi);

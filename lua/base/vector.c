@@ -8,7 +8,7 @@ enum { MAX_SIZE = 3 };
 
 typedef struct Vector {
   const char *type;
-  const char *source; // what it was read from, or NULL
+  const char *source; // name of the field it was read from, or NULL
   S2VectorKind kind;
   double values[MAX_SIZE];
 } Vector;
@@ -32,7 +32,7 @@ void s2_lua_push_vector(lua_State *L, S2VectorKind kind, const double *values, c
 }
 
 void s2_lua_push_vec2(lua_State *L, S2Vec2 value, const char *source) {
-  const double xy[] = {value.x + 0.0, value.y + 0.0}; // no -0: it says nothing to a reader
+  const double xy[] = {value.x + 0.0, value.y + 0.0}; // + 0.0 turns -0 into 0
   s2_lua_push_vector(L, S2_VECTOR_XY, xy, source);
 }
 
@@ -65,7 +65,7 @@ static int vector_index(lua_State *L) {
       return 1;
     }
   }
-  // What lists of numbers can do: the same words whether a number is tracked or not.
+  // Methods of lists of numbers, the same for plain and tracked numbers.
   static const luaL_Reg methods[] = {
       {"norm", s2_lua_array_norm}, {"dot", s2_lua_array_dot}, {NULL, NULL}};
   for (int i = 0; methods[i].name != NULL; i++) {
@@ -96,7 +96,7 @@ static int vector_length(lua_State *L) {
   return 1;
 }
 
-// An operand: a number for all components, a vector or a table of the same size.
+// Reads an operand: a number for all components, or a vector or table of the same size.
 static void read_operand(lua_State *L, int index, const Vector *like, double *values) {
   int size = kinds[like->kind].size;
   if (lua_type(L, index) == LUA_TNUMBER) {
@@ -136,7 +136,7 @@ static Operands read_operands(lua_State *L) {
   return operands;
 }
 
-// A number is no length: adding one to a vector is most often a slip.
+// Adding a number to a vector is most often a mistake, so it raises an error.
 static void refuse_scalar(lua_State *L, const Operands *operands, const char *verb) {
   if (operands->scalar) {
     s2_lua_fail(L, "attempt to %s a vector and a number", verb);

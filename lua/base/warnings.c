@@ -1,13 +1,13 @@
-// Warnings nobody handles go to stderr: the first of each kind, and at the end how many followed. A
-// script that makes a world again and again (to learn, to search) hears of a kind from the first
-// few.
+// Warnings without a handler go to stderr: the first of each kind, and at the end the number of
+// further ones. Only the first few worlds print a warning of a kind, because scripts that learn or
+// search make very many worlds.
 #include "lua/world/binding.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-// Behind "FILE:LINE: ", where a message begins with it.
+// Skips a leading "FILE:LINE: ".
 static const char *skip_position(const char *message) {
   for (const char *at = message; (at = strchr(at, ':')) != NULL; at++) {
     size_t digits = strspn(at + 1, "0123456789");
@@ -18,7 +18,7 @@ static const char *skip_position(const char *message) {
   return message;
 }
 
-// The first letters outside quotes and numbers: what a message of one kind has in common.
+// The kind of a message: its first letters outside of quotes and numbers.
 static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
   message = skip_position(message);
   int length = 0;
@@ -34,8 +34,8 @@ static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
   kind[length] = '\0';
 }
 
-// How many worlds (or calls) have told of this kind, with this one. Kinds beyond the last are taken
-// for that.
+// The number of worlds (or calls) that have reported this kind, including this one. All kinds
+// beyond the last slot share it.
 static int count_worlds(S2LuaSession *session, const char kind[S2_LUA_KIND]) {
   int i = 0;
   while (i < S2_LUA_KINDS - 1 && session->warned[i].worlds > 0 &&
@@ -68,7 +68,7 @@ void s2_lua_warn(S2LuaWorld *lw, const char *message) {
   }
 }
 
-// Of no world: a call counts as one.
+// A warning without a world: each call counts as one world.
 void s2_lua_warn_call(lua_State *L, const char *message) {
   char kind[S2_LUA_KIND];
   find_kind(message, kind);

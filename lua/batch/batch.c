@@ -28,7 +28,7 @@ static unsigned program_own(void *user, int world) {
   return s2_lua_batch_alone(object->world[world]) ? S2_OWN_STEP | S2_OWN_RESET | S2_OWN_OBSERVE : 0;
 }
 
-// Calls the function on the stack below its arguments; what it raises becomes a status.
+// Calls the function on the stack below its arguments; an error becomes a status.
 static S2Status call_protected(lua_State *L, int arguments, int results) {
   if (lua_pcall(L, arguments, results, 0) == LUA_OK) {
     return s2_ok();
@@ -39,7 +39,7 @@ static S2Status call_protected(lua_State *L, int arguments, int results) {
   return status;
 }
 
-// program[name](world, ...): pushes the function and the world.
+// Pushes program[name] and the world.
 static void push_call(const BatchObject *object, const char *name, int world) {
   lua_State *L = object->L;
   lua_getfield(L, object->at_program, name);
@@ -52,7 +52,7 @@ static S2Status program_step(void *user, int world) {
   return call_protected(object->L, 1, 0);
 }
 
-// NOLINTNEXTLINE(*-non-const-parameter): a callback's
+// NOLINTNEXTLINE(*-non-const-parameter): signature of a callback
 static S2Status program_act(void *user, int world, double *commands) {
   const BatchObject *object = user;
   lua_State *L = object->L;
@@ -106,7 +106,7 @@ static BatchObject *check_batch(lua_State *L) {
   return object;
 }
 
-// Before worlds are stepped: each is there, at rest and not on a tape.
+// Before worlds are stepped: each must be open, outside of a step and not on a tape.
 static void begin_call(lua_State *L, BatchObject *object, const char *what) {
   luaL_checkstack(L, 40, "out of stack");
   for (int i = 0; i < object->count; i++) {
@@ -143,7 +143,7 @@ static void end_call(lua_State *L, BatchObject *object) {
   }
 }
 
-// The array at `index`, or a new one there where it is nil.
+// The array at `index`; nil is replaced by a new array.
 static double *array_at(lua_State *L, int index, S2Size shape) {
   if (lua_isnoneornil(L, index)) {
     S2LuaArray *array = s2_lua_array_push(L, shape);
@@ -155,16 +155,16 @@ static double *array_at(lua_State *L, int index, S2Size shape) {
   return array->data;
 }
 
-// batch:step(commands or nil, steps, observations, rewards, terminated, truncated, final): the last
-// five are arrays to fill, or nil for new ones (final: for none). Returns the first four of them
-// and how many worlds failed.
+// batch:step(commands or nil, steps, observations, rewards, terminated, truncated, final). The last
+// five are arrays to fill, or nil for new ones (final: nil for none). Returns the first four of
+// them and the number of worlds that failed.
 static int object_step(lua_State *L) {
   BatchObject *object = check_batch(L);
   lua_settop(L, 8);
   int count = object->count, observed = s2_batch_observed(object->batch);
   const double *commands = NULL;
   if (!lua_isnil(L, 2)) {
-    S2Array given = s2_lua_array_view(L, s2_lua_array_check(L, 2)); // its shape was looked at
+    S2Array given = s2_lua_array_view(L, s2_lua_array_check(L, 2)); // Lua has checked its shape
     if (given.var != 0) {
       return s2_lua_fail(L, "batch:step() has no derivative; sim.rollout has (x:value() is plain)");
     }
@@ -259,7 +259,7 @@ static int reading_count(lua_State *L, int index) {
   return count;
 }
 
-// The engine's world i, or an error.
+// The engine's world i; raises if it is closed.
 static S2World *open_world(lua_State *L, const BatchObject *object, int i) {
   if (object->world[i]->world == NULL) {
     s2_lua_fail(L, "batch: world %d is closed", i + 1);
@@ -306,7 +306,7 @@ static int object_set(lua_State *L) {
   return 0;
 }
 
-// Of a world beside what is in its snapshot: a text, and back.
+// Saves the data of a world that its snapshot does not contain as a text, or restores them.
 static int object_place(lua_State *L) {
   const BatchObject *object = check_batch(L);
   int world = (int)luaL_checkinteger(L, 2) - 1;
@@ -327,7 +327,7 @@ static int object_place(lua_State *L) {
   return 0;
 }
 
-static int object_rewind(lua_State *L) { // from within a step of the batch, too
+static int object_rewind(lua_State *L) { // also allowed within a step of the batch
   const BatchObject *object = luaL_checkudata(L, 1, BATCH);
   int world = (int)luaL_checkinteger(L, 2) - 1;
   luaL_argcheck(L, object->batch != NULL && world >= 0 && world < object->count, 2,
@@ -363,7 +363,7 @@ static int64_t integer_of(lua_State *L, int table, const char *key) {
   return value;
 }
 
-// Pushes what the draws of the options are, as long as it lies there.
+// Pushes the draws of the options; the result lives as long as they are on the stack.
 static const S2Draw *push_draws(lua_State *L, int options, int *count) {
   lua_getfield(L, options, "draws");
   luaL_checktype(L, -1, LUA_TTABLE);
@@ -398,14 +398,14 @@ static int batch_batch(lua_State *L) {
   S2Workers *workers = s2_lua_workers(L, 2);
   luaL_checktype(L, 3, LUA_TTABLE);
   int count = (int)lua_rawlen(L, 1);
-  // The object with its worlds behind it.
+  // The object, followed by the pointers to its worlds.
   BatchObject *object = lua_newuserdatauv(
       L, sizeof *object + sizeof(S2LuaWorld *) * (size_t)(count + 1), BATCH_STORES);
   int at = lua_gettop(L);
   *object = (BatchObject){.count = count, .world = (S2LuaWorld **)(void *)(object + 1)};
   push_metatable(L);
   lua_setmetatable(L, at);
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
   S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(count + 1), 0);
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, 1, i + 1);
@@ -413,7 +413,7 @@ static int batch_batch(lua_State *L) {
     worlds[i] = object->world[i]->world;
     lua_pop(L, 1);
   }
-  // What it needs lives as long as it does.
+  // The user values keep everything alive that the batch uses.
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, at, BATCH_WORLDS);
   lua_pushvalue(L, 2);

@@ -1,4 +1,4 @@
-// What lua/sim2d/batch needs of C.
+// C functions for lua/sim2d/batch.
 #ifndef S2_LUA_BATCH_H
 #define S2_LUA_BATCH_H
 
@@ -7,39 +7,39 @@
 #include "batch/batch.h"
 
 // Pushes a table of functions. A `reading` is a list {object, field, object, field ...}: a Body, a
-// Joint or nil (false) for controls, and a number as `fields` gives it.
+// Joint or nil (false) for controls, and a number from `fields`.
 //   workers(threads) -> workers
-//   fields(object, name) -> list of numbers and list of their names; nil and a list of the names
-//     there are
-//   controls(world) -> how many actuators; observed(world) -> how many numbers are observed
+//   fields(object, name) -> list of numbers and list of their names; nil and a list of the known
+//     names
+//   controls(world) -> number of actuators; observed(world) -> number of observed numbers
 //   alone(world) -> true: functions of the script run in its steps, so that no thread can step it
-//   tracked(array), on_tape(world) -> true: depends on what a gradient is taken by
+//   tracked(array), on_tape(world) -> true: it depends on a parameter of a gradient
 //   judge(world, controls, terms, bounds) -> judge, or nil and a message
 //     terms   list of { reading =, goals =, wrap =, weight =, terminal =, norm =, p = }
 //     bounds  list of { reading =, lo =, hi = }
 //   draws(list of { reading =, normal =, a =, b = }) -> draws
-//   norm(name) -> number of it, p that it has by default; nil and the list of names
+//   norm(name) -> its number and its default p; nil and the list of names
 //   running(judge, world, controls), terminal(...) -> numbers
 //   batch(worlds, workers, options) -> batch, or nil and a message; batch:NAME see batch.c
 //   rollout(world, workers, judge, controls, knots, hold, states, gradient) -> costs, states or
 //     nil, gradient or nil, failed, message
-// Of environments (batch_env.c, batch_episodes.c):
+// For environments (batch_env.c, batch_episodes.c):
 //   draw(draws, world, random)
-//   bare(world) -> s2_world_revision, how many actuators, how many numbers are observed,
-//     s2_world_changes; nothing where functions of the script run in its steps
-//   drawn(random) -> a text: what the generator will draw
+//   bare(world) -> s2_world_revision, number of actuators, number of observed numbers,
+//     s2_world_changes; no values if functions of the script run in its steps
+//   drawn(random) -> a text: the generator's next draws
 //   rewind(world, snapshot, changes) -> changes: see s2_world_image_return
-//   act(world, commands) -> as they were clipped, or nothing: see there
-//   seen(world) -> list of what is observed, or nothing: Lua has to ask
+//   act(world, commands) -> the commands after clipping, or no value: see there
+//   seen(world) -> list of observed numbers, or no value if Lua has to observe
 //   left(world) -> scaled residual of the last step; steps so far that missed their tolerance;
 //     changes of mode so far
 //   judged(judge, world, commands, constant) -> reward, terminated, cost of the last state
 //   episodes(workers, options) -> environments that are stepped together: batch_episodes.c
 void s2_lua_batch_push(lua_State *L);
 
-// batch_env.c. Do functions of the script run in its steps?
+// batch_env.c. True if functions of the script run in its steps.
 bool s2_lua_batch_stepped(const S2LuaWorld *lw);
-// Or when it is commanded or observed?
+// True if, besides, functions of the script command or observe it.
 bool s2_lua_batch_alone(const S2LuaWorld *lw);
 double s2_lua_env_clip(const S2World *world, int actuator, double u);
 void s2_lua_env_functions(lua_State *L); // into the table on top
@@ -49,7 +49,7 @@ int s2_lua_new_episodes(lua_State *L); // batch_episodes.c
 // batch_judge.c
 S2Judge *s2_lua_judge(lua_State *L, int index); // NULL for nil
 void s2_lua_judge_functions(lua_State *L);      // into the table on top
-// Reads the list at `index`; raises what is wrong with it.
+// Reads the list at `index`; raises if it is bad.
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
 // Reads the table { reading =, normal =, a =, b = } at `index`.
 void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw);

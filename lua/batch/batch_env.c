@@ -1,4 +1,4 @@
-// What an environment of Lua asks of its world in each step and reset (lua/sim2d/env/env.lua).
+// Steps and resets of one environment (lua/sim2d/env/env.lua), in C.
 #include "lua/batch/batch.h"
 #include "lua/diff/on_tape.h"
 
@@ -19,7 +19,7 @@ bool s2_lua_batch_alone(const S2LuaWorld *lw) {
   return lw->control_in_lua || s2_lua_batch_stepped(lw);
 }
 
-// ---- A world again as it was built ------------------------------------------------------------
+// ---- Rewinding a world ------------------------------------------------------------------------
 
 // (draws, world, random)
 static int env_draw(lua_State *L) {
@@ -71,14 +71,14 @@ double s2_lua_env_clip(const S2World *world, int actuator, double u) {
   return u < lo ? lo : u > hi ? hi : u;
 }
 
-// (world, list of commands or a number): commands what is in range and returns it as a list; nil:
-// it is for Lua, as it is tracked, or wrong.
+// (world, list of commands or a number): clips the commands, sets them and returns them as a list.
+// Returns nil if Lua has to handle them: tracked or bad commands.
 static int env_act(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_actuator_count(lw->world);
   double u[MOST_COMMANDS];
   bool list = lua_type(L, 2) == LUA_TTABLE;
-  // All plain, and as many as there are actuators
+  // All must be plain numbers, one for each actuator.
   if (s2_lua_recording(lw) || s2_lua_on_tape(lw) != NULL || count > MOST_COMMANDS ||
       (list ? (int)lua_rawlen(L, 2) != count : lua_type(L, 2) != LUA_TNUMBER || count != 1)) {
     return 0;
@@ -103,7 +103,7 @@ static int env_act(lua_State *L) {
   return 1;
 }
 
-// (world): what is observed, as a list; nil: Lua has to ask.
+// (world): the observation as a list; nil if Lua has to observe.
 static int env_seen(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_observation_size(lw->world);
@@ -121,8 +121,8 @@ static int env_seen(lua_State *L) {
   return 1;
 }
 
-// (world): scaled residual of the last step; steps so far that missed their tolerance, changes of
-// mode
+// (world): scaled residual of the last step; steps so far that missed their tolerance; changes of
+// mode so far
 static int env_left(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_pushnumber(L, s2_world_residuals(lw->world).solve.scaled);
@@ -132,8 +132,8 @@ static int env_left(lua_State *L) {
   return 3;
 }
 
-// (judge, world, list of commands, constant): the reward of a period, has it terminated, and what
-// its last state costs
+// (judge, world, list of commands, constant): the reward of a period, whether the episode has
+// terminated, and the cost of the last state
 static int env_judge(lua_State *L) {
   const S2Judge *judge = s2_lua_judge(L, 1);
   const S2LuaWorld *lw = s2_lua_world(L, 2);

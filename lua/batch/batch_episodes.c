@@ -1,6 +1,6 @@
-// Environments of one task that are stepped together, the object behind
-// lua/sim2d/env/env_vector.lua: actions in, a batch of their worlds (core/batch), functions of the
-// script for what it does not declare, arrays out.
+// Environments of one task that are stepped together: the object of lua/sim2d/env/env_vector.lua.
+// It takes actions, steps a batch of worlds (core/batch), calls functions of the script for the
+// parts that the task does not declare, and fills arrays.
 #include "lua/batch/batch.h"
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
@@ -12,8 +12,8 @@
 
 static const char EPISODES[] = "sim2d.episodes";
 
-// User values: lists by environment (environments, worlds, what judges and draws), the options,
-// threads, and arrays that results are written to.
+// User values: lists by environment (environments, worlds, judges and draws), the options, the
+// threads, and arrays for the results.
 enum {
   STORE_ENVS = 1,
   STORE_WORLDS,
@@ -29,29 +29,29 @@ typedef struct Episode {
   S2LuaWorld *lw;
   S2LuaRandom *random;
   bool begun; // reset at least once
-  bool again; // it may go back to how it was built
+  bool again; // a reset may rewind to the initial state of the world
 } Episode;
 
 typedef struct Episodes {
   S2Batch *batch;
   int count, controls, observed, begun;
   int width;                  // numbers of an action
-  int actions;                // that there are by number; 0: commands
+  int actions;                // number of discrete actions; 0: actions are commands
   double *table;              // [actions][controls]
   double *command;            // [count][controls]
   int64_t period;             // steps
-  bool starts, rewards, ends; // functions of the script do this
+  bool starts, rewards, ends; // functions of the script do this part
   S2BatchResult result;
-  // Of the call under way: stack indices of its state.
+  // Stack indices and errors of the call under way.
   lua_State *L;
   bool busy, all_asked, failed;
   int at_envs, at_worlds, at_options, at_reward, at_terminated, at_handler, at_error;
   Episode episode[];
 } Episodes;
 
-// ---- What the script does ---------------------------------------------------------------------
+// ---- Callbacks of the script ------------------------------------------------------------------
 
-// Why threads cannot step a world now, or NULL. It is stepped anyway by nobody, and fails.
+// The reason why threads cannot step a world now, or NULL. The batch then reports a failed step.
 static const char *episodes_refused(const Episodes *all, int i) {
   const S2LuaWorld *lw = all->episode[i].lw;
   if (lw->world == NULL) {
@@ -84,7 +84,8 @@ static unsigned episodes_own(void *user, int i) {
   return own | (at->lw->control_in_lua ? S2_OWN_OBSERVE : 0);
 }
 
-// Calls the function below its arguments. The first error is kept, to be raised when all is done.
+// Calls the function below its arguments. The first error is kept and raised at the end of the
+// call.
 static S2Status episodes_call(Episodes *all, int arguments, int results) {
   lua_State *L = all->L;
   if (lua_pcall(L, arguments, results, all->at_handler) == LUA_OK) {
@@ -153,7 +154,7 @@ static S2Status episodes_observe(void *user, int i, double *numbers) {
              : s2_error(S2_INVALID, "it observes %d numbers, not %d", count, all->observed);
 }
 
-// options.reset(i), which uses the generator of the environment as this one's draws do.
+// options.reset(i), which uses the environment's generator, as its draws do.
 static S2Status episodes_reset(void *user, int i) {
   Episodes *all = user;
   lua_State *L = all->L;
@@ -177,7 +178,7 @@ static S2Status episodes_judge(void *user, int i, const double *commands, double
                                bool *terminated) {
   Episodes *all = user;
   lua_State *L = all->L;
-  // The environment knows the number of the step.
+  // The reward may read the step number of the environment.
   push_episode(all, all->at_envs, i);
   int env = lua_gettop(L);
   lua_pushinteger(L, (lua_Integer)s2_batch_place(all->batch, i).steps + 1);
@@ -218,7 +219,7 @@ static Episodes *check_episodes(lua_State *L) {
   return all;
 }
 
-// Leaves on the stack what functions of the script need.
+// Pushes what the functions of the script need.
 static void episodes_begin(lua_State *L, Episodes *all) {
   luaL_checkstack(L, 40, "out of stack");
   lua_getiuservalue(L, 1, STORE_ENVS);
@@ -240,8 +241,8 @@ static void episodes_begin(lua_State *L, Episodes *all) {
   all->failed = false;
 }
 
-// Raises what functions of the script have; else pushes what failed: number and message, or
-// nothing.
+// Raises an error of a function of the script; else pushes the number and message of a failed step,
+// or no value.
 static int episodes_end(lua_State *L, Episodes *all) {
   all->busy = false;
   if (s2_lua_interrupted(all->episode[0].lw->session)) {
@@ -261,7 +262,7 @@ static int episodes_end(lua_State *L, Episodes *all) {
   return 2;
 }
 
-// The action on top of the stack as the commands of a row; false: it is none.
+// Reads the action on top of the stack as the commands of a row; false if it is not an action.
 static bool read_action(lua_State *L, const Episodes *all, double *row) {
   if (lua_type(L, -1) == LUA_TNUMBER && all->width == 1) {
     row[0] = lua_tonumber(L, -1);
@@ -282,7 +283,7 @@ static bool read_action(lua_State *L, const Episodes *all, double *row) {
   return true;
 }
 
-// Numbers of an action, which stand at the beginning of `row`, become commands there.
+// Replaces the numbers of an action at the beginning of `row` by commands.
 static bool command_row(const Episodes *all, double *row) {
   if (all->actions > 0) {
     double number = row[0];
@@ -301,8 +302,9 @@ static bool command_row(const Episodes *all, double *row) {
   return good;
 }
 
-// Commands of all from the argument at index 2, a list of actions or an array; which of the actions
-// is none (from 1), or 0. Those of environments that are only reset are not looked at.
+// Reads the commands of all environments from argument 2, a list of actions or an array. Returns
+// the index (from 1) of the first bad action, or 0. Actions of environments that are only reset are
+// ignored.
 static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   const S2LuaArray *array = s2_lua_array_test(L, 2);
   for (int i = 0; i < all->count; i++) {
@@ -325,9 +327,10 @@ static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   return 0;
 }
 
-// episodes:step(actions, autoreset): an array of a number for each command, or a list. Returns
-// "action" and the number of an action that is none, "begin" and that of an environment that has to
-// be reset first (nothing has happened then), or what failed: number and message.
+// episodes:step(actions, autoreset): `actions` is an array with a number for each command, or a
+// list. Returns "action" and the index of a bad action; "begin" and the index of an environment
+// that has to be reset first (no world is stepped then); or the number and message of a failed
+// step.
 static int episodes_lua_step(lua_State *L) {
   Episodes *all = check_episodes(L);
   S2AutoReset autoreset = (S2AutoReset)luaL_checkinteger(L, 3);
@@ -335,7 +338,7 @@ static int episodes_lua_step(lua_State *L) {
   if (array != NULL && s2_lua_array_view(L, array).var != 0) {
     return s2_lua_fail(L, "a vector's step has no derivative (x:value() is plain)");
   }
-  // Which episodes cannot go on, and what is to be done in the others.
+  // Find episodes that have ended, and step or reset the others.
   bool look = all->begun < all->count || autoreset == S2_RESET_DISABLED;
   for (int i = 0; look && i < all->count; i++) {
     if (!all->episode[i].begun ||
@@ -359,7 +362,8 @@ static int episodes_lua_step(lua_State *L) {
   return results;
 }
 
-// episodes:reset(mask or nil): an array of 1 for those that the script resets; what failed.
+// episodes:reset(mask or nil): returns an array with 1 for those that the script resets, and the
+// failure.
 static int episodes_lua_reset(lua_State *L) {
   Episodes *all = check_episodes(L);
   lua_settop(L, 2);
@@ -388,8 +392,8 @@ static void episodes_keep(lua_State *L, int store, int i, int value) {
   lua_pop(L, 1);
 }
 
-// episodes:world(i, world, judge, draws, again): its world, which begins as it is now; `again`: it
-// may go back to that.
+// episodes:world(i, world, judge, draws, again): sets the world of an environment, in its initial
+// state. `again`: resets may rewind to this state.
 static int episodes_world(lua_State *L) {
   Episodes *all;
   int i;
@@ -410,7 +414,7 @@ static int episodes_world(lua_State *L) {
   return 0;
 }
 
-// episodes:rewind(i): true, where it was not changed meanwhile but for its motion
+// episodes:rewind(i): true if only its motion has changed since
 static int episodes_rewind(lua_State *L) {
   Episodes *all;
   int i;
@@ -418,13 +422,13 @@ static int episodes_rewind(lua_State *L) {
   bool again = at->again && at->lw->world != NULL && s2_lua_on_tape(at->lw) == NULL &&
                !s2_lua_batch_stepped(at->lw) && s2_batch_unchanged(all->batch, i);
   if (again) {
-    s2_lua_try(L, s2_batch_rewind(all->batch, i)); // bodies and joints are those there were
+    s2_lua_try(L, s2_batch_rewind(all->batch, i)); // bodies and joints are the same as then
   }
   lua_pushboolean(L, again);
   return 1;
 }
 
-// episodes:place(i): steps of the episode, is it over?
+// episodes:place(i): steps of the episode, and whether it is over
 static int episodes_place(lua_State *L) {
   Episodes *all;
   int i;
@@ -435,8 +439,7 @@ static int episodes_place(lua_State *L) {
   return 2;
 }
 
-// episodes:final(): what was observed last, by the number of those whose episode has ended in the
-// last step
+// episodes:final(): the last observation of each episode that ended in the last step, by index
 static int episodes_final(lua_State *L) {
   const Episodes *all = luaL_checkudata(L, 1, EPISODES);
   lua_newtable(L);
@@ -477,7 +480,7 @@ static bool option_given(lua_State *L, const char *key) {
   return given;
 }
 
-// The lists that it keeps, and which of the actions are which commands.
+// Reads the lists, and the commands of each discrete action.
 static void episodes_read(lua_State *L, int at, Episodes *all) {
   static const char *const lists[] = {[STORE_ENVS] = "envs", [STORE_WORLDS] = "worlds"};
   for (int store = STORE_ENVS; store <= STORE_DRAWS; store++) {
@@ -492,7 +495,7 @@ static void episodes_read(lua_State *L, int at, Episodes *all) {
   lua_setiuservalue(L, at, STORE_OPTIONS);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, at, STORE_WORKERS);
-  // Commands of each action by number, and room for those of a step.
+  // Commands of each discrete action, and memory for the commands of a step.
   all->table = s2_memory_take(sizeof(double) * (size_t)(all->actions * all->controls + 1));
   all->command = s2_memory_take_zeroed(sizeof(double) * (size_t)(all->count * all->controls + 1));
   for (int a = 0; a < all->actions; a++) {
@@ -507,10 +510,10 @@ static void episodes_read(lua_State *L, int at, Episodes *all) {
   }
 }
 
-// Worlds and generators of the options; episodes:world follows for each. Pushes the list of the
-// engine's.
+// Reads the worlds and generators from the options; episodes:world follows for each. Pushes the
+// list of the engine's worlds.
 static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
   S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(all->count + 1), 0);
   int top = lua_gettop(L);
   for (int i = 0; i < all->count; i++) {
@@ -547,8 +550,8 @@ static void episodes_arrays(lua_State *L, Episodes *all) {
 
 // (workers, { envs =, worlds =, randoms =, controls =, observed =, period =, max_steps =, autoreset
 // =, constant =, actions =, step =, observe =, reset =, start =, reward =, terminated = }): the
-// object and its arrays, or nil and a message. Lists, numbers and functions; of `start` only
-// whether it is there counts.
+// object and its arrays, or nil and a message. The options are lists, numbers and functions;
+// `start` only counts as present or absent.
 int s2_lua_new_episodes(lua_State *L) {
   S2Workers *workers = s2_lua_workers(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -556,7 +559,7 @@ int s2_lua_new_episodes(lua_State *L) {
   lua_getfield(L, 2, "envs");
   int count = (int)lua_rawlen(L, -1);
   Episodes *all = lua_newuserdatauv(L, sizeof *all + sizeof(Episode) * (size_t)count, STORES);
-  int at = lua_gettop(L); // gone with an error, it is freed
+  int at = lua_gettop(L); // freed with the object after an error
   *all = (Episodes){.count = count,
                     .controls = (int)option_integer(L, "controls"),
                     .observed = (int)option_integer(L, "observed"),
@@ -607,7 +610,7 @@ int s2_lua_new_episodes(lua_State *L) {
     lua_pushstring(L, status.message);
     return 2;
   }
-  for (int i = 0; i < count; i++) { // each goes on with its own
+  for (int i = 0; i < count; i++) { // each continues with its own generator
     S2BatchPlace place = s2_batch_place(all->batch, i);
     place.rng = all->episode[i].random->rng;
     s2_batch_set_place(all->batch, i, &place);

@@ -13,7 +13,7 @@ typedef struct JudgeObject {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
-// Beside the names of the engine, and vectors as their numbers.
+// Readings that are not in the engine's tables, with the numbers of vectors.
 static const struct {
   const char *name;
   int count;
@@ -27,7 +27,7 @@ static const struct {
 };
 enum { MORE_FIELDS = sizeof more_fields / sizeof *more_fields };
 
-// Pushes their numbers and their names.
+// Pushes the numbers of the field and their names.
 static int push_body_fields(lua_State *L, int count, const S2BodyField *field) {
   lua_createtable(L, count, 0);
   lua_createtable(L, count, 0);
@@ -52,7 +52,7 @@ static int body_fields(lua_State *L, const char *name) {
       return push_body_fields(L, 1, &field);
     }
   }
-  // What there is.
+  // Unknown name: push the known ones.
   lua_pushnil(L);
   lua_newtable(L);
   for (int i = 0; i < MORE_FIELDS + S2_BODY_FIELD_COUNT; i++) {
@@ -185,7 +185,7 @@ static void judge_read_term(lua_State *L, int table, S2CostTerm *term) {
   lua_getfield(L, table, "wrap");
   term->wrap = lua_toboolean(L, -1) != 0;
   lua_pop(L, 1);
-  // What is read, and what it should be; too many are told by s2_judge_create.
+  // Goals of the reading; s2_judge_create reports too many of them.
   lua_getfield(L, table, "goals");
   term->count = (int)lua_rawlen(L, -1);
   int count = term->count < S2_TERM_MOST ? term->count : S2_TERM_MOST;
@@ -212,7 +212,7 @@ static int batch_judge(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   luaL_checktype(L, 4, LUA_TTABLE);
   int terms = (int)lua_rawlen(L, 3), bounds = (int)lua_rawlen(L, 4);
-  // Lua owns what is read, so that errors leave nothing behind.
+  // Lua owns the memory, so that errors leak nothing.
   S2CostTerm *term = lua_newuserdatauv(L, sizeof *term * (size_t)(terms + 1), 0);
   S2Bound *bound = lua_newuserdatauv(L, sizeof *bound * (size_t)(bounds + 1), 0);
   for (int i = 0; i < terms; i++) {
@@ -242,7 +242,7 @@ static int batch_judge(lua_State *L) {
   return 1;
 }
 
-// Arguments: the name. Its number and default, or nil and all names.
+// Argument: the name. Returns its number and default p, or nil and all names.
 static int batch_norm(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   for (int i = 0; s2_norm_names[i] != NULL; i++) {

@@ -5,7 +5,7 @@
 #include "batch/rollout.h"
 #include "dynamics/control/control.h"
 
-// What a rollout computes, and where.
+// Runs the rollout into the given arrays.
 static S2Status run_rollout(lua_State *L, const S2LuaWorld *lw, S2Workers *workers,
                             const S2Rollout *rollout) {
   int failed = 0;
@@ -32,7 +32,7 @@ int s2_lua_rollout(lua_State *L) {
     return s2_lua_fail(
         L, "sim.rollout() cannot be called while the engine is in the middle of a step");
   }
-  // Where the results go, Lua's from the beginning.
+  // Arrays for the results, owned by Lua from the beginning.
   int state = s2_world_state_size(lw->world);
   if (state > 0 && rollout.knots > INT32_MAX / state) {
     return s2_lua_fail(L, "sim.rollout: states of %d knots are more than an array can hold",

@@ -29,7 +29,7 @@ int s2_lua_new_workers(lua_State *L) {
     lua_setfield(L, -2, "__gc");
   }
   lua_setmetatable(L, -2);
-  s2_dense_single_threaded(); // before there are several of us
+  s2_dense_single_threaded(); // before the first thread starts
   object->workers = s2_workers_new((int)threads);
   return 1;
 }

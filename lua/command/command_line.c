@@ -11,16 +11,16 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-// Text after the name of an option, or NULL; the setter checks it.
+// `value`: the text after the name of an option, or NULL; the setter checks it.
 typedef S2Status SetFn(S2CommandLine *line, const char *value);
 
-// What an option does that stands in a recording and not on the command line.
-// PICTURE: passed over; how a recording looks, which replay also takes behind its name.
+// Effect of an option on the command line of a recording that is replayed. PICTURE: ignored there;
+// describes how a recording looks, and replay also takes it after its own name.
 typedef enum Recorded { TAKEN, PASSED_OVER, PICTURE, REFUSED } Recorded;
 
 typedef struct Option {
   const char *name;  // with its dashes
-  const char *value; // what --help calls its value; NULL: it takes none; "[=...": only after =
+  const char *value; // name of its value in --help; NULL: no value; "[=...": only after =
   SetFn *set;
   const char *help;
   Recorded recorded;
@@ -90,7 +90,7 @@ static S2Status set_seed(S2CommandLine *line, const char *value) {
 }
 
 static S2Status set_threads(S2CommandLine *line, const char *value) {
-  enum { MOST = 1024 }; // as the option of the same name in scripts
+  enum { MOST = 1024 }; // as for the option of the same name in scripts
   char *end = NULL;
   long threads = strtol(value, &end, 10);
   if (*value < '0' || *value > '9' || *end != '\0' || threads < 1 || threads > MOST) {
@@ -111,7 +111,7 @@ static S2Status set_dt(S2CommandLine *line, const char *value) {
   return s2_ok();
 }
 
-// Work, or a time with its unit.
+// A number of work units, or a time with its unit.
 static S2Status set_budget(S2CommandLine *line, const char *value) {
   char *end = NULL;
   double number = s2_number_read(value, &end);
@@ -135,7 +135,7 @@ static S2Status set_solver(S2CommandLine *line, const char *value) {
     line->session.solver = solver;
     return s2_ok();
   }
-  // A list for the message, or the one that was meant.
+  // For the message: the nearest name, or the list of all.
   const char *names[S2_SOLVER_COUNT];
   char list[120] = "";
   size_t used = 0;
@@ -161,7 +161,8 @@ static bool is_in(const char *word, const char *const *list, size_t count) {
   return false;
 }
 
-// A wrong suffix is found here and not by the recorder at the first step, which may be late.
+// Check the suffix here, because the recorder would find the error only at the first step, which
+// may be late.
 static S2Status set_record(S2CommandLine *line, const char *value) {
   static const char *const now[] = {".csv", ".npz", ".h5",  ".s2d", ".html",
                                     ".svg", ".png", ".gif", ".mp4"};
@@ -201,7 +202,7 @@ static S2Status set_no_wait(S2CommandLine *line, const char *value) {
   return s2_ok();
 }
 
-// One setter for each of the words about pictures.
+// A setter for each picture option.
 #define PICTURE_SETTER(name, word)                                                                 \
   static S2Status name(S2CommandLine *line, const char *value) {                                   \
     return s2_picture_words_read(&line->pictures, word, value);                                    \
@@ -284,7 +285,7 @@ void s2_command_line_help(void) {
        "stdin; without a script sim2d reads lines from the terminal. The script finds its "
        "arguments\n"
        "in `arg` and `...`.\n");
-  // One line an option; values in brackets may be left out.
+  // One line per option; optional values are in brackets.
   for (int i = 0; i < OPTION_COUNT; i++) {
     char left[32];
     const char *value = options[i].value == NULL ? "" : options[i].value;
@@ -318,7 +319,8 @@ static S2Status unknown_option(const char *name) {
   return s2_error(S2_INVALID, "unknown option '%s'  (sim2d --help)", name);
 }
 
-// The option a word is, NULL: none. Its value, if it is joined to it, and the length of its name.
+// Finds the option of a word, or NULL. Also returns a value joined to it, and the length of the
+// name.
 static const Option *find_option(const char *word, const char **value, size_t *name_length) {
   bool is_long = word[1] == '-';
   const char *equals = is_long ? strchr(word, '=') : NULL;
@@ -349,17 +351,17 @@ int s2_command_line_option_words(const char *word) {
   return option->value != NULL && *option->value != '[' && joined == NULL ? 2 : 1;
 }
 
-// Reads the option at argv[*at], and its value, and leaves *at behind them.
+// Reads the option at argv[*at] and its value, and moves *at past them.
 static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool recorded, int *at) {
   const char *word = argv[*at], *joined = NULL;
   size_t length = 0;
   const Option *option = find_option(word, &joined, &length);
   if (option == NULL) {
-    char name[60]; // long enough for every option; what is cut off of others is of no interest
+    char name[60]; // long enough for every option; longer words are no options
     snprintf(name, sizeof name, "%.*s", (int)(length < 50 ? length : 50), word);
     return unknown_option(name);
   }
-  // Does it take a value, and is there one: behind "=", or the next word?
+  // The value follows "=" or is the next word.
   if (option->value == NULL && joined != NULL) {
     return s2_error(S2_INVALID, "%s takes no value", option->name);
   }
@@ -372,7 +374,8 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     }
     value = argv[++*at];
   }
-  // Words of a recording come from anybody: some options are refused, others have no meaning there.
+  // The words of a recording may come from anybody: some options are refused, others have no
+  // effect.
   ++*at;
   if (recorded && option->recorded == REFUSED) {
     return s2_error(S2_INVALID, "%s is never taken from a recording", option->name);
@@ -396,7 +399,7 @@ S2Status s2_command_line_read_picture(S2CommandLine *line, int argc, char **argv
   return s2_ok();
 }
 
-// Words about pictures need a picture; that of --record is known now.
+// Picture options need a picture; the value of --record is known by now.
 static S2Status check_pictures(const S2CommandLine *line) {
   for (int i = 0; i < S2_PICTURE_WORDS; i++) {
     bool followed = i == S2_WORD_FOLLOW && line->view;
@@ -406,7 +409,7 @@ static S2Status check_pictures(const S2CommandLine *line) {
                       i == S2_WORD_FOLLOW ? " or --view" : "");
     }
   }
-  // What the viewer follows says something even where the file's format has no view.
+  // --follow also applies to the viewer, so it is valid even if the file's format has no view.
   S2PictureWords words = line->pictures;
   words.given[S2_WORD_FOLLOW] = words.given[S2_WORD_FOLLOW] && !line->view;
   return line->session.record_path == NULL
@@ -427,7 +430,7 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool record
   if (line->watch && (at >= argc || strcmp(argv[at], "-") == 0)) {
     return s2_error(S2_INVALID, "--watch needs the file of a script: sim2d --watch script.lua");
   }
-  // A script of such a name can be run as ./replay.
+  // A script with the name of a tool can be run as ./replay.
   if (at < argc && strcmp(argv[at - 1], "--") != 0) {
     bool inspect = strcmp(argv[at], "inspect") == 0, replay = strcmp(argv[at], "replay") == 0;
     line->tool = inspect ? S2_INSPECT : replay ? S2_REPLAY : S2_RUN_SCRIPT;

@@ -1,5 +1,5 @@
-// What the user typed after `sim2d`. One table of options drives parsing, --help and the
-// suggestions for misspelt ones.
+// The words after `sim2d` on the command line. One table of options drives parsing, --help and the
+// suggestions for misspelt options.
 #ifndef S2_COMMAND_LINE_H
 #define S2_COMMAND_LINE_H
 
@@ -11,30 +11,30 @@
 typedef enum S2Tool { S2_RUN_SCRIPT, S2_INSPECT, S2_REPLAY } S2Tool;
 
 typedef struct S2CommandLine {
-  S2Session session; // what the options set of it; the rest zero
+  S2Session session; // settings from the options; other members zero
   const char **code; // -e, in order; borrowed from argv
   int code_count;
-  int script; // index in argv of the script ("-": stdin); argc: none
+  int script; // index of the script in argv ("-": stdin); argc: none
   bool interactive, version, help, stats, view, watch, no_wait;
   S2PictureWords pictures;
-  int view_port; // 0: any
-  S2Tool tool;   // its words are those from `script` on, its own name first
+  int view_port; // 0: any free port
+  S2Tool tool;   // its words start at `script` with its own name
 } S2CommandLine;
 
-// Reads argv. A failure is S2_INVALID, with a message for the user; nothing has to be freed then.
+// Reads argv. A failure is S2_INVALID with a message for the user; then there is nothing to free.
 S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv);
-// The same with the words of a recording, which may come from anybody: what runs code that stands
-// in them (-e) or asks for some (-i) is S2_INVALID; what writes files, serves pages or prints is
-// passed over.
-// --record stays, since it says which recording to compare with: under a validator none is written.
+// Like s2_command_line_read, for the words of a recording, which may come from anybody. Options
+// that run code from the words (-e) or prompt for code (-i) are S2_INVALID. Options that write
+// files, serve pages or print are ignored. --record is kept, since it identifies the recording to
+// compare with; a validator writes no file.
 S2Status s2_command_line_read_recorded(S2CommandLine *line, int argc, char **argv);
-// Reads the option of pictures at argv[*at], and its value, into `pictures`, and leaves *at at its
-// last word; S2_INVALID for other words.
+// Reads the picture option at argv[*at] and its value into `pictures`, and leaves *at at its last
+// word; S2_INVALID for other words.
 S2Status s2_command_line_read_picture(S2CommandLine *line, int argc, char **argv, int *at);
 void s2_command_line_free(S2CommandLine *line);
 
-// How many words the option takes up that this one is the first of, its value among them; 0: the
-// command has no such option.
+// The number of words that an option and its value take, given the first word; 0 if the command has
+// no such option.
 int s2_command_line_option_words(const char *word);
 
 void s2_command_line_help(void);    // to stdout

@@ -37,7 +37,7 @@ static int recording_usage(const char *problem, const char *word) {
 
 typedef struct Summary {
   uint64_t frames;
-  bool cut, damaged; // no end mark; a frame that could not be read
+  bool cut, damaged; // no end mark; a frame could not be read
   double first, last;
   int bodies_least, bodies_most, joints_most, contacts_most;
   double energy_least, energy_most; // J; NAN: not recorded
@@ -53,7 +53,7 @@ static S2Status recording_summarise(S2Replay *replay, Summary *summary) {
                        .energy_least = (double)NAN,
                        .energy_most = (double)NAN,
                        .residual = (double)NAN};
-  // One pass over all frames: there may be more than memory holds.
+  // One pass over the frames, since they may not all fit into memory.
   s2_replay_plots(replay, &summary->plots);
   for (uint64_t i = 0; i < summary->frames; i++) {
     const S2Moment *moment = NULL;
@@ -71,7 +71,8 @@ static S2Status recording_summarise(S2Replay *replay, Summary *summary) {
       summary->contacts_most = moment->contacts.count;
     }
     double energy = moment->kinetic + moment->potential;
-    summary->energy_least = fmin(summary->energy_least, energy); // of a number and NAN the number
+    // fmin and fmax ignore a NAN argument
+    summary->energy_least = fmin(summary->energy_least, energy);
     summary->energy_most = fmax(summary->energy_most, energy);
     summary->residual = fmax(summary->residual, moment->residual);
   }
@@ -105,7 +106,7 @@ static void print_run(const S2Run *run) {
 static void print_summary(const char *path, S2Replay *replay, const Summary *summary) {
   printf("%s: .s2d recording, version %d, %s\n", path, S2_S2D_VERSION,
          summary->cut ? "cut short (it was not closed; all whole frames are there)" : "complete");
-  // What is known of the run, then what is in the frames.
+  // First the data of the run, then those of the frames.
   print_run(s2_replay_run(replay));
   printf("  %-15s %" PRIu64 "\n", "frames", summary->frames);
   for (int i = 0; i < summary->plots.list.count; i++) {
@@ -116,7 +117,7 @@ static void print_summary(const char *path, S2Replay *replay, const Summary *sum
   }
   printf("  %-15s %.6g s, from %.6g s to %.6g s\n", "time", summary->last - summary->first,
          summary->first, summary->last);
-  // What changes is given from least to most.
+  // Numbers that change are printed as a range.
   if (summary->bodies_least != summary->bodies_most) {
     printf("  %-15s %d to %d\n", "bodies", summary->bodies_least, summary->bodies_most);
   } else {
@@ -134,7 +135,7 @@ static void print_summary(const char *path, S2Replay *replay, const Summary *sum
 
 // ---- JSON -------------------------------------------------------------------------------------
 
-// JSON knows no infinities and no nan: null.
+// JSON has no infinities and no NaN: they become null.
 static void json_number(double value) {
   char text[S2_NUMBER_SIZE];
   s2_number_exact(text, value);
@@ -264,7 +265,7 @@ static void json_annotations(const S2Moment *moment) {
 }
 
 static void json_frame(const S2Moment *moment) {
-  // Numbers of the world, channels, then the lists.
+  // Numbers of the world, then channels, then the lists.
   printf("{\"step\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\",", moment->step, moment->hash);
   json_value("time", moment->time);
   putchar(',');
@@ -303,7 +304,7 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
     printf("  energy %.6g J + %.6g J, residual %.3g, %.0f iterations\n", moment->kinetic,
            moment->potential, moment->residual, moment->iterations);
   }
-  // Names come from the file: they are written as text of one line.
+  // Names come from the file, so they are printed as text of one line.
   for (int i = 0; i < moment->channels.count; i++) {
     const S2MomentChannel *channel = &moment->channels.at[i];
     char name[4 * S2_NAME_SIZE], unit[4 * S2_UNIT_SIZE];
@@ -311,7 +312,7 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
     s2_text_escape(unit, sizeof unit, channel->unit);
     printf("  %s = %.9g %s\n", name, channel->value, unit);
   }
-  // As wide as a terminal.
+  // The table is 96 columns wide.
   printf("  %-16s %12s %12s %12s %12s %12s %12s\n", "body", "angle", "x", "y", "omega", "vx", "vy");
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
@@ -329,19 +330,19 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
 // ---- Commands ---------------------------------------------------------------------------------
 
 typedef struct Words {
-  const char *path, *output, *script; // "": of --run alone
+  const char *path, *output, *script; // "": --run without a value
   bool json, validate, run, has_frame;
   uint64_t frame;
-  S2Status status; // of the words about pictures
+  S2Status status; // of the picture options
 } Words;
 
-// `line` takes what replay is told of pictures; NULL: of inspect. NULL: understood; else what is
-// wrong.
+// Reads the words after the tool's name. `line` receives the picture options of replay; NULL for
+// inspect. Returns NULL, or a description of the error, with the bad word in *wrong.
 static const char *read_words(S2CommandLine *line, int argc, char **argv, Words *words,
                               const char **wrong) {
   bool inspect = line == NULL;
   *words = (Words){0};
-  // Options and names in any order; what is wrong is named.
+  // Options and names may come in any order.
   for (int i = 1; i < argc; i++) {
     const char *word = *wrong = argv[i];
     if (inspect && strcmp(word, "--json") == 0) {
@@ -378,7 +379,7 @@ static const char *read_words(S2CommandLine *line, int argc, char **argv, Words 
       return "one word too many";
     }
   }
-  // What belongs together.
+  // Options that need each other.
   *wrong = NULL;
   if (words->run && !words->validate) {
     return "--run belongs to --validate";
@@ -397,7 +398,7 @@ int s2_command_inspect(int argc, char **argv) {
   if (status.code != S2_OK) {
     return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
-  // One frame, or all in few lines.
+  // One frame, or a short summary of all.
   if (words.has_frame) {
     const S2Moment *moment = NULL;
     status = s2_replay_frame(replay, words.frame, &moment);
@@ -426,7 +427,7 @@ static bool same_file(const char *a, const char *b) {
          one.st_ino == two.st_ino;
 }
 
-// What was converted is not all of the run.
+// Reports that the converted recording was incomplete.
 static int recording_is_cut(S2Replay *replay, const char *path, const char *output) {
   if (s2_replay_complete(replay)) {
     return EXIT_SUCCESS;
@@ -438,7 +439,7 @@ static int recording_is_cut(S2Replay *replay, const char *path, const char *outp
   return EXIT_FAILURE;
 }
 
-// The body that is followed, in the first frame that has it.
+// The followed body, in the first frame that contains it.
 static S2Status followed_of_replay(S2Replay *replay, const S2PictureWords *words,
                                    S2BodyId *follow) {
   S2Status found = s2_ok();
@@ -450,14 +451,14 @@ static S2Status followed_of_replay(S2Replay *replay, const S2PictureWords *words
     if (status.code == S2_OK) {
       return status;
     }
-    found = i == 0 ? status : found; // the first frame's names are the ones to tell
+    found = i == 0 ? status : found; // the message lists the names in the first frame
   }
   return found;
 }
 
 static int recording_convert(S2Replay *replay, const char *path, const char *output,
                              const S2PictureWords *words) {
-  // What the picture is to show, before the file is touched.
+  // Find the content of the picture before touching the file.
   S2BodyId follow;
   S2Status status = s2_picture_words_check(words, output);
   if (status.code == S2_OK) {
@@ -473,7 +474,7 @@ static int recording_convert(S2Replay *replay, const char *path, const char *out
     return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
   s2_recorder_run(recorder, s2_replay_run(replay));
-  // Frame by frame, as if a world ran.
+  // Feed the recorder frame by frame, as a running world would.
   for (uint64_t i = 0; status.code == S2_OK && i < s2_replay_frame_count(replay); i++) {
     const S2Moment *moment = NULL;
     status = s2_replay_frame(replay, i, &moment);
@@ -481,7 +482,7 @@ static int recording_convert(S2Replay *replay, const char *path, const char *out
       status = s2_recorder_moment(recorder, moment);
     }
   }
-  // Plots last, as when they are recorded.
+  // Plots come last, as in a live recording.
   S2Plots plots = {0};
   s2_replay_plots(replay, &plots);
   for (int i = 0; status.code == S2_OK && s2_recorder_holds_plots(recorder) && i < plots.list.count;
@@ -489,7 +490,7 @@ static int recording_convert(S2Replay *replay, const char *path, const char *out
     status = s2_recorder_plot(recorder, plots.list.at[i].name, plots.list.at[i].svg);
   }
   s2_plots_free(&plots);
-  // Closing fails where a buffer held it back.
+  // Closing can fail too, when it flushes a buffer.
   S2Status closed = s2_recorder_close(recorder);
   if (status.code == S2_OK) {
     status = closed;
@@ -514,7 +515,7 @@ int s2_command_replay(S2CommandLine *line, int argc, char **argv, S2RunAgain *ru
     return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
   int result = EXIT_SUCCESS;
-  // Compared, refused, converted, or only looked at.
+  // Validate, refuse, convert or summarise.
   if (words.validate) {
     result = s2_command_validate(replay, words.path, words.run ? words.script : NULL, run);
   } else if (output != NULL && same_file(output, words.path)) {

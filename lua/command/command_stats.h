@@ -1,11 +1,11 @@
-// What --stats prints after the run.
+// Printing the statistics of --stats after the run.
 #ifndef S2_COMMAND_STATS_H
 #define S2_COMMAND_STATS_H
 
 #include "lua/base/session.h"
 
 void s2_command_stats_print(const S2Session *session); // to stderr
-// Findings of audits under --audit: "sim2d: --audit: findings: jumps 3, the first: ..."
+// Prints the findings of audits under --audit: "sim2d: --audit: findings: jumps 3, the first: ..."
 void s2_command_findings_print(const S2Session *session);
 
 #endif

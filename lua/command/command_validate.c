@@ -1,7 +1,6 @@
 // sim2d replay --validate: running the command line of a recording again. The recording may come
-// from anybody, and what its command line names is run with all a script may do. So code that
-// stands in it is never run, and a script only by the user's word, after the command line was
-// shown.
+// from anybody, and its script may do anything. So code in the command line is never run, and a
+// script runs only with the user's permission, after the command line was shown.
 #define _XOPEN_SOURCE 700 // NOLINT: for realpath
 #include "lua/command/command_recording.h"
 
@@ -25,7 +24,8 @@ void s2_command_print_run(FILE *file, const S2Run *run) {
   int at = 0;
   fputs("sim2d", file);
   for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
-    // Words that mean something to a shell stand in quotes; a quote among them outside of these.
+    // Words with characters that are special in a shell are quoted; a quote character inside ends
+    // and reopens the quotes.
     if (validate_is_plain(word)) {
       fprintf(file, " %s", word);
       continue;
@@ -45,7 +45,8 @@ void s2_command_print_run(FILE *file, const S2Run *run) {
 
 enum { EXIT_WRONG_USAGE = 2 };
 
-// The recorded command line as main gets its own. To be freed; the words are borrowed.
+// The recorded command line in the form of main's argv. The caller frees it; the words are
+// borrowed.
 static char **words_of(const S2Run *run, int *count) {
   *count = 1;
   char **argv = s2_memory_take_zeroed(((size_t)run->entries.count + 2) * sizeof *argv);
@@ -59,11 +60,11 @@ static char **words_of(const S2Run *run, int *count) {
   return argv;
 }
 
-// Does the file lie in the current folder or below? Links are followed.
+// True if the file is in the current folder or below. Links are followed.
 static bool validate_is_inside(const char *file) {
   char *folder = realpath(".", NULL), *whole = realpath(file, NULL);
   size_t length = folder != NULL ? strlen(folder) : 0;
-  bool root = length == 1; // "/" has everything
+  bool root = length == 1; // "/" contains every file
   bool inside = folder != NULL && whole != NULL && strncmp(whole, folder, length) == 0 &&
                 (root || whole[length] == '/');
   free(folder);
@@ -71,7 +72,7 @@ static bool validate_is_inside(const char *file) {
   return inside;
 }
 
-// Shows what would be run, since that is what the user decides on.
+// Shows the command line, so that the user can decide whether to run it.
 static int validate_refuse(const S2Run *run, const char *reason) {
   fflush(stdout);
   fputs("sim2d: --validate: ", stderr);
@@ -81,7 +82,7 @@ static int validate_refuse(const S2Run *run, const char *reason) {
   return EXIT_WRONG_USAGE;
 }
 
-typedef enum Contents { AS_RECORDED, CHANGED, NOT_KNOWN } Contents; // of the script
+typedef enum Contents { AS_RECORDED, CHANGED, NOT_KNOWN } Contents; // state of the script
 
 static Contents validate_compare(const S2Run *run, const char *script) {
   const char *recorded = s2_run_get(run, "script_hash", 0);
@@ -98,7 +99,7 @@ static const char *const told[] = {
     [NOT_KNOWN] = "may have changed: the recording does not say what was in it",
 };
 
-// Has the user let this script run? `allowed`: of --run, which may name it.
+// True if the user allows this script to run. `allowed`: value of --run, which may name the script.
 static bool is_allowed(const char *script, const char *allowed) {
   return allowed != NULL && (*allowed != '\0' || validate_is_inside(script));
 }
@@ -107,7 +108,7 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
                           const char *allowed) {
   char reason[S2_MESSAGE_SIZE];
   const char *script = line->script < argc ? argv[line->script] : "-";
-  // What cannot be run again, or is not there any more.
+  // The run cannot be repeated, or the script is gone.
   if (line->tool != S2_RUN_SCRIPT || strcmp(script, "-") == 0) {
     return validate_refuse(
         run, "the recording does not say how to make it again (it was made by a program, by "
@@ -119,7 +120,7 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
              strerror(errno));
     return validate_refuse(run, reason);
   }
-  // By the user's word, or not at all: then how to give it.
+  // Run only with the user's permission; otherwise the message shows how to give it.
   if (is_allowed(script, allowed)) {
     return EXIT_SUCCESS;
   }
@@ -142,12 +143,12 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
             path);
     return EXIT_FAILURE;
   }
-  // May it be run? Nothing of it has run so far.
+  // Check permission first. No recorded code has run so far.
   int argc = 0;
   char **argv = words_of(recorded, &argc);
   S2CommandLine line;
   S2Status status = s2_command_line_read_recorded(&line, argc, argv);
-  // A script that the user names is run in place of the recorded one, which may have moved.
+  // A script that the user names replaces the recorded one, which may have moved.
   if (status.code == S2_OK && allowed != NULL && *allowed != '\0' && line.script < argc &&
       strcmp(argv[line.script], "-") != 0) {
     argv[line.script] = (char *)(uintptr_t)allowed; // NOLINT(performance-no-int-to-ptr): read only
@@ -155,7 +156,7 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
   int result = status.code != S2_OK ? validate_refuse(recorded, status.message)
                                     : validate_check(recorded, &line, argc, argv, allowed);
   if (result == EXIT_SUCCESS) {
-    // What is not as it was is told: script and build.
+    // Report a changed script and another build.
     Contents contents = validate_compare(recorded, argv[line.script]);
     if (contents != AS_RECORDED) {
       fputs("sim2d: note: '", stderr);
@@ -168,7 +169,7 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
       s2_text_print(stderr, S2_TEXT_PLAIN, build);
       fprintf(stderr, "; this one: %s)\n", s2_build());
     }
-    // The run, with its steps compared as they are made.
+    // Run it and compare each step as it is made.
     S2Validator *validator = s2_validator_new(replay);
     (void)run(argc, argv, validator);
     result = s2_validator_report(validator, path) ? EXIT_SUCCESS : EXIT_FAILURE;

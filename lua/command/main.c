@@ -19,10 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
-// Exit statuses are part of the contract of the command line (docs).
+// The documentation of the command line promises these exit statuses.
 enum { EXIT_RAISED = 1, EXIT_USAGE = 2, EXIT_UNSOLVED = 3 };
 
-// That of a process which a signal ended: 130 for Ctrl-C.
+// Exit status of a process that a signal ended: 130 for Ctrl-C.
 static int interrupted_status(void) {
   return 128 + *s2_script_interrupted();
 }
@@ -32,7 +32,7 @@ typedef struct Command {
   int argc;
   char **argv;
   int status;
-  bool exited; // os.exit of a run that is validated, which ends the run and not the process
+  bool exited; // os.exit in a validated run: it ends the run, not the process
   S2Live live;
 } Command;
 
@@ -54,7 +54,7 @@ static int close_session(lua_State *L) {
 
 // Closes the recordings and prints the statistics.
 static void command_finish(Command *command, lua_State *L) {
-  lua_sethook(L, NULL, 0, 0); // nothing below may be interrupted half-way
+  lua_sethook(L, NULL, 0, 0); // the rest must not be interrupted
   s2_script_stopped();
   lua_pushcfunction(L, close_session);
   if (lua_pcall(L, 0, 1, 0) != LUA_OK || !lua_isnil(L, -1)) {
@@ -73,8 +73,8 @@ static void command_finish(Command *command, lua_State *L) {
   }
 }
 
-// With --view and --watch the end of the script is not the end of the command, unless there is
-// nothing to see: a script that prints its help, or cannot be found, has no world.
+// With --view and --watch the command stays after the script has ended, unless the script made no
+// world (it printed its help, or does not exist).
 static void command_linger(Command *command, lua_State *L, bool exited) {
   S2Live *live = &command->live;
   bool wanted = command->line.view || command->line.watch;
@@ -98,13 +98,13 @@ static int command_exit(lua_State *L) {
   } else {
     command->status = (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
   }
-  // A run that is compared ends without its process.
+  // In a validated run os.exit ends the run and not the process.
   if (command->line.session.validator != NULL) {
     command->exited = true;
     s2_script_unwind();
     return luaL_error(L, "the script ends");
   }
-  // As at the end of a script: recordings are closed, the viewer lingers.
+  // As at the end of a script, close the recordings and keep the viewer open.
   command_finish(command, L);
   command_linger(command, L, true);
   if (command->live.again) {
@@ -118,7 +118,8 @@ static int command_exit(lua_State *L) {
   exit(s2_streams_close(command->status));
 }
 
-// The last of package.searchers: nobody has the module, and its name is nearly ours.
+// The last of package.searchers: no other searcher found the module, and its name resembles
+// "sim2d".
 static int search_misspelt(lua_State *L) {
   static const char *const ours[] = {"sim2d"};
   const char *name = luaL_checkstring(L, 1);
@@ -160,7 +161,7 @@ static void open_libraries(Command *command, lua_State *L) {
   }
 }
 
-// The global `arg`: the script at 0, its arguments from 1, what came before it below 0.
+// The global `arg`: the script at 0, its arguments from 1, the words before it below 0.
 static void set_arg(Command *command, lua_State *L) {
   int script = command->line.script < command->argc ? command->line.script : 0;
   lua_createtable(L, command->argc - script, script + 1);
@@ -171,17 +172,17 @@ static void set_arg(Command *command, lua_State *L) {
   lua_setglobal(L, "arg");
 }
 
-// Calls the chunk below `arguments` values, or reports why it could not be loaded.
+// Calls the chunk with the `arguments` values above it, or reports why it could not be loaded.
 static bool run_chunk(Command *command, lua_State *L, int load_status, int arguments) {
   int status = load_status == LUA_OK ? s2_script_call(L, arguments, 0) : load_status;
-  // A run that is to begin again, or has ended on purpose, is no failure.
+  // A run that is to restart, or that ended on purpose, is not a failure.
   if (status != LUA_OK || *s2_script_interrupted() != 0) {
     if (command->live.again || command->exited) {
       lua_settop(L, status != LUA_OK ? -2 : -1); // not a failure of the script
       return false;
     }
     command->status = failure_status(L);
-    // One that is compared has failed only if it ended before the recording.
+    // A validated run has failed only if it ended before the recording did.
     S2Validator *validator = command->line.session.validator;
     bool compared = validator != NULL && s2_validator_ended(validator);
     if (validator != NULL && !compared) {
@@ -199,7 +200,7 @@ static bool run_chunk(Command *command, lua_State *L, int load_status, int argum
 
 static bool run_code(Command *command, lua_State *L) {
   for (int i = 0; i < command->line.code_count; i++) {
-    // `sim` is at hand in one-liners, but as a local: scripts that follow do not see it.
+    // One-liners have `sim` as a local, so that scripts after them do not see it.
     lua_pushfstring(L, "local sim = require 'sim2d'; %s", command->line.code[i]);
     const char *code = lua_tostring(L, -1);
     int status = luaL_loadbuffer(L, code, strlen(code), "=(command line)");
@@ -219,7 +220,7 @@ static bool run_script(Command *command, lua_State *L, int script) {
     bool is_stdin = strcmp(word[0], "-") == 0 && strcmp(word[-1], "--") != 0;
     path = is_stdin ? NULL : word[0];
   }
-  // A script that is not there ends the command; one with errors is told when it is to run.
+  // A missing script ends the command here; syntax errors are reported later, by run_chunk.
   bool missing = false;
   int status = s2_script_load(L, path, &missing);
   if (missing) {
@@ -231,7 +232,7 @@ static bool run_script(Command *command, lua_State *L, int script) {
     }
     return false;
   }
-  // What the command would have to be told, and the script does not look for.
+  // An option of the command placed after a script that reads no arguments is an error.
   S2Status misplaced = path != NULL && status == LUA_OK && command->line.session.validator == NULL
                            ? s2_misplaced_check(L, command->argc, command->argv, script)
                            : s2_ok();
@@ -240,11 +241,11 @@ static bool run_script(Command *command, lua_State *L, int script) {
     command->status = usage_error(misplaced);
     return false;
   }
-  // Modules beside the script are found.
+  // Let `require` find modules in the script's folder.
   if (path != NULL) {
     s2_script_find_beside(L, path);
   }
-  // The words behind its name.
+  // Pass the words after the script's name.
   int arguments = 0;
   if (status == LUA_OK) {
     luaL_checkstack(L, command->argc, "too many arguments");
@@ -286,7 +287,8 @@ static int protected_main(lua_State *L) {
   return 0;
 }
 
-// What recordings are to know of this run. Before each, since what is watched may have changed.
+// Describes the run for recordings. Called before each run, since a watched script may have
+// changed.
 static void command_describe(const Command *command, S2Run *run) {
   s2_run_free(run);
   for (int i = 1; i < command->argc; i++) {
@@ -302,7 +304,7 @@ static void command_describe(const Command *command, S2Run *run) {
   }
 }
 
-// A Lua state of its own for each run.
+// Each run gets a new Lua state.
 static void run_once(Command *command) {
   lua_State *L = luaL_newstate();
   if (L == NULL) {
@@ -321,7 +323,7 @@ static void run_once(Command *command) {
   lua_close(L);
 }
 
-// What is typed cannot be run again, and stdin cannot be read again.
+// False for typed code and for stdin, which cannot be read twice.
 static bool can_run_again(const Command *command) {
   const S2CommandLine *line = &command->line;
   bool has_file = line->script < command->argc && strcmp(command->argv[line->script], "-") != 0;
@@ -329,7 +331,7 @@ static bool can_run_again(const Command *command) {
          (has_file || (line->script == command->argc && line->code_count > 0));
 }
 
-// --view and --watch. False: the viewer cannot be served.
+// Opens --view and --watch. False if the viewer cannot be served.
 static bool open_live(Command *command) {
   const S2CommandLine *line = &command->line;
   S2Live *live = &command->live;
@@ -365,8 +367,8 @@ static int run_lua(Command *command) {
   return command->status;
 }
 
-// Of several processes started together the first runs the script, the others serve it. False: this
-// one is done, with *result.
+// If several processes were started together, the first runs the script and the others serve it.
+// False if this process has served and is done, with *result.
 static bool join_machines(const S2CommandLine *line, int *result) {
   *result = EXIT_SUCCESS;
   if (!s2_machines_launched()) {
@@ -399,13 +401,13 @@ static int run_again(int argc, char **argv, S2Validator *validator) {
 
 int main(int argc, char **argv) {
   if (!s2_streams_open()) {
-    return EXIT_RAISED; // there is nowhere to say why
+    return EXIT_RAISED; // no stream is open for a message
   }
   if (!s2_ulimits_obey(argv)) {
     _exit(EXIT_RAISED); // at exit OpenBLAS would wait for its threads, if it has any
   }
   Command command = {.argc = argc, .argv = argv};
-  // The words first: nothing starts when they are wrong.
+  // Check the command line first: an invalid one starts no run.
   S2Status status = s2_command_line_read(&command.line, argc, argv);
   if (status.code != S2_OK) {
     return usage_error(status);

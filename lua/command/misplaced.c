@@ -11,7 +11,7 @@ static bool misplaced_in_name(char c) {
   return isalnum((unsigned char)c) || c == '_';
 }
 
-// The next place of a name in a text, whole; NULL: there is none.
+// Finds the next occurrence of a name as a whole word in a text, or NULL.
 static const char *find_name(const char *text, const char *name) {
   size_t length = strlen(name);
   for (const char *at = text; (at = strstr(at, name)) != NULL; at += length) {
@@ -22,7 +22,7 @@ static const char *find_name(const char *text, const char *name) {
   return NULL;
 }
 
-// Does the text load others, which may read the words? sim2d itself does not.
+// True if the text loads other files, which may read the arguments. sim2d itself does not.
 static bool loads_others(const char *text) {
   if (find_name(text, "dofile") != NULL || find_name(text, "loadfile") != NULL) {
     return true;
@@ -42,8 +42,8 @@ static bool loads_others(const char *text) {
   return false;
 }
 
-// Does the main function use `...`? In a function without it Lua refuses that, so the text is
-// compiled as one.
+// True if the main function uses `...`. Lua refuses `...` in a function without varargs, so the
+// text is compiled as the body of one.
 static bool uses_dots(lua_State *L, const char *text) {
   if (strstr(text, "...") == NULL) {
     return false;
@@ -54,8 +54,8 @@ static bool uses_dots(lua_State *L, const char *text) {
   return uses;
 }
 
-// Pushes the text of a file without a first line that starts with #. False: it cannot be read, or
-// is no text.
+// Pushes the text of a file without a first line that starts with #. False if it cannot be read or
+// is a compiled chunk.
 static bool push_text(lua_State *L, const char *path) {
   FILE *file = fopen(path, "rb");
   if (file == NULL) {
@@ -71,7 +71,7 @@ static bool push_text(lua_State *L, const char *path) {
   fclose(file);
   luaL_pushresult(&buffer);
   const char *text = lua_tostring(L, -1);
-  if (*text == LUA_SIGNATURE[0]) { // compiled
+  if (*text == LUA_SIGNATURE[0]) { // a compiled chunk
     lua_pop(L, 1);
     return false;
   }
@@ -92,7 +92,7 @@ static bool reads_words(lua_State *L, const char *path) {
   return reads;
 }
 
-// The first option of the command behind the script; argc: there is none.
+// The index of the first option of the command after the script; argc: none.
 static int misplaced_find(int argc, char **argv, int script) {
   for (int i = script + 1; i < argc; i++) {
     if (strcmp(argv[i], "--") == 0) {
@@ -110,7 +110,7 @@ S2Status s2_misplaced_check(lua_State *L, int argc, char **argv, int script) {
   if (at == argc || reads_words(L, argv[script])) {
     return s2_ok();
   }
-  // As it was meant; a long command line is cut by the message.
+  // The corrected order of words; the message cuts a long command line.
   char meant[S2_MESSAGE_SIZE] = "";
   int count = s2_command_line_option_words(argv[at]);
   for (int i = at; i < at + count && i < argc; i++) {
@@ -118,7 +118,7 @@ S2Status s2_misplaced_check(lua_State *L, int argc, char **argv, int script) {
     snprintf(meant + used, sizeof meant - used, " %.60s", argv[i]);
   }
   return s2_error(S2_INVALID,
-                  "'%.40s' stands behind the script, which reads no words; put it before:  "
+                  "'%.40s' comes after the script, which reads no arguments; put it before:  "
                   "sim2d%.80s %.80s",
                   argv[at], meant, argv[script]);
 }

@@ -1,4 +1,5 @@
-// Options of the command that stand behind the script's name, where the command does not look.
+// Options of the command that were placed after the script's name, where the command does not read
+// them.
 #ifndef S2_MISPLACED_H
 #define S2_MISPLACED_H
 
@@ -6,9 +7,9 @@
 
 #include <lua.h>
 
-// S2_INVALID, with the command line that was meant, when such a word stands behind argv[script] and
-// the script reads no words at all: neither `arg`, nor `...`, nor sim.options, nor by files it
-// loads. Whoever reads them may have an option of that name. Words behind "--" are the script's.
+// S2_INVALID with the corrected command line if such an option follows argv[script] and the script
+// cannot read it: it uses neither `arg` nor `...` nor sim.options, and loads no files. A script
+// that reads its arguments may have an option of that name. Words after "--" belong to the script.
 S2Status s2_misplaced_check(lua_State *L, int argc, char **argv, int script);
 
 #endif

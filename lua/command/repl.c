@@ -18,7 +18,7 @@ static const char PROMPT_MORE[] = ">> ";
 
 // ---- Running them -----------------------------------------------------------------------------
 
-// A chunk that ends too early is one the user has not finished typing.
+// A chunk that ends too early is a statement that the user is still typing.
 static bool is_incomplete(lua_State *L, int status) {
   static const char END[] = "<eof>";
   size_t length = 0;
@@ -29,8 +29,8 @@ static bool is_incomplete(lua_State *L, int status) {
   return length >= sizeof END - 1 && strcmp(message + length - (sizeof END - 1), END) == 0;
 }
 
-// Loads the text on top of the stack as an expression or else as a statement. Leaves the chunk or
-// the message above it; the message of a text that could go on is the one that says so.
+// Loads the text on top of the stack as an expression, or else as a statement. Pushes the chunk or
+// the message. If both fail, it keeps the message of an incomplete text.
 static int repl_load_text(lua_State *L) {
   int text = lua_gettop(L);
   const char *start = lua_tostring(L, text);
@@ -38,7 +38,7 @@ static int repl_load_text(lua_State *L) {
   lua_pushfstring(L, "return %s", *start == '=' ? start + 1 : start); // "=x": as in Lua before 5.3
   int status = luaL_loadbuffer(L, lua_tostring(L, -1), lua_rawlen(L, -1), "=stdin");
   lua_remove(L, -2);
-  if (status == LUA_OK || *start == '=') { // which no statement starts with
+  if (status == LUA_OK || *start == '=') { // no statement starts with =
     return status;
   }
   int expression = is_incomplete(L, status) ? status : LUA_OK;
@@ -51,8 +51,8 @@ static int repl_load_text(lua_State *L) {
   return status;
 }
 
-// Reads lines until they make a chunk. Leaves the chunk, or the message, with its load status in
-// *status; nothing unless it was read.
+// Reads lines until they form a chunk. Pushes the chunk or the message and stores the load status
+// in *status; pushes no value unless it returns S2_LINE_READ.
 static S2Line repl_read_chunk(lua_State *L, bool terminal, int *status) {
   S2Line line = s2_repl_line_read(L, terminal, PROMPT, NULL);
   if (line != S2_LINE_READ) {
@@ -69,7 +69,8 @@ static S2Line repl_read_chunk(lua_State *L, bool terminal, int *status) {
       lua_pop(L, 2);
       return line;
     }
-    if (line == S2_LINE_ENDED) { // of the chunk, or of the input: then it is told what is missing
+    // end of the chunk or of the input; then the message reports the missing end
+    if (line == S2_LINE_ENDED) {
       lua_remove(L, -2);
       return *s2_script_interrupted() == 0 ? S2_LINE_READ : line;
     }
@@ -90,7 +91,7 @@ static void run_lines(lua_State *L, bool terminal) {
     if (status == LUA_OK) {
       status = s2_script_call(L, 0, LUA_MULTRET);
     }
-    // What it returned is printed.
+    // Print the results.
     int values = lua_gettop(L) - base;
     if (status == LUA_OK && values > 0) {
       luaL_checkstack(L, LUA_MINSTACK, "too many results");
@@ -102,7 +103,7 @@ static void run_lines(lua_State *L, bool terminal) {
       s2_script_report(L);
     }
     lua_settop(L, base);
-    if (*s2_script_interrupted() == SIGINT) { // Ctrl-C ended that line only
+    if (*s2_script_interrupted() == SIGINT) { // Ctrl-C stopped only that line
       s2_script_watch();
     } else if (*s2_script_interrupted() != 0) {
       break;
@@ -115,13 +116,13 @@ static const char WORLDS =
     'w'; // registry key, by address: worlds of the script, kept for the prompt
 
 void s2_repl_run(lua_State *L) {
-  // Worlds that were locals of the script are garbage now: they are kept before any is collected.
+  // Worlds in locals of the script are garbage by now: keep them before the collector runs.
   lua_gc(L, LUA_GCSTOP);
   s2_lua_worlds(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &WORLDS);
   lua_gc(L, LUA_GCRESTART);
   bool terminal = isatty(STDIN_FILENO) == 1;
-  // `sim` is at hand.
+  // Predefine `sim`.
   lua_getglobal(L, "require");
   lua_pushliteral(L, "sim2d");
   lua_call(L, 1, 1);
@@ -131,7 +132,7 @@ void s2_repl_run(lua_State *L) {
     run_lines(L, false);
     return;
   }
-  printf("sim2d %s, Lua %s.%s. `sim` is require \"sim2d\"; help() tells more; Ctrl-D ends.\n",
+  printf("sim2d %s, Lua %s.%s. `sim` is require \"sim2d\"; help() explains more; Ctrl-D ends.\n",
          s2_version(), LUA_VERSION_MAJOR, LUA_VERSION_MINOR);
   s2_repl_line_begin(L);
   run_lines(L, true);

@@ -22,7 +22,7 @@
 
 // ---- Plain lines ------------------------------------------------------------------------------
 
-// Ctrl-C at the prompt: from now on the next one counts again.
+// Handles Ctrl-C at the prompt, and installs the signal handler again.
 static bool line_cleared(void) {
   if (*s2_script_interrupted() != SIGINT) {
     return false;
@@ -31,13 +31,13 @@ static bool line_cleared(void) {
   return true;
 }
 
-// Pushes a line of any length without its end.
+// Pushes a line of any length without its line end.
 static S2Line line_read_plain(lua_State *L, bool terminal) {
   errno = 0;
   int c = getchar();
   if (c == EOF) {
     clearerr(stdin);
-    if (terminal && line_cleared()) { // the terminal has dropped what was typed
+    if (terminal && line_cleared()) { // the terminal has discarded the typed text
       putchar('\n');
       return S2_LINE_CLEARED;
     }
@@ -57,20 +57,20 @@ static S2Line line_read_plain(lua_State *L, bool terminal) {
 // ---- Completion -------------------------------------------------------------------------------
 
 enum {
-  HISTORY_LINES = 1000,   // kept in the file
-  PATH_SIZE = 4096,       // bytes; longer paths go without a history
+  HISTORY_LINES = 1000,   // lines kept in the file
+  PATH_SIZE = 4096,       // bytes; a longer path disables the history
   LOOK_AGAIN = 100000000, // ns
 };
 
 // Callbacks of libedit receive no user data, so their state has to be static.
 static lua_State *completing;
-static const char *typed;  // lines of the chunk before the one that is typed
-static int word_start;     // in that one, of the word that is completed
-static bool cleared;       // Ctrl-C: what readline returns is given up
-static char *history_file; // NULL: no place for it
+static const char *typed;  // earlier lines of the chunk
+static int word_start;     // start of the completed word, in the current line
+static bool cleared;       // Ctrl-C: discard the line that readline returns
+static char *history_file; // NULL: no history file
 
-// Pushes what `path` ("world.bodies", length bytes; empty: the globals) names, without running any
-// code of the script. False, with nothing pushed, when there is no such thing.
+// Pushes the value that `path` names ("world.bodies", length bytes; empty: the globals), without
+// running code of the script. Returns false and pushes no value if it does not exist.
 static bool push_named(lua_State *L, const char *path, size_t length) {
   lua_pushglobaltable(L);
   const char *end = path + length;
@@ -92,7 +92,7 @@ static bool push_named(lua_State *L, const char *path, size_t length) {
 // Appends the string keys of the table on top that start with `word` to the list at `list`.
 static void add_keys(lua_State *L, int list, const char *word) {
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-    // `false` stands for what is not built yet
+    // `false` marks names that are not implemented yet
     if (lua_type(L, -2) == LUA_TSTRING && (!lua_isboolean(L, -1) || lua_toboolean(L, -1))) {
       const char *key = lua_tostring(L, -2);
       bool is_private = key[0] == '_' && word[0] != '_';
@@ -104,8 +104,8 @@ static void add_keys(lua_State *L, int list, const char *word) {
   }
 }
 
-// Leaves a sorted list of completions of `text`, whole words, on the stack: keys, where one may
-// stand, else names.
+// Pushes a sorted list of completions of `text`, as whole words: keys where a key may stand,
+// otherwise names.
 static void list_completions(lua_State *L, const char *text) {
   lua_pushfstring(L, "%s\n", typed != NULL ? typed : "");
   lua_pushlstring(L, rl_line_buffer, (size_t)word_start);
@@ -113,20 +113,20 @@ static void list_completions(lua_State *L, const char *text) {
   if (s2_prompt_keys(L, lua_tostring(L, -1), text)) {
     return;
   }
-  // The word that is to be completed starts behind the last point.
+  // The completed word starts after the last point.
   const char *word = text + strlen(text);
   while (word > text && word[-1] != '.' && word[-1] != ':') {
     word--;
   }
   lua_newtable(L);
   int list = lua_gettop(L);
-  // Names in the table before it, and in what its objects are looked up in.
+  // Names in the table before the point, and in the table where its objects look up names.
   if (push_named(L, text, word > text ? (size_t)(word - text) - 1 : 0)) {
     if (lua_istable(L, -1)) {
       add_keys(L, list, word);
     }
     int index = luaL_getmetafield(L, -1, "__index");
-    // Our objects look fields up in a table that is the first upvalue of a C function.
+    // The __index of our objects is a C function whose first upvalue is the table of names.
     if (index == LUA_TFUNCTION && lua_iscfunction(L, -1) && lua_getupvalue(L, -1, 1) != NULL) {
       index = lua_type(L, -1);
     }
@@ -142,7 +142,7 @@ static void list_completions(lua_State *L, const char *text) {
     lua_concat(L, 2);
     lua_rawseti(L, list, i);
   }
-  // Sorted, if the script has left table.sort in place.
+  // Sort with table.sort, unless the script has replaced it.
   lua_settop(L, list);
   lua_getglobal(L, "table");
   if (lua_istable(L, -1) && lua_getfield(L, -1, "sort") == LUA_TFUNCTION) {
@@ -168,13 +168,13 @@ static char *next_completion(const char *text, int state) {
 static char **repl_complete(const char *text, int start, int end) {
   (void)end;
   word_start = start;
-  rl_attempted_completion_over = 1; // never file names
+  rl_attempted_completion_over = 1; // do not complete file names
   return rl_completion_matches(text, next_completion);
 }
 
 // ---- History ----------------------------------------------------------------------------------
 
-// Makes every folder of the path of a file.
+// Creates all folders in the path of a file.
 static void make_folders(char *path) {
   for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
@@ -183,8 +183,8 @@ static void make_folders(char *path) {
   }
 }
 
-// $XDG_STATE_HOME/sim2d/prompt_history, by default ~/.local/state/sim2d/prompt_history. Empty: no
-// place for it.
+// $XDG_STATE_HOME/sim2d/prompt_history, by default ~/.local/state/sim2d/prompt_history. Empty if
+// neither is available.
 static void history_path(char path[PATH_SIZE]) {
   const char *state = getenv("XDG_STATE_HOME");
   const char *home = getenv("HOME");
@@ -199,8 +199,8 @@ static void history_path(char path[PATH_SIZE]) {
   }
 }
 
-// Lines are written as they are typed: they outlive whatever ends the session, and sessions at one
-// time do not write over each other's.
+// Appends each line as soon as it is typed, so that it survives a crash and concurrent sessions do
+// not overwrite each other's lines.
 static void line_remember(const char *line) {
   const HIST_ENTRY *last =
       history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
@@ -209,19 +209,19 @@ static void line_remember(const char *line) {
   }
   add_history(line);
   FILE *file = history_file != NULL ? fopen(history_file, "a") : NULL;
-  if (file != NULL) { // losing it is no reason to fail
+  if (file != NULL) { // a lost line is not an error
     fprintf(file, "%s\n", line);
     fclose(file);
   }
 }
 
-// The lines of the file, one by one; of one that has grown the last are kept.
+// Reads the lines of the file; of a long file it keeps the last ones.
 static void history_load(void) {
   FILE *file = fopen(history_file, "r");
   char *line = NULL;
   size_t size = 0;
   int count = 0;
-  // What there is, the oldest first.
+  // Read all lines, the oldest first.
   while (file != NULL && getline(&line, &size, file) > 0) {
     line[strcspn(line, "\n")] = '\0';
     if (line[0] != '\0') {
@@ -234,7 +234,7 @@ static void history_load(void) {
     fclose(file);
   }
   stifle_history(HISTORY_LINES);
-  // Written again when it holds twice as many lines as are kept.
+  // Rewrite the file when it has twice as many lines as are kept.
   file = count > 2 * HISTORY_LINES ? fopen(history_file, "w") : NULL;
   for (int i = 0; file != NULL && i < history_length; i++) {
     const HIST_ENTRY *entry = history_get(history_base + i);
@@ -249,8 +249,8 @@ static void history_load(void) {
 
 // ---- Editing ----------------------------------------------------------------------------------
 
-// Waits for something to read. False: a signal is to be obeyed first. Signals are let in only while
-// it waits, so that none comes between a look at what they leave and the wait.
+// Waits for input. False: a signal must be handled first. Signals are unblocked only during the
+// wait, so that none arrives between checking the flag and waiting.
 static bool line_waits(int file) {
   sigset_t ours, before;
   sigemptyset(&ours);
@@ -263,7 +263,7 @@ static bool line_waits(int file) {
     fd_set files;
     FD_ZERO(&files);
     FD_SET(file, &files);
-    struct timespec look = {.tv_nsec = LOOK_AGAIN}; // another thread may have got the signal
+    struct timespec look = {.tv_nsec = LOOK_AGAIN}; // another thread may have received the signal
     int got = pselect(file + 1, &files, NULL, NULL, &look, &before);
     ready = got > 0 || (got < 0 && errno != EINTR);
   }
@@ -271,7 +271,7 @@ static bool line_waits(int file) {
   return ready;
 }
 
-// The next byte of the terminal, -1 at its end. Ctrl-C ends the line, which is given up.
+// The next byte of the terminal; -1 at its end. Ctrl-C ends the line, which is discarded.
 static int line_byte(FILE *file) {
   unsigned char byte;
   if (line_waits(fileno(file))) {
@@ -281,7 +281,7 @@ static int line_byte(FILE *file) {
   return cleared ? '\n' : -1;
 }
 
-// The next character: libedit takes one of any width from here.
+// The next character, which may be wide: libedit reads through this function.
 static int line_character(FILE *file) {
   int first = line_byte(file);
   int more = first < 0xc0 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
@@ -300,8 +300,8 @@ void s2_repl_line_begin(lua_State *L) {
   completing = L;
   rl_readline_name = "sim2d";
   rl_getc_function = line_character;
-  rl_catch_signals = 0; // Ctrl-C is ours
-  // Letters beyond ASCII need a locale that knows them.
+  rl_catch_signals = 0; // we handle Ctrl-C ourselves
+  // Letters beyond ASCII need a UTF-8 locale.
   if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
     (void)setlocale(LC_CTYPE, "C.UTF-8");
   }
@@ -309,7 +309,7 @@ void s2_repl_line_begin(lua_State *L) {
   rl_attempted_completion_function = repl_complete;
   rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{([,+-*/%^~#";
   rl_completion_append_character = '\0';
-  // Lines of sessions before; a file that has grown is cut.
+  // Load lines of earlier sessions; a long file is shortened.
   static char path[PATH_SIZE];
   history_path(path);
   history_file = path[0] != '\0' ? path : NULL;
@@ -326,7 +326,7 @@ void s2_repl_line_end(void) {
 static S2Line line_read_edited(lua_State *L, const char *prompt, const char *so_far) {
   typed = so_far;
   cleared = false;
-  // Before the prompt is seen: a Ctrl-D typed between the two would be lost.
+  // Before the prompt is printed: otherwise a Ctrl-D typed in between would be lost.
   rl_prep_terminal(1);
   char *line = readline(prompt);
   typed = NULL;

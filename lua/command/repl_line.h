@@ -7,13 +7,13 @@
 #include <stdbool.h>
 
 typedef enum S2Line {
-  S2_LINE_READ,    // pushed, without its end
-  S2_LINE_CLEARED, // Ctrl-C at the prompt: what was typed of the chunk is given up
-  S2_LINE_ENDED,   // the end of the input, or of the process
+  S2_LINE_READ,    // the line is pushed, without its line end
+  S2_LINE_CLEARED, // Ctrl-C at the prompt: the chunk typed so far is discarded
+  S2_LINE_ENDED,   // end of the input, or the process must end
 } S2Line;
 
 void s2_repl_line_begin(lua_State *L);
-// `so_far`: the lines of the chunk before, for completion.
+// `so_far`: the earlier lines of the chunk, for completion.
 S2Line s2_repl_line_read(lua_State *L, bool terminal, const char *prompt, const char *so_far);
 void s2_repl_line_end(void);
 

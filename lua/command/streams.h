@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 
-// At the very start: opens the null device in place of streams that are closed, or the first files
-// opened would get what is printed. False: there is no null device.
+// Call this first: it opens the null device in place of closed standard streams. Otherwise the
+// first opened files would receive the output. False if there is no null device.
 bool s2_streams_open(void);
 
-// At the end: prints why standard output did not take all that was printed. The exit status: that
-// of a failure instead of success.
+// Call this at the end: it reports why standard output could not take all output. Returns `status`,
+// or that of a failure if `status` was success.
 int s2_streams_close(int status);
 
 #endif

@@ -13,19 +13,19 @@ static void go_on(int number) {
   (void)number;
 }
 
-// The threads of OpenBLAS start before main and want 128 MB each, of no use to us. Without room for
-// that they would ask for it for ever; exec ends them.
+// The threads of OpenBLAS start before main and reserve 128 MB each, which sim2d does not need.
+// Under a tight limit they retry for ever; exec ends them.
 static void start_without_threads(char **argv) {
   static const char variable[] = "OPENBLAS_NUM_THREADS";
   const char *threads = getenv(variable);
   if ((threads == NULL || strcmp(threads, "1") != 0) && setenv(variable, "1", 1) == 0) {
-    (void)execv("/proc/self/exe", argv); // where there is none we go on as we are
+    (void)execv("/proc/self/exe", argv); // if this fails, continue with the threads
   }
 }
 
 bool s2_ulimits_obey(char **argv) {
-  // A file that may grow no more (-f) then fails as one on a full disk does. Not ignored: programs
-  // that are started would inherit that.
+  // With a handler, a write beyond the file size limit (-f) fails like a write to a full disk.
+  // Ignoring the signal would not do: child processes would inherit that.
   struct sigaction action = {.sa_handler = go_on, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(SIGXFSZ, &action, NULL);

@@ -1,11 +1,11 @@
-// Limits that the shell sets (ulimit): the command fails at them with a message.
+// Limits set by the shell (ulimit): the command fails at them with a message.
 #ifndef S2_ULIMITS_H
 #define S2_ULIMITS_H
 
 #include <stdbool.h>
 
-// At the start of the command, which may start itself again. False, having said why: the limits
-// leave no room to work.
+// Call this at the start of the command; it may restart the process. False, after a message, if the
+// limits leave too little memory.
 bool s2_ulimits_obey(char **argv);
 
 #endif

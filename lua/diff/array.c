@@ -1,4 +1,4 @@
-// The type Array: what it is made of.
+// Memory and metatable of the type Array.
 #include "lua/diff/array.h"
 
 S2LuaArray *s2_lua_array_test(lua_State *L, int index) {

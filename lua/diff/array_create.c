@@ -1,20 +1,20 @@
-// Making arrays: from tables, from other arrays, of given shapes.
+// Making arrays: from tables, from other arrays, or with a given shape.
 #include "lua/diff/array.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WHERE = 64 }; // bytes of a place in a message, "[3][1]"
+enum { WHERE = 64 }; // bytes of an index in a message, "[3][1]"
 
 // ---- From tables ------------------------------------------------------------------------------
 
-// An array being filled. Tracked numbers and rows are noted as parts of it.
+// An array that is being filled. Tracked numbers and rows become parts of its node.
 typedef struct Filling {
   lua_State *L;
   const char *what;
   S2LuaArray *array;
-  S2ArrayPart *parts; // in a userdata at stack index parts_at; made with the first tracked number
+  S2ArrayPart *parts; // in a userdata at stack index parts_at; made at the first tracked number
   int count, parts_at;
 } Filling;
 
@@ -42,12 +42,12 @@ static bool create_is_number(lua_State *L, int index) {
   return lua_type(L, index) == LUA_TNUMBER || s2_lua_tracked_test(L, index, &value, &var);
 }
 
-// The number on top of the stack becomes number `at`.
+// Stores the number on top of the stack as number `at`.
 static void create_fill_number(Filling *filling, size_t at, const char *where) {
   lua_State *L = filling->L;
   double value = 0;
   S2Var var = 0;
-  // A number, tracked or not, that is finite.
+  // It must be a finite number, plain or tracked.
   if (lua_type(L, -1) == LUA_TNUMBER) {
     value = lua_tonumber(L, -1);
   } else if (!s2_lua_tracked_test(L, -1, &value, &var)) {
@@ -65,12 +65,13 @@ static void create_fill_number(Filling *filling, size_t at, const char *where) {
   }
 }
 
-// The table at `index` fills `count` numbers from `at` on; row < 0: it is no row of a matrix.
+// Stores the table at `index` as `count` numbers from `at` on; row < 0: it is not a row of a
+// matrix.
 static void create_fill_list(Filling *filling, int index, size_t at, int count, int row) {
   lua_State *L = filling->L;
   char where[WHERE] = "";
   for (int i = 0; i < count; i++) {
-    // The place is written down only for what will be complained about.
+    // The text of the index is made only for an error message.
     if (lua_geti(L, index, i + 1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1))) {
       if (row < 0) {
         snprintf(where, sizeof where, "[%d]", i + 1);
@@ -83,10 +84,10 @@ static void create_fill_list(Filling *filling, int index, size_t at, int count, 
   }
 }
 
-// Length of what can be a row or the whole: a table, a vector, an array of one axis; else -1.
+// Length of a possible row or list: a table, a vector, an array of one axis; else -1.
 static int create_list_length(lua_State *L, int index) {
   const S2LuaArray *array = s2_lua_array_test(L, index);
-  // Of arrays only lists can be rows.
+  // A matrix cannot be a row.
   if (array != NULL) {
     return array->shape.axes == 1 ? array->shape.columns : -1;
   }
@@ -97,13 +98,13 @@ static int create_list_length(lua_State *L, int index) {
   return -1;
 }
 
-// The row on top of the stack.
+// Stores the row on top of the stack.
 static void create_fill_row(Filling *filling, int row) {
   lua_State *L = filling->L;
   S2Size shape = filling->array->shape;
   char where[WHERE], expected[WHERE];
   int length = create_list_length(L, -1);
-  // All rows are as long as the first.
+  // All rows must have the length of the first.
   if (length != shape.columns) {
     snprintf(where, sizeof where, "[%d]", row + 1);
     if (length >= 0) {
@@ -113,7 +114,7 @@ static void create_fill_row(Filling *filling, int row) {
     snprintf(expected, sizeof expected, "a row of %d numbers", shape.columns);
     create_complain(filling, where, -1, expected);
   }
-  // Tables number by number, arrays and lists as they are.
+  // Tables are read number by number, arrays and lists are copied whole.
   size_t at = (size_t)row * (size_t)shape.columns;
   const S2LuaArray *array = s2_lua_array_test(L, -1);
   if (array == NULL) {
@@ -127,7 +128,7 @@ static void create_fill_row(Filling *filling, int row) {
   }
 }
 
-// Stack: ... array; notes what is tracked in it.
+// Stack: ... array; adds a node for its tracked parts.
 static void create_finish(Filling *filling) {
   if (filling->count > 0) {
     S2LuaArray *array = filling->array;
@@ -137,7 +138,7 @@ static void create_finish(Filling *filling) {
   }
 }
 
-// A table with other keys only would pass for an empty list.
+// Refuses tables that have only other keys: they would look like empty lists.
 static void create_refuse_keys(const Filling *filling, int index) {
   lua_State *L = filling->L;
   char text[S2_LUA_TEXT];
@@ -151,7 +152,7 @@ static void create_refuse_keys(const Filling *filling, int index) {
 S2LuaArray *s2_lua_array_from(lua_State *L, int index, const char *what) {
   index = lua_absindex(L, index);
   Filling filling = {.L = L, .what = what};
-  // The shape is that of the list and of its first row.
+  // The lengths of the list and of its first row give the shape.
   int length = create_list_length(L, index);
   if (length < 0) {
     create_complain(&filling, "", index, "list of numbers or of rows");
@@ -168,8 +169,8 @@ S2LuaArray *s2_lua_array_from(lua_State *L, int index, const char *what) {
     }
     lua_pop(L, 1);
   }
-  // Numbers, then what of them is tracked, as one node.
-  lua_pushnil(L); // for the parts
+  // Fill the numbers, then join the tracked parts in one node.
+  lua_pushnil(L); // placeholder for the parts
   filling.parts_at = lua_gettop(L);
   filling.array =
       s2_lua_array_push(L, width < 0 ? s2_size_list(length) : s2_size_matrix(length, width));
@@ -223,7 +224,7 @@ static int create_read_size(lua_State *L, int index, int argument) {
   return (int)size;
 }
 
-// A shape as arguments from `first` to `last`: n; rows, columns; or one table of these.
+// Reads a shape from the arguments `first` to `last`: n; rows, columns; or one table of these.
 static S2Size create_read_shape(lua_State *L, int first, int last) {
   int count = last - first + 1, size[2] = {0, 0};
   bool in_table = count == 1 && lua_type(L, first) == LUA_TTABLE;
@@ -246,7 +247,7 @@ static S2Size create_read_shape(lua_State *L, int first, int last) {
   return count == 1 ? s2_size_list(size[0]) : s2_size_matrix(size[0], size[1]);
 }
 
-// The array on top of the stack in another shape, of as many numbers.
+// Pushes the array on top of the stack in another shape with the same number of elements.
 static int create_push_reshaped(lua_State *L, S2Size shape) {
   const S2LuaArray *array = s2_lua_array_test(L, -1);
   S2Array from = s2_lua_array_view(L, array);
@@ -327,7 +328,7 @@ static int create_randn(lua_State *L) {
   return 1;
 }
 
-// n numbers from a to b, both included.
+// n evenly spaced numbers from a to b, both included.
 static int create_linspace(lua_State *L) {
   double a = s2_argument_number(L, 1, S2_ANY_NUMBER), b = s2_argument_number(L, 2, S2_ANY_NUMBER);
   int n = s2_lua_array_integer(L, 3, 0, INT32_MAX);
@@ -341,8 +342,8 @@ static int create_linspace(lua_State *L) {
 
 // ---- Out of several ---------------------------------------------------------------------------
 
-// Pushes the parts, the elements of the list at 1, as arrays; returns how many. Raises when they
-// are none.
+// Pushes the elements of the list at 1 as arrays; returns their number. Raises if they are not
+// arrays.
 static int create_push_parts(lua_State *L) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, 1) != LUA_TTABLE || lua_rawlen(L, 1) == 0) {
@@ -366,10 +367,10 @@ static int create_push_parts(lua_State *L) {
   return (int)count;
 }
 
-// Joins the `count` arrays from stack index `first` on along rows (axis 1) or columns (axis 2); all
-// are seen as matrices, lists as rows or, with `upright`, as columns.
+// Joins the `count` arrays from stack index `first` on along rows (axis 1) or columns (axis 2). All
+// are treated as matrices; lists become rows or, if `upright`, columns.
 static void create_join(lua_State *L, int first, int count, int axis, bool upright, S2Size shape) {
-  // Each into its block, with the next behind it or beside it.
+  // Copy each into its block; the next one is below or beside it.
   S2ArrayPart *parts = lua_newuserdatauv(L, (size_t)count * sizeof *parts, 0);
   S2LuaArray *out = s2_lua_array_push(L, shape);
   ptrdiff_t at = 0, width = shape.columns;
@@ -400,7 +401,7 @@ static int create_optional_axis(lua_State *L) {
   return lua_isnoneornil(L, 2) ? 1 : s2_lua_array_integer(L, 2, 1, 2);
 }
 
-// Lists one behind the other; matrices below (axis 1) or beside (axis 2) one another.
+// Joins lists end to end, and matrices below one another (axis 1) or side by side (axis 2).
 static int create_concat(lua_State *L) {
   int axis = create_optional_axis(L);
   lua_settop(L, 1);
@@ -409,7 +410,7 @@ static int create_concat(lua_State *L) {
   if (like.axes == 1 && axis == 2) {
     return s2_lua_fail(L, "concat: lists have no axis 2; sim.stack makes a matrix of them");
   }
-  // All have to agree in the other axis.
+  // All must have the same length along the other axis.
   bool along_columns = like.axes == 1 || axis == 2;
   int64_t rows = like.rows, columns = like.columns;
   for (int i = 2; i <= count; i++) {
@@ -430,7 +431,7 @@ static int create_concat(lua_State *L) {
   return 1;
 }
 
-// Lists of one length as the rows (axis 1) or columns (axis 2) of a matrix.
+// Lists of equal length become the rows (axis 1) or columns (axis 2) of a matrix.
 static int create_stack(lua_State *L) {
   int axis = create_optional_axis(L);
   lua_settop(L, 1);
@@ -447,7 +448,7 @@ static int create_stack(lua_State *L) {
       return create_unlike(L, "stack", i, like, shape);
     }
   }
-  // As rows or as columns.
+  // Lists become rows or columns.
   bool upright = axis == 2;
   S2Size shape =
       upright ? s2_size_matrix(like.columns, count) : s2_size_matrix(count, like.columns);

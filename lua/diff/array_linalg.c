@@ -1,4 +1,4 @@
-// sim.linalg: what cannot be computed (a singular matrix, ...) gives nil and the reason.
+// sim.linalg: functions return nil and a reason if there is no result (a singular matrix, ...).
 #include "lua/diff/array.h"
 #include "lua/solve/solve_info.h"
 
@@ -44,7 +44,7 @@ static S2Status linalg_compute(lua_State *L, S2ArrayFactor factor, const S2Array
   return factoring.status;
 }
 
-// Pushes one result, which begins at `start` of the whole node.
+// Pushes one result; its numbers begin at `start` of the node.
 static void linalg_push_result(lua_State *L, const S2Array *whole, size_t start, S2Size shape) {
   const S2ArrayBlock block = {1, (int)s2_size_count(shape), (ptrdiff_t)start, 0, 1};
   s2_lua_push_block(L, whole, &block, shape);
@@ -85,7 +85,8 @@ static int linalg_det(lua_State *L) {
   return 1;
 }
 
-// The results of a factorisation, behind one another, in a userdata that is pushed; their node.
+// The results of a factorisation, one after the other, in a userdata that is pushed; also returns
+// their node.
 static S2Status linalg_factorise(lua_State *L, S2ArrayFactor factor, const S2Array *a,
                                  S2Array *whole) {
   size_t size = s2_array_factor_size(factor, a->shape);
@@ -108,7 +109,7 @@ static int linalg_qr(lua_State *L) {
     return linalg_failed(L, status);
   }
   linalg_track_factors(L, S2_ARRAY_QR, &a, &whole);
-  // Both lie behind one another in the node.
+  // The node holds both results, one after the other.
   int rows = a.shape.rows, columns = a.shape.columns, k = rows < columns ? rows : columns;
   linalg_push_result(L, &whole, 0, s2_size_matrix(rows, k));
   linalg_push_result(L, &whole, (size_t)rows * (size_t)k, s2_size_matrix(k, columns));
@@ -130,7 +131,7 @@ static int linalg_svd(lua_State *L) {
   return 3;
 }
 
-// values, vectors and, when some are complex, the imaginary parts of the values.
+// Returns values, vectors and, if some values are complex, their imaginary parts.
 static int linalg_eig(lua_State *L) {
   double number;
   S2Array a = linalg_check_matrix(L, 1, true, &number), whole;
@@ -140,7 +141,7 @@ static int linalg_eig(lua_State *L) {
   }
   int n = a.shape.rows;
   size_t values = (size_t)n, all = values * (values + 1);
-  // Imaginary parts lie behind what the factorisation has.
+  // Imaginary parts follow the results of the factorisation.
   bool complex = false;
   for (size_t i = 0; i < values; i++) {
     complex = complex || whole.data[all + i] != 0;
@@ -161,7 +162,7 @@ static int linalg_eig(lua_State *L) {
 
 // ---- Systems ----------------------------------------------------------------------------------
 
-// The right side of a system of `rows` equations, a list or a matrix.
+// Checks the right-hand side of a system of `rows` equations, a list or a matrix.
 static S2Array linalg_check_right(lua_State *L, const S2Array *a, double *number, int *columns) {
   S2Array b = s2_lua_array_operand(L, 2, number);
   int length = b.shape.axes == 1 ? b.shape.columns : b.shape.rows;
@@ -199,7 +200,7 @@ static int linalg_solve(lua_State *L) {
   S2Array a = linalg_check_matrix(L, 1, true, &number),
           b = linalg_check_right(L, &a, &right, &columns);
   int n = a.shape.rows;
-  // Factors are kept: the derivative solves with them again.
+  // The factors are kept, because the derivative solves with them again.
   double *factors = s2_lua_take_numbers(L, (size_t)n * (size_t)n);
   int *pivot = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *pivot, 0);
   S2LuaArray *x = linalg_push_solution(L, &b, n, columns);
@@ -208,7 +209,7 @@ static int linalg_solve(lua_State *L) {
   if (solving.status.code != S2_OK) {
     return linalg_failed(L, solving.status);
   }
-  // K^-T g and its products with x.
+  // The derivative needs K^-T g and its products with x.
   if (a.var != 0 || b.var != 0) {
     S2Var var = s2_note_array_solve(s2_lua_tape(L), n, columns, &a, &b, x->data, factors, pivot);
     s2_lua_array_track(L, x, var);
@@ -222,7 +223,7 @@ static void linalg_run_least_squares(void *user, S2Arena *arena) {
                                       of->a->data, of->b->data, of->x, &of->rank, arena);
 }
 
-// x, rank
+// Returns x and the rank.
 static int linalg_lstsq(lua_State *L) {
   double number, right;
   int columns;

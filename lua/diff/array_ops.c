@@ -1,4 +1,4 @@
-// What is computed with arrays: operators, methods and functions of sim.
+// Array operations: operators, methods and functions of sim.
 #include "lua/diff/array.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static bool array_has_tracked(lua_State *L, int index) {
   double value;
   S2Var var;
   bool found = s2_lua_tracked_test(L, index, &value, &var);
-  // In a table that stands for a vector, one of its numbers.
+  // A table that stands for a vector is tracked if one of its numbers is.
   for (int i = 1; lua_type(L, index) == LUA_TTABLE && i <= 3 && !found; i++) {
     lua_rawgeti(L, index, i);
     found = s2_lua_tracked_test(L, -1, &value, &var);
@@ -58,7 +58,7 @@ bool s2_lua_array_takes_over(lua_State *L, S2ArrayBinary op) {
   return tracked ? array_apply_binary(L, op) == 1 : s2_lua_array_binary(L, op);
 }
 
-// Functions that are one operation.
+// Functions that consist of one operation.
 #define OPERATION(NAME, CALL)                                                                      \
   static int NAME(lua_State *L) {                                                                  \
     return CALL;                                                                                   \
@@ -120,7 +120,7 @@ static int array_equals(lua_State *L) {
     return s2_lua_bad_argument(L, 2, "Array expected, got %s", s2_lua_describe(L, 2, text));
   }
   // Tables and vectors are compared as arrays.
-  s2_lua_array_operand(L, 2, &number); // a table becomes an array
+  s2_lua_array_operand(L, 2, &number); // replaces a table by an array
   const S2LuaArray *b = s2_lua_array_test(L, 2);
   lua_pushboolean(L, b != NULL && array_equal(a, b, tolerance));
   return 1;
@@ -132,14 +132,14 @@ static int array_reduce(lua_State *L, S2ArrayReduce op, const char *name) {
   double number;
   S2Array a = s2_lua_array_operand(L, 1, &number);
   S2ArrayAxis axis = S2_ARRAY_ALL;
-  // Axis 1 goes over rows, axis 2 over columns; a list has one.
+  // Axis 1 runs over rows, axis 2 over columns; a list has one axis.
   if (!lua_isnoneornil(L, 2)) {
     int given = s2_lua_array_integer(L, 2, 1, a.shape.axes > 1 ? 2 : 1);
     axis = a.shape.axes < 2 ? S2_ARRAY_ALL
            : given == 1     ? S2_ARRAY_OVER_ROWS
                             : S2_ARRAY_OVER_COLUMNS;
   }
-  // Only a sum has a value where there is nothing.
+  // Without elements only a sum has a value.
   int count = axis == S2_ARRAY_OVER_ROWS      ? a.shape.rows
               : axis == S2_ARRAY_OVER_COLUMNS ? a.shape.columns
                                               : (int)s2_size_count(a.shape);
@@ -176,7 +176,7 @@ static int array_unfit(lua_State *L, const char *name, S2Size a, S2Size b) {
                      s2_size_text(b, b_text));
 }
 
-// A list on the left is a row, on the right a column; the result has the axes that are left.
+// A list on the left is a row, on the right a column; the result keeps the remaining axes.
 static int array_multiply(lua_State *L, const char *name) {
   double number;
   S2Array a = s2_lua_array_operand(L, 1, &number), b = s2_lua_array_operand(L, 2, &number);
@@ -192,7 +192,7 @@ static int array_multiply(lua_State *L, const char *name) {
   if (k != inner) {
     return array_unfit(L, name, a.shape, b.shape);
   }
-  // Axes that lists do not have are left out of the result.
+  // The result has no axis where an operand is a list.
   S2Size shape = a.shape.axes == 2 && b.shape.axes == 2 ? s2_size_matrix(m, n)
                  : a.shape.axes == 2                    ? s2_size_list(m)
                  : b.shape.axes == 2                    ? s2_size_list(n)
@@ -260,7 +260,7 @@ static int array_diagonal(lua_State *L) {
   return s2_lua_push_block(L, &a, &block, s2_size_list(n));
 }
 
-// {first, last}, or nil for all `limit`; first is then counted from 0.
+// Reads {first, last}, or nil for all `limit`; the returned first counts from 0.
 static void array_read_range(lua_State *L, int argument, int limit, int *first, int *count) {
   *first = 0;
   *count = limit;
@@ -273,7 +273,7 @@ static void array_read_range(lua_State *L, int argument, int limit, int *first, 
                         lua_type(L, argument) == LUA_TTABLE ? "another table"
                                                             : s2_lua_describe(L, argument, text));
   }
-  // Two integers, in order; an empty range may begin behind the last.
+  // Two integers in order; an empty range may start after the last element.
   lua_Integer ends[2];
   for (int i = 0; i < 2; i++) {
     lua_rawgeti(L, argument, i + 1);
@@ -295,7 +295,7 @@ static int array_slice(lua_State *L) {
   S2Array a = s2_lua_array_view(L, s2_lua_array_check(L, 1));
   ptrdiff_t width = a.shape.columns;
   int row = 0, rows = 1, column, columns;
-  // Of a list a range, of a matrix one for each axis.
+  // A list takes one range, a matrix one per axis.
   if (a.shape.axes == 1) {
     if (!lua_isnoneornil(L, 3)) {
       return s2_lua_bad_argument(L, 3, "a list has no second axis");
@@ -341,7 +341,7 @@ static int array_table(lua_State *L) {
     array_push_list(L, &a, 0, a.shape.columns);
     return 1;
   }
-  // A table for each row.
+  // One table per row.
   lua_createtable(L, a.shape.rows, 0);
   for (int i = 0; i < a.shape.rows; i++) {
     array_push_list(L, &a, (size_t)i * (size_t)a.shape.columns, a.shape.columns);

@@ -1,4 +1,4 @@
-// What can be done with an array as such: reading and assigning numbers, text, its metatable.
+// Basic behaviour of arrays: reading and assigning numbers, text, the metatable.
 #include "lua/diff/array.h"
 
 #include "linalg/dense.h"
@@ -13,7 +13,7 @@ static int array_length_of(const S2LuaArray *array) {
   return array->shape.axes == 1 ? array->shape.columns : array->shape.rows;
 }
 
-// Pushes a block: a number when shape has no axes.
+// Pushes a block; a number if its shape has no axes.
 static void array_push_block(lua_State *L, const S2LuaArray *array, const S2ArrayBlock *block,
                              S2Size shape) {
   S2Array from = s2_lua_array_view(L, array);
@@ -32,7 +32,7 @@ static void array_push_row(lua_State *L, const S2LuaArray *array, int row) {
   array_push_block(L, array, &block, s2_size_list(shape.columns));
 }
 
-// Element number `index` (from 1) of a list, or row of a matrix; nil one past the end, for ipairs.
+// Element `index` (from 1) of a list, or row of a matrix; nil one past the end, for ipairs.
 static int array_index_by_integer(lua_State *L, const S2LuaArray *array, lua_Integer index) {
   int length = array_length_of(array);
   if (index < 1 || index > length) {
@@ -44,7 +44,7 @@ static int array_index_by_integer(lua_State *L, const S2LuaArray *array, lua_Int
     return s2_lua_fail(L, "index %lld of an array of shape %s", (long long)index,
                        s2_size_text(array->shape, text));
   }
-  // Rows are copies that cannot be assigned to: it would be lost.
+  // Rows are frozen copies: an assignment to a copy would be lost.
   if (array->shape.axes == 2) {
     array_push_row(L, array, (int)index - 1);
     s2_lua_array_test(L, -1)->frozen = true;
@@ -57,7 +57,7 @@ static int array_index_by_integer(lua_State *L, const S2LuaArray *array, lua_Int
   return 1;
 }
 
-// The place of a[{i, j}] (or a[{i}] of a list); raises when there is none.
+// The position of a[{i, j}] (or a[{i}] of a list); raises if it does not exist.
 static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) {
   S2Size shape = array->shape;
   const int axes = shape.axes == 1 ? 1 : 2;
@@ -68,7 +68,7 @@ static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) 
     s2_lua_fail(L, "%d indices given for an array of shape %s", (int)lua_rawlen(L, key),
                 s2_size_text(shape, text));
   }
-  // An index a key, integers within the shape.
+  // One index per axis, each an integer within the shape.
   for (int i = 0; i < axes; i++) {
     lua_rawgeti(L, key, i + 1);
     if (!s2_value_whole(L, -1, &at[i])) {
@@ -86,7 +86,7 @@ static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) 
                    : ((ptrdiff_t)at[0] - 1) * shape.columns + (ptrdiff_t)at[1] - 1;
 }
 
-// Names of numbers, for lists of two (x, y) and three (a, x, y; velocities va, vx, vy).
+// Names of elements, for lists of two (x, y) and three (a, x, y; velocities va, vx, vy).
 typedef enum Field { FIELD_SHAPE = 1, FIELD_SIZE, FIELD_A, FIELD_X, FIELD_Y } Field;
 
 static const struct {
@@ -96,7 +96,7 @@ static const struct {
               {"x", FIELD_X},         {"y", FIELD_Y},       {"va", FIELD_A},
               {"angular", FIELD_A},   {"vx", FIELD_X},      {"vy", FIELD_Y}};
 
-// Index of the number with the name at `key`, from 1.
+// Index (from 1) of the element named by `key`.
 static int array_named_index(lua_State *L, const S2LuaArray *array, Field field, int key) {
   int size = array->shape.axes == 1 ? array->shape.columns : 0;
   int index = (int)field - (size == 2 ? (int)FIELD_A : (int)FIELD_A - 1);
@@ -121,7 +121,7 @@ static int array_push_shape(lua_State *L, const S2LuaArray *array) {
   return 1;
 }
 
-// Upvalue 1: methods, and numbers of fields, by name.
+// Upvalue 1: methods, and field numbers, by name.
 static int array_index(lua_State *L) {
   const S2LuaArray *array = s2_lua_array_check(L, 1);
   lua_Integer index;
@@ -135,7 +135,7 @@ static int array_index(lua_State *L) {
     array_push_block(L, array, &block, s2_size_number());
     return 1;
   }
-  // A method, or the number of a field: shape, size, a, x, y.
+  // A method, or a field: shape, size, a, x, y.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TNIL) {
@@ -157,7 +157,7 @@ static int array_index(lua_State *L) {
 
 // ---- Assigning --------------------------------------------------------------------------------
 
-// The number at stack index 3, which is assigned.
+// The assigned number, at stack index 3.
 static double array_assigned_number(lua_State *L) {
   double value;
   S2Var var;
@@ -216,7 +216,7 @@ static int array_newindex(lua_State *L) {
     array->data[at] = array_assigned_number(L);
     return 0;
   }
-  // ... a[i] or a field, which is a number in the table of methods.
+  // ... a[i] or a field, whose number is in the table of methods.
   lua_Integer index;
   if (!s2_value_whole(L, 2, &index)) {
     lua_pushvalue(L, 2);
@@ -234,7 +234,7 @@ static int array_newindex(lua_State *L) {
                        "sim.concat",
                        (long long)index, s2_size_text(array->shape, text));
   }
-  // Of a matrix a whole row.
+  // In a matrix the assignment replaces a whole row.
   if (array->shape.axes == 2) {
     array_assign_row(L, array, index);
   } else {
@@ -252,17 +252,17 @@ static int array_length(lua_State *L) {
 
 enum {
   NUMBER_TEXT = 32,
-  LIST_DIGITS = 14, // as Lua shows numbers, and vectors theirs
+  LIST_DIGITS = 14, // digits that Lua prints, and vectors too
   MATRIX_DIGITS = 6,
-  SHOWN = 1000, // numbers of an array shown in full
-  EDGE = 3      // of a larger one: rows and columns at each end
+  SHOWN = 1000, // larger arrays are abbreviated
+  EDGE = 3      // rows and columns shown at each end of a larger array
 };
 
-// A float looks like one, as Lua shows it.
+// A float keeps its decimal point, as in Lua.
 static const char *array_number_text(const S2LuaArray *array, double value,
                                      char text[NUMBER_TEXT]) {
   int digits = array->shape.axes == 2 ? MATRIX_DIGITS : LIST_DIGITS;
-  // nan has no sign here.
+  // nan is printed without a sign.
   snprintf(text, NUMBER_TEXT, "%.*g", digits, isnan(value) ? fabs(value) : value);
   if (text[strspn(text, "-0123456789")] == '\0') {
     size_t length = strlen(text);
@@ -271,7 +271,7 @@ static const char *array_number_text(const S2LuaArray *array, double value,
   return text;
 }
 
-// Is number i of n left out?
+// True if row or column i of n is not shown.
 static bool array_left_out(const S2LuaArray *array, int i, int n) {
   return s2_size_count(array->shape) > SHOWN && n > 2 * EDGE && i >= EDGE && i < n - EDGE;
 }
@@ -280,7 +280,7 @@ static int array_column_width(const S2LuaArray *array, int column) {
   char text[NUMBER_TEXT];
   int widest = 0;
   for (int i = 0; i < array->shape.rows; i++) {
-    // Of the rows that are shown.
+    // Only rows that are shown count.
     if (!array_left_out(array, i, array->shape.rows)) {
       double value = array->data[(size_t)i * (size_t)array->shape.columns + (size_t)column];
       int width = (int)strlen(array_number_text(array, value, text));
@@ -296,14 +296,14 @@ static void array_add_row(luaL_Buffer *out, const S2LuaArray *array, int row) {
   luaL_addstring(out, "{");
   for (int j = 0; j < columns; j++) {
     luaL_addstring(out, j == 0 ? "" : ", ");
-    // From the first that is left out to the last.
+    // Skip from the first omitted column to the last.
     if (array_left_out(array, j, columns)) {
       luaL_addstring(out, "...");
       j = columns - EDGE - 1;
       continue;
     }
     array_number_text(array, array->data[(size_t)row * (size_t)columns + (size_t)j], text);
-    // Columns of a matrix stand below each other.
+    // The columns of a matrix are aligned.
     int width = array->shape.axes == 2 ? array_column_width(array, j) : 0;
     snprintf(padded, sizeof padded, "%*s", width, text);
     luaL_addstring(out, padded);
@@ -315,7 +315,8 @@ static int array_tostring(lua_State *L) {
   const S2LuaArray *array = s2_lua_array_check(L, 1);
   luaL_Buffer out;
   luaL_buffinit(L, &out);
-  // A list in one line, a matrix in a line for each row, the middle of large ones left out.
+  // A list is printed on one line, a matrix with one line per row; the middle of large ones is left
+  // out.
   if (array->shape.axes == 1) {
     array_add_row(&out, array, 0);
   } else {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-// What its node keeps in the tape; the functions and values are kept by s2_lua_tape_keep, as a list
+// Data of a custom node on the tape. s2_lua_tape_keep keeps the functions and values as a list
 // {backward, y, x1 .. xn, extras ...}.
 typedef struct Custom {
   S2LuaDiff *diff;
@@ -12,7 +12,7 @@ typedef struct Custom {
   S2Var input[]; // 0: plain
 } Custom;
 
-// Adds what `backward` returned for one input.
+// Adds the derivative that `backward` returned for one input.
 static void custom_add_derivative(lua_State *L, S2Tape *tape, const Custom *custom, int which,
                                   int index) {
   char text[S2_LUA_TEXT];
@@ -22,12 +22,12 @@ static void custom_add_derivative(lua_State *L, S2Tape *tape, const Custom *cust
   }
   int count = s2_tape_count(tape, var);
   double *adjoint = s2_tape_adjoint(tape, var);
-  // What kind of thing the input was: a number or an array, and of what shape.
+  // The original input: a number or an array.
   s2_lua_tape_kept(L, custom->kept);
   lua_rawgeti(L, -1, 3 + which);
   const S2LuaArray *input = s2_lua_array_test(L, -1), *array = s2_lua_array_test(L, index);
   lua_pop(L, 2);
-  // Its derivative has to be of that kind, too.
+  // Its derivative must be of the same kind and shape.
   if (input == NULL && lua_type(L, index) == LUA_TNUMBER) {
     *adjoint += lua_tonumber(L, index);
   } else if (input != NULL && array != NULL && s2_size_equal(input->shape, array->shape)) {
@@ -43,7 +43,7 @@ static void custom_add_derivative(lua_State *L, S2Tape *tape, const Custom *cust
   }
 }
 
-// Protected. Arguments: the tape, what the node keeps, its number.
+// Runs protected. Arguments: the tape, the node's Custom, the node.
 static int custom_call_backward(lua_State *L) {
   S2Tape *tape = lua_touserdata(L, 1);
   const Custom *custom = lua_touserdata(L, 2);
@@ -66,7 +66,7 @@ static int custom_call_backward(lua_State *L) {
     lua_rawgeti(L, kept, i);
   }
   lua_call(L, length, custom->inputs);
-  // It returns one derivative for each input.
+  // backward returns one derivative per input.
   for (int i = 0; i < custom->inputs; i++) {
     custom_add_derivative(L, tape, custom, i, kept + 1 + i);
   }
@@ -80,7 +80,7 @@ static S2Status custom_backward(S2Tape *tape, S2Var node, void *data) {
     return s2_error(S2_MEMORY, "no stack left for a backward function");
   }
   int top = lua_gettop(L);
-  // Protected, as the sweep runs through C that an error may not leave.
+  // Protected, because an error must not unwind the C code of the sweep.
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, custom_call_backward);
   lua_pushlightuserdata(L, tape);
@@ -99,7 +99,7 @@ static S2Var custom_push_input(lua_State *L, int index) {
   double value = 0;
   S2Var var = 0;
   const S2LuaArray *array = s2_lua_array_test(L, index);
-  // A copy without its node: forward is not recorded.
+  // A copy without its node, because `forward` is not recorded.
   if (array != NULL) {
     S2Array view = s2_lua_array_view(L, array);
     S2LuaArray *plain = s2_lua_array_push(L, view.shape);
@@ -114,12 +114,12 @@ static S2Var custom_push_input(lua_State *L, int index) {
   return var;
 }
 
-// Upvalues: forward, backward. Notes the node of y (at `result`), computed from the plain arguments
-// that lie before it; `custom` is ready but for what it keeps.
+// Upvalues: forward, backward. Adds the node of y (at `result`); the plain arguments are below it
+// on the stack. `custom` is complete except for `kept`.
 static void custom_note(lua_State *L, Custom *custom, int arguments, int result) {
   S2Tape *tape = custom->diff->tape;
   int extras = lua_gettop(L) - result;
-  // The list that Custom describes, kept as long as the tape.
+  // The list described at Custom; it lives as long as the tape.
   lua_createtable(L, 2 + arguments + extras, 0);
   int kept = lua_gettop(L);
   lua_pushvalue(L, lua_upvalueindex(2));
@@ -135,7 +135,7 @@ static void custom_note(lua_State *L, Custom *custom, int arguments, int result)
     lua_rawseti(L, kept, 2 + arguments + i);
   }
   custom->kept = s2_lua_tape_keep(L);
-  // The result stands for the node: a tracked number or array.
+  // The result becomes a tracked number or array of the node.
   const S2LuaArray *y = s2_lua_array_test(L, result);
   if (y == NULL) {
     double value = lua_tonumber(L, result);
@@ -157,7 +157,7 @@ static bool custom_is_tracked(lua_State *L, int index) {
 static int custom_call(lua_State *L) {
   int arguments = lua_gettop(L);
   luaL_checkstack(L, 2 * arguments + 8, "arguments");
-  // A node only where an argument is tracked and a tape records.
+  // A node is needed only if an argument is tracked and a tape is recording.
   bool tracked = false;
   for (int i = 1; i <= arguments; i++) {
     tracked = tracked || custom_is_tracked(L, i);
@@ -169,8 +169,8 @@ static int custom_call(lua_State *L) {
     *custom = (Custom){.diff = s2_lua_diff(L), .inputs = arguments};
   }
   for (int i = 1; i <= arguments; i++) {
-    // Forward sees plain values, whatever it was given.
-    S2Var var = custom_push_input(L, i); // raises for what belongs to another tape
+    // `forward` always receives plain values.
+    S2Var var = custom_push_input(L, i); // raises for numbers of another tape
     if (custom != NULL) {
       custom->input[i - 1] = var;
     }

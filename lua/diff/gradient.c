@@ -1,5 +1,5 @@
-// sim.value_and_grad and its like: record a tape while a function runs, sweep it, give back the
-// derivatives in the shape of the parameters.
+// sim.value_and_grad and similar functions: record a tape while a function runs, sweep it, and
+// return the derivatives in the shape of the parameters.
 #include "diff/world/world_gradient.h"
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
@@ -10,15 +10,15 @@
 
 enum {
   PATH_SIZE = 160,  // bytes of a name like p.links[3].mass; longer ones are cut
-  DEEPEST = 64,     // parameter tables in one another; more is a table that contains itself
-  SLOTS_A_LEVEL = 8 // of the stack, that a level of tables may take
+  DEEPEST = 64,     // nested parameter tables; a deeper nesting is a table that contains itself
+  SLOTS_A_LEVEL = 8 // stack slots per level of tables
 };
 
-// Derivatives below this may be rounding of 0, if what holds the bodies says so.
+// Derivatives below this size may be rounding errors of 0; the constraints on the bodies decide.
 static const double ROUNDING = 1e-15;
 
 static const char KEPT =
-    'k'; // registry key, by address: what nodes of the tape keep; the error at 0
+    'k'; // registry key, by address: values kept by nodes of the tape; index 0: the error
 
 // ---- One call ---------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ static void gradient_start_tape(lua_State *L, S2LuaDiff *diff) {
   diff->flags = 0;
   diff->quiet = (S2Quiet){0};
   diff->reason[0] = '\0';
-  // 0 is no generation: what kept that belongs to no tape.
+  // Generation 0 marks values that belong to no tape.
   diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
   diff->generation = diff->last;
   diff->L = L;
@@ -71,7 +71,7 @@ void s2_lua_return_tape(lua_State *L, const S2LuaDiff *before) {
   diff->tape = tape;
 }
 
-// An error thrown again from elsewhere (by a step, by a sweep) has its traceback already.
+// An error that is rethrown (by a step, by a sweep) already has its traceback.
 static int gradient_keep_first_traceback(lua_State *L) {
   if (s2_lua_kept_traceback(L, 1)) {
     lua_settop(L, 1);
@@ -80,7 +80,8 @@ static int gradient_keep_first_traceback(lua_State *L) {
   return s2_lua_keep_traceback(L);
 }
 
-// What to do about it belongs with the number: differences of the same steps agree with it.
+// The warning includes a remedy, because finite differences of the same steps agree with the
+// number.
 static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   if ((diff->flags & S2_GRADIENT_IMPACT) != 0) {
     s2_lua_warn_call(L, "the gradient goes through impacts in steps of a given length: it knows "
@@ -101,12 +102,12 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   }
 }
 
-// Protected: a coroutine that dies of an error closes nothing.
+// Protected, because a coroutine that ends with an error closes no variables.
 int s2_lua_record(lua_State *L, lua_CFunction body) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int arguments = lua_gettop(L);
   luaL_checkstack(L, 4, "arguments");
-  // Below the arguments: the handler of errors and the body.
+  // Insert the error handler and the body below the arguments.
   lua_pushcfunction(L, gradient_keep_first_traceback);
   lua_insert(L, 1);
   lua_pushcfunction(L, body);
@@ -146,7 +147,7 @@ S2Status s2_lua_sweep_raised(lua_State *L) {
 }
 
 void s2_lua_check_sweep(lua_State *L, S2Status status) {
-  // An error of a backward function is raised as it was.
+  // An error of a backward function is raised unchanged.
   if (status.code == S2_ABORTED) {
     s2_lua_tape_kept(L, 0);
     lua_error(L);
@@ -169,10 +170,10 @@ void s2_lua_check_function(lua_State *L, int argument) {
 
 // ---- Parameters -------------------------------------------------------------------------------
 
-// The parameters, tables in tables of numbers and arrays, are copied twice: with tracked numbers
-// for the function, and as what becomes the gradient, where the node stands in place of its number.
+// The parameters (nested tables of numbers and arrays) are copied twice: once with tracked numbers
+// for the function, and once for the gradient, with nodes in place of the numbers.
 
-// Puts the name of what stands at the key (stack index) behind a path; returns where to cut it.
+// Appends the name of the key at a stack index to the path; returns the old length.
 static size_t gradient_extend(lua_State *L, char path[PATH_SIZE], int key) {
   size_t length = strlen(path);
   char text[S2_LUA_TEXT];
@@ -207,7 +208,7 @@ static void gradient_track_array(lua_State *L, S2Tape *tape, const S2LuaArray *f
     s2_lua_fail(L, "%s has numbers that are not finite: parameters have to be", path);
   }
   S2Var var = s2_tape_input(tape, view.data, (int)count);
-  // One with the numbers for the function, one of zeros that has the node.
+  // One array with the numbers for the function, and one of zeros with the node.
   S2LuaArray *copy = s2_lua_array_push(L, view.shape);
   memcpy(copy->data, view.data, count * sizeof(double));
   s2_lua_array_track(L, copy, var);
@@ -222,7 +223,7 @@ static void gradient_track_table(lua_State *L, S2Tape *tape, int index, char pat
     s2_lua_fail(L, "parameters in more than %d tables (does one contain itself?)", DEEPEST);
   }
   luaL_checkstack(L, SLOTS_A_LEVEL, "parameters");
-  // Stack: key, value while the table is gone through, then both copies of the value.
+  // Stack during the traversal: key, value, then both copies of the value.
   lua_newtable(L);
   lua_newtable(L);
   int copy = lua_gettop(L) - 1;
@@ -230,7 +231,7 @@ static void gradient_track_table(lua_State *L, S2Tape *tape, int index, char pat
     size_t length = gradient_extend(L, path, -2);
     gradient_track(L, tape, lua_gettop(L), path, depth + 1);
     path[length] = '\0';
-    // The second copy into the table for derivatives, the first into that of the function.
+    // The second copy goes into the table of derivatives, the first into that of the function.
     lua_pushvalue(L, -4);
     lua_insert(L, -2);
     lua_rawset(L, copy + 1);
@@ -240,8 +241,8 @@ static void gradient_track_table(lua_State *L, S2Tape *tape, int index, char pat
   }
 }
 
-// Pushes both copies of the value at `index`; what is neither number, array nor table is passed on
-// and has no derivative.
+// Pushes both copies of the value at `index`. A value that is not a number, array or table is
+// passed on and has no derivative.
 static void gradient_track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth) {
   if (lua_type(L, index) == LUA_TNUMBER) {
     gradient_track_number(L, tape, index, path);
@@ -261,13 +262,13 @@ static void gradient_track(lua_State *L, S2Tape *tape, int index, char path[PATH
   }
 }
 
-// Of several derivatives that are not finite the first by name is reported: the order of traversal
-// is not the same in every run.
+// Derivatives that are not finite: the first by name is reported, because the traversal order
+// differs between runs.
 typedef struct Bad {
   char path[PATH_SIZE];
   double value;
-  bool any;    // a derivative is not 0
-  double most; // size of the largest
+  bool any;    // some derivative is not 0
+  double most; // largest absolute value
 } Bad;
 
 static double gradient_checked(double value, const char *path, Bad *bad) {
@@ -280,12 +281,11 @@ static double gradient_checked(double value, const char *path, Bad *bad) {
   return value;
 }
 
-// Puts derivatives where the nodes stand in the copy at `index`, which is replaced if it is a
-// number.
+// Replaces the nodes in the copy at `index` by derivatives; a number is replaced itself.
 static void gradient_resolve(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE],
                              Bad *bad) {
   S2LuaArray *array = s2_lua_array_test(L, index);
-  // The node was there in place of the number.
+  // The number is a node.
   if (lua_type(L, index) == LUA_TNUMBER) {
     lua_pushnumber(
         L, gradient_checked(*s2_tape_adjoint(tape, (S2Var)lua_tointeger(L, index)), path, bad));
@@ -298,14 +298,14 @@ static void gradient_resolve(lua_State *L, S2Tape *tape, int index, char path[PA
       array->data[i] = gradient_checked(adjoint[i], path, bad);
     }
   } else if (lua_type(L, index) == LUA_TTABLE) {
-    // Each field is replaced by itself, or by its number.
+    // Resolve each field in place.
     for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
       size_t length = gradient_extend(L, path, -2);
       gradient_resolve(L, tape, lua_gettop(L), path, bad);
       path[length] = '\0';
       lua_pushvalue(L, -2);
       lua_pushvalue(L, -2);
-      lua_rawset(L, index); // of a field that exists: traversal goes on
+      lua_rawset(L, index); // assigning to an existing field keeps the traversal valid
     }
   }
 }
@@ -321,7 +321,7 @@ static void gradient_check_finite_loss(lua_State *L, double value) {
   }
 }
 
-// A plain number has lost what it depended on, or never had it.
+// Warns about a plain loss: it has no link to the parameters, or lost it.
 static void gradient_warn_constant(lua_State *L, double value) {
   const char *clipped = s2_lua_diff(L)->quiet.text[S2_QUIET_CLIPPED];
   s2_lua_push_position(L);
@@ -339,8 +339,8 @@ static void gradient_warn_constant(lua_State *L, double value) {
   lua_pop(L, 2);
 }
 
-// Every derivative is 0 (`exactly`), or of the size of rounding: why? A sweep of its own looks at
-// what the loss depends on.
+// Finds the reason why every derivative is 0 (`exactly`) or as small as rounding, with a separate
+// sweep over everything the loss depends on.
 static void gradient_find_reason(lua_State *L, S2LuaDiff *diff, S2Var loss, bool exactly) {
   S2Quiet *quiet = &diff->quiet;
   const char *reason = quiet->text[S2_QUIET_CLIPPED][0] != '\0' ? quiet->text[S2_QUIET_CLIPPED]
@@ -356,7 +356,7 @@ static void gradient_find_reason(lua_State *L, S2LuaDiff *diff, S2Var loss, bool
   snprintf(diff->reason, sizeof diff->reason, "%s", reason);
 }
 
-// The value at `index` without what belongs to the tape.
+// Replaces a tracked value at `index` by its plain value.
 static void gradient_make_plain(lua_State *L, int index) {
   double value;
   S2Var var;
@@ -384,13 +384,13 @@ static void gradient_check_parameters(lua_State *L, int argument) {
   }
 }
 
-// Value, gradient and the rest. Unless `finite` is asked for, a loss that is not has the gradient
-// nil.
+// Returns value, gradient and the other results. If the loss is not finite, it raises (`finite`) or
+// returns nil as gradient.
 static int gradient_differentiate(lua_State *L, bool finite) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int extras = lua_gettop(L) - 2;
   char path[PATH_SIZE] = "p";
-  // Parameters become tracked; a table of the same shape is for their derivatives.
+  // Track the parameters; a table of the same shape takes their derivatives.
   gradient_track(L, diff->tape, 2, path, 0);
   int shape = lua_gettop(L), first = shape + 1;
   luaL_checkstack(L, extras + SLOTS_A_LEVEL, "arguments");
@@ -402,7 +402,7 @@ static int gradient_differentiate(lua_State *L, bool finite) {
   }
   lua_call(L, 1 + extras, LUA_MULTRET);
   luaL_checkstack(L, SLOTS_A_LEVEL, "results");
-  // The loss is a number; one that does not depend on them has var 0.
+  // The loss must be a number; var is 0 if it depends on no parameter.
   double value = 0;
   S2Var loss = 0;
   if (lua_gettop(L) >= first && lua_type(L, first) == LUA_TNUMBER) {
@@ -420,12 +420,12 @@ static int gradient_differentiate(lua_State *L, bool finite) {
     lua_pushnil(L);
     return 2;
   }
-  // What is returned beside it has no use for the tape.
+  // The other results become plain.
   for (int i = first; i <= lua_gettop(L); i++) {
     gradient_make_plain(L, i);
   }
-  // Derivatives into the table, between the loss and the rest.
-  diff->generation = 0; // what runs in the sweep cannot record
+  // Put the derivatives into the table, between the loss and the other results.
+  diff->generation = 0; // no recording during the sweep
   s2_lua_check_sweep(L, s2_tape_sweep(diff->tape, loss, NULL));
   Bad bad = {.path = ""};
   gradient_resolve(L, diff->tape, shape, path, &bad);
@@ -452,7 +452,7 @@ static int gradient_differentiate_any(lua_State *L) {
   return gradient_differentiate(L, false);
 }
 
-// Optimisers end where derivatives are 0, and call s2_lua_value_and_grad_any.
+// Only for users: optimisers end where derivatives are 0 and call s2_lua_value_and_grad_any.
 static void gradient_warn_of_zeros(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
   if (diff->quiet.asked && diff->reason[0] != '\0') {
@@ -478,7 +478,7 @@ int s2_lua_value_and_grad_any(lua_State *L) {
   return s2_lua_record(L, gradient_differentiate_any);
 }
 
-// The gradient, then the value.
+// Swaps the results: the gradient first, then the value.
 static int gradient_first(lua_State *L) {
   int results = sim_value_and_grad(L);
   lua_pushvalue(L, 1);
@@ -516,7 +516,7 @@ static void gradient_push_plain(lua_State *L, int index, int depth) {
     gradient_make_plain(L, lua_gettop(L));
     return;
   }
-  // Tables are copied, as their fields are replaced.
+  // Tables are copied, because their fields are replaced.
   lua_newtable(L);
   int copy = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
@@ -562,7 +562,7 @@ void s2_lua_push_flags(lua_State *L, unsigned flags) {
 
 static int sim_tape_stats(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
-  // Of the tape that records, else of the last one.
+  // Statistics of the tape that records, else of the last one.
   int64_t nodes = diff->busy ? s2_tape_nodes(diff->tape) : diff->nodes;
   size_t bytes = diff->busy ? s2_tape_bytes(diff->tape) : diff->bytes;
   lua_createtable(L, 0, 4);

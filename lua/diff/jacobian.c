@@ -1,4 +1,4 @@
-// sim.jacobian: all derivatives of a function from numbers to numbers.
+// sim.jacobian: all derivatives of a vector-valued function.
 #include "lua/diff/array.h"
 #include "lua/solve/matrix.h"
 
@@ -15,17 +15,17 @@ typedef struct Number {
 typedef struct Numbers {
   Number *at; // a userdata
   int count;
-  bool array; // given as one
+  bool array; // given as an array
 } Numbers;
 
 static Number *jacobian_take(lua_State *L, int count) {
   return lua_newuserdatauv(L, sizeof(Number) * ((size_t)count + 1), 0);
 }
 
-// Pushes the numbers (memory) and what the function is given. A table is a list of numbers.
+// Pushes the memory of the numbers and the argument of the function. A table is a list of numbers.
 static Numbers jacobian_track_inputs(lua_State *L, S2Tape *tape) {
   bool is_array = s2_lua_test(L, 2, s2_type_array) != NULL;
-  // A number is a list of one.
+  // A number is a list of length one.
   if (lua_type(L, 2) == LUA_TNUMBER) {
     lua_createtable(L, 1, 0);
     lua_pushvalue(L, 2);
@@ -51,7 +51,7 @@ static Numbers jacobian_track_inputs(lua_State *L, S2Tape *tape) {
   for (int i = 0; i < count; i++) {
     inputs.at[i] = (Number){var, i, x.data[i]};
   }
-  // The function is given what the caller gave: an array, a number or a list.
+  // The function receives the kind the caller gave: an array, a number or a list.
   if (is_array) {
     S2LuaArray *copy = s2_lua_array_push(L, x.shape);
     memcpy(copy->data, x.data, (size_t)count * sizeof(double));
@@ -75,7 +75,7 @@ static Number jacobian_read_output(lua_State *L, int index, int position) {
   } else if (!s2_lua_tracked_test(L, index, &number.value, &number.var)) {
     char text[S2_LUA_TEXT];
     s2_lua_describe(L, index, text);
-    // Position 0: it is all that was returned.
+    // Position 0: the function returned a single value.
     if (position == 0) {
       s2_lua_fail(L,
                   "the function has to return a number, a list of numbers or an array; it "
@@ -87,11 +87,11 @@ static Number jacobian_read_output(lua_State *L, int index, int position) {
   return number;
 }
 
-// Pushes the numbers (memory) of what the function returned, at `index`.
+// Pushes the memory of the numbers that the function returned at `index`.
 static Numbers jacobian_read_outputs(lua_State *L, int index) {
   Numbers outputs = {.count = 1};
   S2LuaArray *array = s2_lua_array_test(L, index);
-  // An array, a list or a number: each output with its node and its place there.
+  // An array, a list or a number: each output has its node and its position in the node.
   if (array != NULL) {
     S2Array y = s2_lua_array_view(L, array);
     outputs = (Numbers){.count = (int)s2_size_count(y.shape), .array = true};
@@ -146,7 +146,7 @@ static void jacobian_check_matrix(lua_State *L, const double *matrix, int rows, 
   }
 }
 
-// The body of sim.jacobian. The matrix is a list of rows or, when x or f(x) is an array, an array.
+// The body of sim.jacobian. The matrix is a list of rows, or an array if x or f(x) is one.
 static int jacobian_differentiate(lua_State *L) {
   S2LuaDiff *diff = s2_lua_diff(L);
   // y = f(x)
@@ -165,7 +165,7 @@ static int jacobian_differentiate(lua_State *L) {
   diff->generation = 0;
   s2_lua_check_sweep(L, s2_tape_jacobian(diff->tape, outputs.count, of, inputs.count, by, matrix));
   jacobian_check_matrix(L, matrix, outputs.count, inputs.count);
-  // The matrix and y as arrays where x or y is one, else as lists.
+  // The matrix and y are arrays if x or y is one, else lists.
   for (int i = 0; i < outputs.count; i++) {
     values[i] = outputs.at[i].value;
   }
@@ -186,7 +186,7 @@ static int jacobian_differentiate(lua_State *L) {
   return 2;
 }
 
-// (f, x): the matrix, a row an output, and f(x).
+// (f, x): returns the matrix, one row per output, and f(x).
 static int sim_jacobian(lua_State *L) {
   s2_lua_refuse_nested(L);
   s2_lua_check_function(L, 1);

@@ -1,4 +1,4 @@
-// world:linearize{inputs =, coordinates =}: a step as matrices.
+// world:linearize{inputs =, coordinates =}: the derivatives of a step as matrices.
 #include "lua/diff/linearize.h"
 
 #include "lua/diff/array.h"
@@ -11,17 +11,17 @@ static const char *const names[] = {"inputs", "coordinates", NULL};
 static const char *const input_names[] = {"body",        "joint",     "force", "torque",
                                           "motor_speed", "motor_max", "rest",  "goal",
                                           "frame",       "at",        NULL};
-enum { AMOUNTS = 2, AMOUNTS_END = 8 }; // those of input_names that say what acts
+enum { AMOUNTS = 2, AMOUNTS_END = 8 }; // range of input_names with the kinds of inputs
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
-// Pushes what is under `key`: a Body, or its name.
+// Pushes the body given under `key`, as an object or by its name.
 static void linearize_push_body(const S2Keys *keys, S2LuaWorld *lw) {
   lua_State *L = keys->L;
   if (s2_keys_push(keys, "body") == LUA_TSTRING) {
     lua_getfield(L, 1, "bodies");
     lua_insert(L, -2);
-    lua_gettable(L, -2); // raises where there is none
+    lua_gettable(L, -2); // raises if there is none
     lua_remove(L, -2);
   }
   const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
@@ -44,7 +44,7 @@ static const S2LuaJoint *linearize_push_joint(const S2Keys *keys, S2LuaWorld *lw
   return joint;
 }
 
-// The one key that says what acts.
+// The only key that gives the kind of an input.
 static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   const char *found = NULL;
   for (int i = AMOUNTS; i < AMOUNTS_END; i++) {
@@ -65,7 +65,7 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   return found;
 }
 
-// A force that turns with its body, and where it acts.
+// A force that turns with its body, and its point of application.
 static void linearize_read_frame(const S2Keys *keys, S2Input *input, bool pushes) {
   S2Vec2 at = {0, 0};
   if (!pushes) {
@@ -91,9 +91,9 @@ static void linearize_read_frame(const S2Keys *keys, S2Input *input, bool pushes
 
 static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *input) {
   lua_State *L = keys->L;
-  // Of a joint or of a body, and one way in which it acts.
+  // An input belongs to a joint or a body and has one kind.
   bool joint = s2_keys_has(keys, "joint");
-  // A joint's two bodies are acted on against each other.
+  // An input at a joint acts on its two bodies in opposite directions.
   if (joint == s2_keys_has(keys, "body")) {
     s2_keys_fail(keys, "body", "either a body or a joint expected");
   }
@@ -143,14 +143,14 @@ int s2_lua_linearize_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs
   for (int i = 0; i < count; i++) {
     char scope[S2_KEYS_SCOPE];
     snprintf(scope, sizeof scope, "inputs[%d].", i + 1);
-    // An actuator of sim.control has the table as its field `input`.
+    // An actuator of sim.control has this table as its field `input`.
     if (lua_rawgeti(L, list, i + 1) == LUA_TTABLE &&
         luaL_getmetafield(L, -1, "__name") != LUA_TNIL) {
       lua_pop(L, 1);
       lua_getfield(L, -1, "value");
       (*held)[i] = lua_tonumber(L, -1);
       lua_pop(L, 1);
-      lua_getfield(L, -1, "input"); // of an actuator
+      lua_getfield(L, -1, "input"); // the table of an actuator
       lua_replace(L, -2);
     }
     if (lua_type(L, -1) != LUA_TTABLE) {
@@ -185,7 +185,7 @@ S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw
     wanted.reduced = way == 1;
     return wanted;
   }
-  // ... or a list, of joints and bodies of this world.
+  // ... or a list of joints and bodies of this world.
   wanted.reduced = true;
   wanted.count = (int)lua_rawlen(L, list);
   wanted.list = S2_TAKE_ZEROED(&lw->scratch, S2Coordinate, wanted.count + 1);
@@ -229,13 +229,13 @@ static const char *linearize_part_name(const S2LuaWorld *lw, const S2Coordinate 
                                                            : "length";
 }
 
-// {{body = or joint =, field =}, ...}
+// Pushes {{body = or joint =, field =}, ...}.
 void s2_lua_push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Coordinate *coordinate,
                              int count) {
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
     const S2Coordinate *of = &coordinate[i];
-    // Body or joint, and which of its coordinates.
+    // A body or a joint, and one of its coordinates.
     bool joint = of->joint.index != 0;
     lua_createtable(L, 0, 2);
     if (joint) {
@@ -258,15 +258,15 @@ static double *linearize_keep(S2Arena *arena, const double *numbers, int rows, i
   return kept;
 }
 
-// The step is one of a clone, which callbacks see in the place of the world: handles are the same.
-// They may use the scratch memory, where the result is put in the end.
+// Linearizes a step of a clone. Callbacks see the clone in place of the world (handles are equal).
+// They may use the scratch memory, so the result is put there only at the end.
 static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count,
                           const S2LuaCoordinates *wanted, S2Linear *linear) {
   S2World *world = lw->world, *clone;
   S2Arena arena;
   S2_TRY(s2_world_clone(world, &clone));
   s2_arena_init(&arena);
-  // The clone calls what the world calls.
+  // The clone gets the callbacks of the world.
   S2Callbacks callbacks;
   s2_lua_engine_callbacks(lw, &callbacks);
   s2_world_set_callbacks(clone, &callbacks);
@@ -276,7 +276,7 @@ static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count,
                                     : s2_world_linearize(clone, inputs, count, &arena, linear);
   lw->world = world;
   s2_world_destroy(clone);
-  // Results go where the next call finds room for its own.
+  // Keep the results in the scratch memory until the next call.
   if (status.code == S2_OK) {
     const S2Coordinate *coordinate = linear->coordinate;
     s2_arena_reset(&lw->scratch);
@@ -298,13 +298,13 @@ static int world_linearize(lua_State *L) {
   S2Input *inputs = NULL;
   S2Linear linear = {0};
   s2_arena_reset(&lw->scratch);
-  // All arguments before anything is computed: they may raise.
+  // Read all arguments before the computation, since they may raise.
   double *held;
   int count = s2_lua_linearize_inputs(&keys, lw, &inputs, &held);
   s2_lua_not_on_tape(L, lw, "world:linearize()");
   S2LuaCoordinates wanted = s2_lua_linearize_coordinates(&keys, lw);
   s2_lua_step_open(L, lw, "world:linearize()");
-  // As a step does: what callbacks draw of random numbers is put back.
+  // Random numbers drawn by callbacks are put back afterwards, as a step does.
   lw->random_before = lw->session->random->rng;
   lw->phase = S2_INSIDE;
   S2Status status = linearize(lw, inputs, count, &wanted, &linear);

@@ -1,4 +1,4 @@
-// What world:linearize and world:lcs read and return alike.
+// Arguments and results shared by world:linearize and world:lcs.
 #ifndef S2_LUA_LINEARIZE_H
 #define S2_LUA_LINEARIZE_H
 
@@ -9,17 +9,17 @@
 
 typedef struct S2LuaCoordinates {
   bool reduced;
-  S2Coordinate *list; // NULL: whichever
+  S2Coordinate *list; // NULL: chosen by the engine
   int count;
 } S2LuaCoordinates;
 
-// The keys "inputs" and "coordinates", into the world's scratch memory. `held`: the commands of
-// those inputs that are actuators, else 0.
+// Reads the keys "inputs" and "coordinates" into the world's scratch memory. `held`: for inputs
+// that are actuators the commands, else 0.
 int s2_lua_linearize_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs, double **held);
 S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw);
 
 void s2_lua_linearize_push(lua_State *L, const double *numbers, int rows, int columns);
-// {{body = or joint =, field =}, ...}
+// Pushes {{body = or joint =, field =}, ...}.
 void s2_lua_push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Coordinate *coordinate,
                              int count);
 

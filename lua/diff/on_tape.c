@@ -7,7 +7,7 @@
 
 S2WorldTape *s2_lua_put_on_tape(S2LuaWorld *lw) {
   S2WorldTape *tape = s2_lua_on_tape(lw);
-  // From here on what happens to the world is noted.
+  // From now on, changes of the world are recorded.
   if (tape == NULL) {
     tape = s2_world_tape_new(lw->diff->tape, &lw->diff->flags);
     s2_world_tape_look(tape, &lw->diff->quiet);
@@ -31,7 +31,7 @@ int s2_lua_writes(lua_State *L, const S2LuaWorld *lw) {
 
 S2WorldTape *s2_lua_written(lua_State *L, S2LuaWorld *lw, int begin, int *count,
                             const S2LuaRead **list) {
-  // A world that is on the tape notes plain numbers, too: they end what was there.
+  // A world on the tape also records plain numbers, because they overwrite tracked ones.
   *count = 0;
   *list = NULL;
   if (begin == 0) {
@@ -52,7 +52,7 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
     return;
   }
   for (int r = 0; r < reads; r++) {
-    // Where it was read to says which number it became.
+    // The address of the number gives its index.
     ptrdiff_t which = list[r].where - base;
     int before = used;
     for (int i = 0; i < count && which >= 0 && which < numbers; i++) {
@@ -60,7 +60,7 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
         terms[used++] = (S2Term){.to = i, .from = list[r].var, .factor = 1};
       }
     }
-    // One that went elsewhere would be lost without a word.
+    // A tracked number that reached no place would be lost silently.
     if (used == before) {
       s2_lua_fail(L, "this number has no derivative yet: give a plain one, x:value() of a tracked "
                      "one");
@@ -95,7 +95,7 @@ void s2_lua_made(lua_State *L, S2LuaWorld *lw, int begin, bool joint, int32_t sl
     return;
   }
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
-  // What was read, for as long as the tape: it is made again from these.
+  // The inputs are kept as long as the tape, because the object is rebuilt from them.
   S2Var *vars = s2_tape_take(lw->diff->tape, sizeof *vars * (size_t)(count + 1));
   double *values = s2_tape_take(lw->diff->tape, sizeof *values * (size_t)(count + 1));
   for (int i = 0; i < count; i++) {
@@ -114,7 +114,7 @@ void s2_lua_made(lua_State *L, S2LuaWorld *lw, int begin, bool joint, int32_t sl
 void s2_lua_push_list(lua_State *L, int count, const double *values, S2Var var) {
   S2LuaArray *array = s2_lua_array_push(L, s2_size_list(count));
   for (int i = 0; i < count; i++) {
-    array->data[i] = values[i] + 0.0; // no -0: it says nothing to a reader
+    array->data[i] = values[i] + 0.0; // + 0.0 turns -0 into 0
   }
   s2_lua_array_track(L, array, var);
 }
@@ -122,13 +122,14 @@ void s2_lua_push_list(lua_State *L, int count, const double *values, S2Var var) 
 void s2_lua_push_place(lua_State *L, S2LuaWorld *lw, S2Place place) {
   double value = s2_place_value(lw->world, place);
   S2WorldTape *tape = s2_lua_on_tape(lw);
-  bool number = tape != NULL && isfinite(value); // an absent limit is none
+  // an infinite limit stands for no limit and is plain
+  bool number = tape != NULL && isfinite(value);
   s2_lua_tracked_push(L, value, number ? s2_world_tape_read_places(tape, lw->world, 1, &place) : 0);
 }
 
 void s2_lua_push_places(lua_State *L, S2LuaWorld *lw, int count, const S2Place *places) {
   enum { FEW = 16 };
-  // Mostly few: no memory for them.
+  // Usually there are few numbers, which need no allocation.
   double few[FEW], *values = count <= FEW ? few : NULL;
   if (values == NULL) {
     s2_arena_reset(&lw->scratch);

@@ -6,11 +6,12 @@
 
 S2LuaSlopes s2_lua_slopes(lua_State *L, const S2LuaWorld *lw, bool wanted) {
   S2LuaSlopes slopes = {0};
-  // Numbers that the function computes from here on are those after `first` on the tape.
+  // The function's results get nodes from `first` on.
   if (wanted && s2_lua_on_tape(lw) != NULL) {
     slopes.diff = s2_lua_diff(L);
     slopes.first = s2_tape_next(slopes.diff->tape);
-    slopes.diff = slopes.first == 0 ? NULL : slopes.diff; // the tape is full, which the sweep tells
+    // the tape is full; the sweep will report it
+    slopes.diff = slopes.first == 0 ? NULL : slopes.diff;
   }
   return slopes;
 }
@@ -19,7 +20,7 @@ static S2Var add_input(S2LuaSlopes *slopes, const double *values, int count, int
   if (slopes->diff == NULL) {
     return 0;
   }
-  // An input is a variable of its own: slopes are adjoints by it.
+  // Each input gets its own variable, whose adjoint is the slope.
   S2Var var = s2_tape_input(slopes->diff->tape, values, count);
   slopes->input[slopes->inputs] = var;
   slopes->at[slopes->inputs++] = at;
@@ -32,7 +33,7 @@ void s2_lua_slopes_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], in
     s2_lua_push_vector(L, S2_VECTOR_AXY, q, NULL);
     return;
   }
-  // As a tracked array, in place of a vector.
+  // A tracked array takes the place of the vector.
   S2LuaArray *array = s2_lua_array_push(L, s2_size_list(3));
   memcpy(array->data, q, 3 * sizeof *q);
   s2_lua_array_track(L, array, var);
@@ -51,10 +52,11 @@ void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes,
   }
 }
 
-// What runs in a sweep cannot record, and runs here.
+// Sweeps the nodes of this call. Recording is off during a sweep, so functions of the script run
+// plain.
 static void slope_sweep(lua_State *L, const S2LuaSlopes *slopes, S2Var var) {
   S2LuaDiff *diff = slopes->diff;
-  // The sweep may call functions of the script, which must find nothing to record on.
+  // The sweep may call functions of the script, which must not record.
   uint32_t generation = diff->generation;
   lua_State *outer = diff->L;
   diff->generation = 0;
@@ -77,9 +79,9 @@ bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, do
   if (slope == NULL || slopes->diff == NULL) {
     return true;
   }
-  // The variable itself, as it may depend on more than the inputs.
+  // Keep the variable itself, because it may depend on other numbers than the inputs.
   *slope = (S2Slope){.origin = var};
-  // What was computed since the inputs is swept back to them.
+  // Sweep the nodes since the inputs.
   if (var >= slopes->first) {
     slope_sweep(L, slopes, var);
     for (int i = 0; i < slopes->inputs; i++) {
@@ -96,7 +98,7 @@ void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, c
   for (int i = 0; i <= S2_JOINT_COLUMNS; i++) {
     sum->by[i] += weight * of->by[i];
   }
-  if (slopes->diff != NULL) { // the value of this node is nobody's
+  if (slopes->diff != NULL) { // the value 0 of this node is never read
     sum->origin = s2_tape_scalar2(slopes->diff->tape, 0, sum->origin, 1, of->origin, weight);
   }
 }
@@ -146,7 +148,7 @@ bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
   }
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
   slopes->first = s2_tape_next(lw->diff->tape);
-  slopes->tape = slopes->first == 0 ? NULL : tape; // the tape is full, which the sweep tells
+  slopes->tape = slopes->first == 0 ? NULL : tape; // the tape is full; the sweep will report it
   if (slopes->tape != NULL) {
     s2_world_tape_law_begin(tape);
   }
@@ -157,7 +159,8 @@ static void law_term(S2ForceCall *call, S2World *world, int number, S2Place plac
   if (place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V) {
     int part = place.number + (place.kind == S2_PLACE_V ? S2_BODY_OMEGA : S2_BODY_ANGLE);
     s2_force_slope(world, number, place.slot, (S2BodyField)part, by);
-  } else if (place.number == S2_OF_DT) { // that of the world, of which the call's is a part
+  // the dt of the world; that of the call is a fixed share of it
+  } else if (place.number == S2_OF_DT) {
     call->by_dt[number] += by * s2_world_settings(world)->dt / call->dt;
   } else {
     call->by_time[number] += by;
@@ -171,7 +174,7 @@ int s2_lua_law_answer(lua_State *L) {
   S2LuaSlopes slopes = {.diff = of->lw->diff, .first = of->first};
   for (int k = 0; k < 3; k++) {
     call->origin[k] = of->borrowed.lent ? 0 : vars[k];
-    if (vars[k] < of->first) { // it depends on nothing that the law has looked at
+    if (vars[k] < of->first) { // it does not depend on numbers that the law read
       continue;
     }
     s2_world_tape_law_clear(of->tape);

@@ -2,9 +2,9 @@
 
 #include "lua/diff/array.h"
 
-enum { DEEPEST = 8 }; // tables in one another: a problem has three
+enum { DEEPEST = 8 }; // nesting of tables; problems have three levels
 
-static const char SOLVERS[] = "sim2d.tracked_solvers"; // registry
+static const char SOLVERS[] = "sim2d.tracked_solvers"; // registry key
 
 static bool is_tracked(lua_State *L, int index, int depth) {
   if (lua_type(L, index) == LUA_TUSERDATA) {

@@ -1,6 +1,6 @@
-// The type Tracked: arithmetic that is noted on the tape. What an operation costs is mostly making
-// its result (a userdata), so nothing is looked up by name: the metatable and the state shared by
-// all gradient calls are upvalues.
+// The type Tracked: arithmetic recorded on the tape. Making the result (a userdata) is most of the
+// cost of an operation. To add little to it, the metatable and the shared state of gradient calls
+// are upvalues, not looked up by name.
 #include "lua/diff/tracked.h"
 
 #include "lua/world/binding.h"
@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// Whatever takes plain numbers only says this after "number expected, got ": math.sin and
-// string.format cannot be taught more.
+// Functions that accept only plain numbers, such as math.sin and string.format, print this name
+// after "number expected, got ". It is the only place for advice.
 static const char NAME[] =
     "tracked number, use sim.sin for math.sin and so on, x:value() where a plain number is needed";
 
@@ -20,7 +20,7 @@ typedef struct Tracked {
   uint32_t generation;
 } Tracked;
 
-// ---- What gradient calls share ----------------------------------------------------------------
+// ---- State shared by gradient calls -----------------------------------------------------------
 
 static const char DIFF = 'd'; // registry key, by address
 
@@ -134,7 +134,7 @@ static int tracked_refuse(lua_State *L, const char *what) {
                      s2_lua_describe(L, other, text));
 }
 
-// A tracked number and something else: arrays and vectors know what to do.
+// A tracked number with another operand: arrays and vectors handle it.
 static int tracked_elsewhere(lua_State *L, const S2LuaDiff *diff, S2ArrayBinary op) {
   // Vectors become arrays.
   bool takes = false;
@@ -153,7 +153,8 @@ static int tracked_result(lua_State *L, const S2LuaDiff *diff, double value, S2V
   return 1;
 }
 
-// Of numbers with the partial derivatives of `rule`; where there are others, arrays may know `op`.
+// Arithmetic of two numbers with the partial derivatives of `rule`; other operands may be arrays,
+// which handle `op`.
 static inline int tracked_arithmetic(lua_State *L, S2LuaPartials (*rule)(double a, double b),
                                      const S2ArrayBinary *op) {
   const S2LuaDiff *diff = tracked_upvalue_diff(L);
@@ -166,7 +167,7 @@ static inline int tracked_arithmetic(lua_State *L, S2LuaPartials (*rule)(double 
                         s2_tape_scalar2(diff->tape, at.value, a.var, at.da, b.var, at.db));
 }
 
-// As Lua computes it: the sign is that of the divisor.
+// As in Lua, the result has the sign of the divisor.
 static double tracked_modulo(double a, double b) {
   double rest = fmod(a, b);
   return (rest > 0 ? b < 0 : rest < 0 && rest != b) ? rest + b : rest;
@@ -181,7 +182,7 @@ RULE(sub, a - b, 1, -1)
 RULE(mul, (a * b), b, a)
 RULE(div, a / b, 1 / b, -(a / b) / b)
 RULE(mod, tracked_modulo(a, b), 1, -floor(a / b))
-RULE(idiv, floor(a / b), 0, 0) // tracked, so that it behaves as other results do
+RULE(idiv, floor(a / b), 0, 0) // tracked like other results, although its derivative is 0
 
 S2LuaPartials s2_lua_partials(S2ArrayBinary op, double a, double b) {
   S2LuaPartials partials = {0, 0, 0};
@@ -234,7 +235,7 @@ static int tracked_le(lua_State *L) {
   return 1;
 }
 
-static int tracked_eq(lua_State *L) { // Lua asks only when both are userdata
+static int tracked_eq(lua_State *L) { // Lua calls it only if both are userdata
   Operand a, b;
   lua_pushboolean(L, tracked_operands(L, tracked_upvalue_diff(L), &a, &b) && a.value == b.value);
   return 1;
@@ -254,7 +255,7 @@ static int tracked_tostring(lua_State *L) {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
-// Also of numbers whose gradient call has ended: it is the remedy for those.
+// Also works after the gradient call has ended: messages recommend it for such numbers.
 static int tracked_value(lua_State *L) {
   const Tracked *tracked = s2_lua_check(L, 1, s2_type_tracked);
   lua_pushnumber(L, tracked->value);
@@ -279,8 +280,8 @@ static int tracked_newindex(lua_State *L) {
 // ---- Noting what is read ----------------------------------------------------------------------
 
 typedef struct Scope {
-  S2LuaDiff *diff; // NULL: it is over
-  int from;        // first of its reads in the list
+  S2LuaDiff *diff; // NULL: the scope has ended
+  int from;        // index of its first read in the list
 } Scope;
 
 static const char SCOPE[] = "sim2d.TrackedScope";
@@ -386,7 +387,7 @@ void s2_lua_open_tracked(lua_State *L) {
                                   {"__newindex", tracked_newindex},
                                   {NULL, NULL}};
   static const luaL_Reg methods[] = {{"value", tracked_value}, {NULL, NULL}};
-  // What gradient calls share lives as long as the Lua state.
+  // The shared state lives as long as the Lua state.
   S2LuaDiff *diff = lua_newuserdatauv(L, sizeof *diff, 0);
   *diff = (S2LuaDiff){0};
   luaL_newlib(L, diff_meta);
@@ -397,7 +398,7 @@ void s2_lua_open_tracked(lua_State *L) {
   luaL_setfuncs(L, scope_meta, 0);
   lua_pop(L, 1);
 
-  // Metamethods have it and the metatable as upvalues.
+  // Upvalues of the metamethods: this state and the metatable.
   s2_lua_metatable(L, s2_type_tracked);
   lua_pushstring(L, NAME);
   lua_setfield(L, -2, "__name");

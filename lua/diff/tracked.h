@@ -1,5 +1,5 @@
-// Tracked numbers: what a number is while a gradient is taken. Each is a value and a node of the
-// tape of the gradient call that runs; when that has ended it has only its value.
+// Tracked numbers: numbers while a gradient is taken. Each has a value and a node on the tape of
+// the running gradient call; after the call it keeps only the value.
 #ifndef S2_TRACKED_H
 #define S2_TRACKED_H
 
@@ -12,74 +12,76 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-// What a function read that takes tracked numbers, see s2_lua_tracked_begin.
+// A tracked number that was read, see s2_lua_tracked_begin.
 typedef struct S2LuaRead {
-  const double *where; // what was handed to s2_value_number and its like
+  const double *where; // the address given to s2_value_number or similar
   double value;
   S2Var var;
 } S2LuaRead;
 
-// What gradient calls of one Lua state share.
+// State shared by the gradient calls of one Lua state.
 typedef struct S2LuaDiff {
   S2Tape *tape;        // NULL before the first call
-  uint32_t generation; // of the numbers that may be used; 0: of none
-  uint32_t last;       // generation given out
-  bool busy;           // in a gradient call, its sweeps included
+  uint32_t generation; // generation of numbers that may be used; 0: none
+  uint32_t last;       // last generation given out
+  bool busy;           // in a gradient call, including its sweeps
   int reading;         // depth of s2_lua_tracked_begin
   S2_ARRAY(S2LuaRead) reads;
   int shift_read; // s2_lua_tracked_shift: position in `reads`
   double shift_by;
-  lua_State *L;                                   // that sweeps, for nodes written in Lua
-  bool (*arrays)(lua_State *L, S2ArrayBinary op); // s2_lua_array_takes_over, where there are arrays
+  lua_State *L;                                   // the state that sweeps, for nodes written in Lua
+  bool (*arrays)(lua_State *L, S2ArrayBinary op); // s2_lua_array_takes_over, if arrays are open
   int checkpoint;             // sim.checkpoint: steps between images of worlds; 0: none
   unsigned flags;             // S2GradientFlag of the worlds, of the last call
-  S2Quiet quiet;              // what its sweep saw
+  S2Quiet quiet;              // findings of its sweep
   char reason[S2_QUIET_TEXT]; // why all derivatives of the last call are 0; "": they are not
   int64_t nodes;              // of the last tape
-  size_t bytes, peak;         // of the last tape, at its end and at most
+  size_t bytes, peak;         // bytes of the last tape: at its end, and the largest
 } S2LuaDiff;
 
 S2LuaDiff *s2_lua_diff(lua_State *L);
 // The tape that a gradient call is recording on, or NULL.
 S2Tape *s2_lua_tape(lua_State *L);
-// Which tape; 0: none records. Anything else that keeps an S2Var keeps this beside it.
+// The generation of the tape; 0: no recording. Code that keeps an S2Var must keep the generation
+// with it.
 uint32_t s2_lua_tape_generation(lua_State *L);
 
-// Pushes a tracked number, or a plain one when `var` is 0.
+// Pushes a tracked number, or a plain one if `var` is 0.
 void s2_lua_tracked_push(lua_State *L, double value, S2Var var);
-// Is it a tracked number? Raises when its gradient call has ended.
+// True for a tracked number. Raises if its gradient call has ended.
 bool s2_lua_tracked_test(lua_State *L, int index, double *value, S2Var *var);
-// The same, and false when it has ended.
+// Like s2_lua_tracked_test, but returns false if the call has ended.
 bool s2_lua_tracked_get(lua_State *L, int index, double *value, S2Var *var);
-// Only asks, and never raises.
+// True for a tracked number; never raises.
 bool s2_lua_is_tracked(lua_State *L, int index);
-// Raises the error about one whose gradient call has ended.
+// Raises the error about a number whose gradient call has ended.
 int s2_lua_tracked_ended(lua_State *L, const char *what);
 
 void s2_lua_open_tracked(lua_State *L);           // makes the metatable
-void s2_lua_open_tracked_functions(lua_State *L); // sim.sin ...: into the table on top
-void s2_lua_open_custom(lua_State *L);            // sim.custom: the same
-void s2_lua_open_jacobian(lua_State *L);          // sim.jacobian: the same
-void s2_lua_open_gradient(lua_State *L);          // sim.value_and_grad ...: the same
+void s2_lua_open_tracked_functions(lua_State *L); // adds sim.sin ... to the table on top
+void s2_lua_open_custom(lua_State *L);            // adds sim.custom
+void s2_lua_open_jacobian(lua_State *L);          // adds sim.jacobian
+void s2_lua_open_gradient(lua_State *L);          // adds sim.value_and_grad ...
 
-// Calls `body` with the arguments of the running function while a tape records, which ends with it,
-// by an error too. Returns how many results are on the stack (nothing else is).
+// Calls `body` with the arguments of the running function while a tape records. The tape ends with
+// the call, also after an error. Returns the number of results, which are all that is on the stack.
 int s2_lua_record(lua_State *L, lua_CFunction body);
-// The tape for a moment in which no gradient call records. Lends it; protected, as it may raise.
+// Starts the tape temporarily while no gradient call is recording. May raise, so call it protected.
 int s2_lua_lend_tape(lua_State *L);
-void s2_lua_return_tape(lua_State *L, const S2LuaDiff *before); // all is as it was
-// (f, p): what sim.value_and_grad gives, also when numbers are not finite.
+void s2_lua_return_tape(lua_State *L, const S2LuaDiff *before); // ends it and restores the state
+// (f, p): like sim.value_and_grad, but also returns numbers that are not finite.
 int s2_lua_value_and_grad_any(lua_State *L);
-void s2_lua_refuse_nested(lua_State *L);                // raises inside of another's record
-void s2_lua_check_sweep(lua_State *L, S2Status status); // raises what went wrong in a sweep
-void s2_lua_check_function(lua_State *L, int argument); // what can be called, or a bad argument
+void s2_lua_refuse_nested(lua_State *L);                // raises inside of another record
+void s2_lua_check_sweep(lua_State *L, S2Status status); // raises the error of a sweep
+// a callable value; otherwise raises a bad argument
+void s2_lua_check_function(lua_State *L, int argument);
 
-// Keeps the value on top of the stack (popped) as long as the tape; gives its number, for nodes
-// that need it when they are swept.
+// Keeps the value on top of the stack (and pops it) as long as the tape; returns its number, for
+// nodes that need it in the sweep.
 int s2_lua_tape_keep(lua_State *L);
-void s2_lua_tape_kept(lua_State *L, int number); // pushes it
-// For backward functions that ran Lua: keeps the error on top of the stack (popped); the gradient
-// call raises it instead of the status given here.
+void s2_lua_tape_kept(lua_State *L, int number); // pushes a kept value
+// For backward functions that ran Lua: keeps the error on top of the stack (and pops it). The
+// gradient call then raises this error in place of the returned status.
 S2Status s2_lua_sweep_raised(lua_State *L);
 
 // An operation on two numbers and its partial derivatives.
@@ -91,21 +93,22 @@ S2LuaPartials s2_lua_partials(S2ArrayBinary op, double a, double b);
 
 // ---- Functions that take tracked numbers for plain ones ---------------------------------------
 //
-// s2_value_number refuses tracked numbers, and with it every constructor and field. Between begin
-// and end in one call of a C function it takes their values and notes where it put them. That
-// function's end, by an error too, ends it as well. Nothing is done while no tape records.
+// s2_value_number, and so every constructor and field, refuses tracked numbers. Between begin and
+// end, within one call of a C function, it accepts their values and notes the addresses it wrote
+// to. The scope also ends when the C function returns or raises. Without a recording tape these
+// functions have no effect.
 
-void s2_lua_tracked_begin(lua_State *L); // pushes one value, which stays where it is
-// How many tracked numbers were read since the begin at that stack index; *list, in the order of
-// reading, is valid until the next begin.
+void s2_lua_tracked_begin(lua_State *L); // pushes one value, which must stay on the stack
+// Returns how many tracked numbers were read since the begin at that stack index. *list is in the
+// order of reading and valid until the next begin.
 int s2_lua_tracked_end(lua_State *L, int begin, const S2LuaRead **list);
-// The same, and goes on noting.
+// Like s2_lua_tracked_end, but keeps the scope open.
 int s2_lua_tracked_count(lua_State *L, int begin, const S2LuaRead **list);
-// Forgets what was read, as the function is about to read its arguments again, and changes what is
-// then read as tracked number `which` (from 0) by `by`: for differences of what it does.
+// Discards the reads so that the function can read its arguments again, and then adds `by` to
+// tracked number `which` (from 0): for finite differences of the function.
 void s2_lua_tracked_shift(lua_State *L, int begin, int which, double by);
-// For readers of numbers. False: it is no tracked number, or none is wanted here.
+// For readers of numbers. False: it is not a tracked number, or no scope accepts one.
 bool s2_lua_tracked_read(lua_State *L, int index, double *value);
-void s2_lua_tracked_note(lua_State *L, int index, double *where); // one that was read
+void s2_lua_tracked_note(lua_State *L, int index, double *where); // notes a number that was read
 
 #endif

@@ -1,4 +1,4 @@
-// sim.sin and its like: what math has, for plain and tracked numbers and arrays. Values and
+// sim.sin and similar: the functions of math, for plain and tracked numbers and arrays. Values and
 // derivatives are those of array elements (core/diff/tape/array_elements.c).
 #include "lua/diff/array.h"
 
@@ -6,7 +6,7 @@
 
 // ---- Operations -------------------------------------------------------------------------------
 
-// The number at `index`, tracked or not; false when it is anything else.
+// Reads the number at `index`, tracked or not; false for anything else.
 static bool sim_test_number(lua_State *L, int index, double *value, S2Var *var) {
   *var = 0;
   if (lua_type(L, index) == LUA_TNUMBER) {
@@ -30,7 +30,7 @@ static int sim_unary(lua_State *L, S2ArrayUnary op) {
     return 1;
   }
   sim_check_number(L, 1, &a, &var);
-  // As an array of one number.
+  // Computed as an array of one number.
   s2_array_unary(op, 1, &a, &value);
   if (var == 0) {
     lua_pushnumber(L, value);
@@ -42,7 +42,7 @@ static int sim_unary(lua_State *L, S2ArrayUnary op) {
   return 1;
 }
 
-// Of arguments 1 and 2.
+// Applies the operation to arguments 1 and 2.
 static int sim_binary(lua_State *L, S2ArrayBinary op) {
   double a = 0, b = 0;
   S2Var a_var = 0, b_var = 0;
@@ -78,7 +78,7 @@ UNARY(exp, EXP)
 UNARY(sqrt, SQRT)
 UNARY(abs, ABS)
 
-// Step functions: their results are plain, for their derivative is zero.
+// Step functions return plain numbers, since their derivative is zero.
 static int sim_sign(lua_State *L) {
   double a = 0;
   S2Var var = 0;
@@ -98,7 +98,7 @@ static int sim_floor(lua_State *L) {
     return 1;
   }
   sim_check_number(L, 1, &a, &var);
-  // As math.floor: an integer where it fits.
+  // Like math.floor, an integer if it fits.
   if (lua_isinteger(L, 1)) {
     lua_pushvalue(L, 1);
   } else if (lua_numbertointeger(floor(a), &whole)) {
@@ -121,7 +121,7 @@ static int sim_pow(lua_State *L) {
   return sim_binary(L, S2_ARRAY_POWER);
 }
 
-// Of the bases that math.log treats apart, so that values are the same.
+// Bases 2 and 10 as in math.log, so that values are equal to those of Lua.
 static double sim_logarithm(double a, double base) {
   return base == 2 ? log2(a) : base == 10 ? log10(a) : log(a) / log(base);
 }
@@ -155,10 +155,10 @@ static int sim_log(lua_State *L) {
   return 1;
 }
 
-// The larger or smaller of arguments 1 and 2 takes their place. Plain numbers stay what they are,
-// integers too.
+// Replaces arguments 1 and 2 by the larger or smaller one. Plain numbers keep their type, also
+// integers.
 static void sim_choose(lua_State *L, S2ArrayBinary op) {
-  // Plain numbers by comparison, so that they stay what they are.
+  // Compare plain numbers in Lua, so that they keep their type.
   if (lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) == LUA_TNUMBER) {
     double a = lua_tonumber(L, 1), b = lua_tonumber(L, 2);
     bool first = isnan(a) || (op == S2_ARRAY_MAXIMUM ? a >= b : a <= b);
@@ -181,7 +181,7 @@ static void sim_check_arguments(lua_State *L, int count) {
 }
 
 static int sim_extreme(lua_State *L, S2ArrayBinary op, const char *method) {
-  // Of one array the method.
+  // For a single array, call its method.
   if (lua_gettop(L) == 1 && s2_lua_test(L, 1, s2_type_array) != NULL) {
     lua_getfield(L, 1, method);
     lua_insert(L, 1);
@@ -189,7 +189,7 @@ static int sim_extreme(lua_State *L, S2ArrayBinary op, const char *method) {
     return 1;
   }
   sim_check_arguments(L, lua_gettop(L) > 0 ? lua_gettop(L) : 1);
-  // From the left, two at a time.
+  // Combine from left to right, two at a time.
   while (lua_gettop(L) > 1) {
     sim_choose(L, op);
   }
@@ -212,7 +212,7 @@ static int sim_clamp(lua_State *L) {
   if (sim_test_number(L, 2, &lo, &var) && sim_test_number(L, 3, &hi, &var) && lo > hi) {
     s2_lua_bad_argument(L, 2, "the lower bound %g is above the upper bound %g", lo, hi);
   }
-  // min(hi, max(lo, x)), so that derivatives are theirs.
+  // Computed as min(hi, max(lo, x)), so that it has their derivatives.
   lua_insert(L, 1); // hi, x, lo
   lua_pushcfunction(L, sim_max);
   lua_insert(L, 2);

@@ -14,27 +14,30 @@
 struct S2JobState {
   lua_State *L;
   S2JobSetup setup;
-  atomic_int stop;                   // S2JobStop, by other threads
-  volatile sig_atomic_t interrupted; // by the handler, in this thread; S2Session.interrupted
-  lua_State *volatile task;          // S2Session.task
-  lua_State *volatile running;       // the coroutine, or L
-  S2Run run;                         // what recordings of jobs say of their script
-  double collected;                  // s, when garbage was collected
-  double rate;                       // s that a collection takes for each kilobyte that lives
+  atomic_int stop;                   // an S2JobStop, set by other threads
+  // set by the handler in this thread; S2Session.interrupted points to it
+  volatile sig_atomic_t interrupted;
+  lua_State *volatile task;          // S2Session.task points to it
+  lua_State *volatile running;       // the running coroutine, or L
+  S2Run run;                         // description of the script, for recordings of jobs
+  double collected;                  // s, time of the last full collection
+  double rate;                       // s that a collection takes per kilobyte of live data
 };
 
-// Lua's collector runs in jobs as elsewhere, but does not see all that the engine takes. So a full
-// collection comes when this many times the time has gone by that what lives takes in it: it costs
-// half a percent at most, and what it frees. What is freed does not count: else much garbage would
-// make the next collection late, and that one later still.
+// Lua's collector runs in jobs too, but it does not see all memory of the engine. So a full
+// collection runs when this many times its own duration has passed since the last one. The duration
+// is that for the live data: collections then cost at most half a percent, plus the time to free
+// garbage. Garbage must not count, or much of it would delay the next collection, and that one even
+// longer.
 static const double COLLECT_AFTER = 200;
 
 static const char ENTRY = 'j', RECORD = 'r'; // registry keys, by address
 
-// Odd, and not the one that s2_rng_seeded counts by: else the streams of two jobs would overlap.
+// Odd, and different from the increment of s2_rng_seeded; otherwise the streams of two jobs would
+// overlap.
 static const uint64_t JOB_STRIDE = 0xD1342543DE82EF95u;
 
-// A signal handler receives nothing but the signal's number.
+// A signal handler receives only the signal number, so the state is thread-local.
 static _Thread_local S2JobState *job_here;
 
 int s2_job_entry(lua_State *L) {
@@ -46,14 +49,14 @@ int s2_job_entry(lua_State *L) {
 
 int s2_job_begin(lua_State *L) {
   S2LuaSession *session = s2_lua_session(L);
-  // Depends on the two numbers alone: not on threads, nor on what ran before.
+  // The seed depends only on these two numbers, not on threads or earlier jobs.
   S2Rng all = s2_rng_seeded((uint64_t)luaL_checkinteger(L, 1));
   session->open.seed = s2_rng_next(&all) + JOB_STRIDE * (uint64_t)luaL_checkinteger(L, 2);
   session->random->rng = s2_rng_seeded(session->open.seed);
   session->open.worlds = session->open.recordings = 0;
   session->open.record_path = luaL_optstring(L, 3, NULL);
   lua_settop(L, 3);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &RECORD); // keeps the text
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &RECORD); // the registry keeps the text alive
   return 0;
 }
 
@@ -65,7 +68,7 @@ int s2_job_script(lua_State *L) {
 
 // ---- Ending a job -----------------------------------------------------------------------------
 
-// Stays installed until the job is over: pcall does not stop it.
+// The hook stays installed until the job has ended, so that a pcall of the script does not stop it.
 static void raise_stop(lua_State *L, lua_Debug *frame) {
   lua_getinfo(L, "Sl", frame);
   if (frame->currentline > 0 && strcmp(frame->source, S2_EMBEDDED_CHUNK) != 0) {
@@ -83,7 +86,8 @@ static void on_job_signal(int number) {
     return;
   }
   state->interrupted = 1;
-  lua_sethook(state->running, raise_stop, LUA_MASKCOUNT, 1); // may be called here (manual, 4.7)
+  // allowed in a signal handler (manual, 4.7)
+  lua_sethook(state->running, raise_stop, LUA_MASKCOUNT, 1);
   if (state->task != NULL) {
     lua_sethook(state->task, raise_stop, LUA_MASKCOUNT, 1);
   }
@@ -105,7 +109,8 @@ void s2_job_state_stopped(S2JobState *state) {
   lua_sethook(state->L, NULL, 0, 0);
 }
 
-// coroutine.resume (upvalue 1) that says which coroutine runs: hooks are a coroutine's own.
+// coroutine.resume (upvalue 1), which also stores the running coroutine, because each coroutine has
+// its own hook.
 static int job_resume(lua_State *L) {
   S2JobState *state = job_here;
   lua_State *before = state->running, *coroutine = lua_tothread(L, 1);
@@ -116,7 +121,7 @@ static int job_resume(lua_State *L) {
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
   state->running = before;
-  if (state->interrupted != 0) { // who resumed is to end, too
+  if (state->interrupted != 0) { // stop the resuming coroutine, too
     lua_sethook(L, raise_stop, LUA_MASKCOUNT, 1);
   }
   return lua_gettop(L);
@@ -128,7 +133,7 @@ static int job_exit(lua_State *L) {
 
 // ---- Opening ----------------------------------------------------------------------------------
 
-// Replaces FIELD of the global table LIBRARY by a function, whose upvalue is what it was.
+// Replaces FIELD of the global table LIBRARY by a function whose upvalue is the original.
 static void job_replace(lua_State *L, const char *library, const char *field,
                         lua_CFunction function) {
   lua_getglobal(L, library);
@@ -138,13 +143,13 @@ static void job_replace(lua_State *L, const char *library, const char *field,
   lua_pop(L, 1);
 }
 
-// Leaves the function that runs a job on the stack.
+// Pushes the function that runs a job.
 static int job_open(lua_State *L) {
   S2JobState *state = lua_touserdata(L, 1);
   luaL_openlibs(L);
   job_replace(L, "os", "exit", job_exit);
   job_replace(L, "coroutine", "resume", job_resume);
-  // The library as `require` gives it; bars of several jobs would overwrite each other.
+  // The library as from `require`, without progress bars, which would overwrite each other.
   S2Session *session = s2_session(L);
   const S2Session *like = &state->setup.like;
   session->quiet = true;
@@ -165,7 +170,7 @@ static int job_open(lua_State *L) {
   return 1;
 }
 
-// The text of the error on top of the stack (popped).
+// Appends the text of the error on top of the stack, and pops it.
 static void job_failure(lua_State *L, const char *before, S2Bytes *out) {
   size_t size;
   const char *text = luaL_tolstring(L, -1, &size);
@@ -196,7 +201,7 @@ S2JobState *s2_job_state_open(const S2JobSetup *setup, S2Bytes *failure) {
     s2_job_state_close(state);
     return NULL;
   }
-  // What opening leaves behind goes; then a collection of what lives is timed.
+  // Collect the garbage of opening, then time a collection of the live data.
   lua_gc(L, LUA_GCCOLLECT);
   double start = s2_lua_clock();
   lua_gc(L, LUA_GCCOLLECT);
@@ -232,7 +237,7 @@ static int job_call(lua_State *L) {
     return luaL_error(L, "the item of the job cannot be read");
   }
   lua_call(L, 2, 1);
-  // Recordings that the job left open end with it.
+  // Close recordings that the job left open.
   if (s2_session_close(L) != 0) {
     return lua_error(L);
   }
@@ -259,7 +264,7 @@ static void collect_garbage(S2JobState *state) {
     return;
   }
   lua_pushcfunction(state->L, job_collect);
-  if (lua_pcall(state->L, 0, 0, 0) != LUA_OK) { // a finaliser of the script
+  if (lua_pcall(state->L, 0, 0, 0) != LUA_OK) { // a finaliser of the script failed
     lua_pop(state->L, 1);
   }
   state->collected = s2_lua_clock();
@@ -277,7 +282,7 @@ bool s2_job_state_run(S2JobState *state, uint64_t number, const unsigned char *i
   lua_pushvalue(L, top);
   bool good = lua_pcall(L, 2, 0, top + 1) == LUA_OK;
   state->running = L;
-  // Nothing below is to be interrupted; a stop that came too late is passed over by who sent it.
+  // The rest must not be interrupted; the sender ignores a stop that came too late.
   lua_sethook(L, NULL, 0, 0);
   if (!good) {
     char before[S2_COMPLAINT_SIZE] = "";
@@ -287,7 +292,7 @@ bool s2_job_state_run(S2JobState *state, uint64_t number, const unsigned char *i
     state->interrupted = 0;
     job_failure(L, before, out);
     lua_settop(L, top);
-    lua_pushcfunction(L, s2_session_close); // recordings that the failed job left open
+    lua_pushcfunction(L, s2_session_close); // close recordings that the failed job left open
     if (lua_pcall(L, 0, 0, 0) != LUA_OK) {
       lua_pop(L, 1);
     }

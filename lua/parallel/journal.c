@@ -11,15 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char TITLE[] = "sim2d journal 1\n"; // a new number where records change their form
+// increase the number when the format of records changes
+static const char TITLE[] = "sim2d journal 1\n";
 
 enum { CHECK_SIZE = 16, WORDS = 2 };
 
 struct S2Journal {
   int file;
-  uint64_t size, at; // bytes of the file that were there; good up to here
+  uint64_t size, at; // bytes: of the file when it was opened; valid up to here
   char path[256];    // for messages
-  S2Bytes record;    // the one being written
+  S2Bytes record;    // the record being written
 };
 
 static S2Status journal_failed(const S2Journal *journal, const char *verb) {
@@ -52,7 +53,7 @@ static bool journal_write(int file, const void *data, size_t size) {
   return true;
 }
 
-// Locks the file, and writes or compares its title.
+// Locks the file and writes or checks its title.
 static S2Status journal_begin(S2Journal *journal) {
   struct stat info;
   if (flock(journal->file, LOCK_EX | LOCK_NB) != 0) {
@@ -65,7 +66,7 @@ static S2Status journal_begin(S2Journal *journal) {
   }
   journal->size = (uint64_t)info.st_size;
   journal->at = sizeof TITLE - 1;
-  // What was cut within its title is begun again; anything else is somebody's file.
+  // A file that ends within the title is started again; any other content is not ours.
   char title[sizeof TITLE - 1];
   size_t known = journal->size < journal->at ? (size_t)journal->size : (size_t)journal->at;
   if (!journal_read(journal->file, title, known)) {
@@ -114,7 +115,7 @@ static void record_check(const S2Bytes *record, char check[S2_SHA256_SIZE]) {
   s2_sha256_end(&hash, check);
 }
 
-// Reads the record at `at` into journal->record, without its check.
+// Reads the record at `at` into journal->record, without its checksum.
 static bool record_read(S2Journal *journal, uint64_t words[WORDS]) {
   const uint64_t frame = WORDS * sizeof *words + CHECK_SIZE;
   uint64_t left = journal->size - journal->at;
@@ -122,7 +123,7 @@ static bool record_read(S2Journal *journal, uint64_t words[WORDS]) {
       !journal_read(journal->file, words, WORDS * sizeof *words) || words[1] > left - frame) {
     return false;
   }
-  // What the size claims is in the file: it is not believed before.
+  // The size is checked against the file before it is trusted.
   S2Bytes *record = &journal->record;
   size_t size = WORDS * sizeof *words + (size_t)words[1];
   record->count = 0;
@@ -151,14 +152,14 @@ bool s2_journal_next(S2Journal *journal, uint64_t *number, S2Bytes *bytes, uint6
 }
 
 S2Status s2_journal_add(S2Journal *journal, uint64_t number, const void *data, size_t size) {
-  // What is behind the last good record goes; so does what a full disk left of the one before.
+  // Cut off everything after the last good record, also the rest of a record that a full disk cut.
   if (journal->size != journal->at) {
     if (ftruncate(journal->file, (off_t)journal->at) != 0) {
       return journal_failed(journal, "write");
     }
     journal->size = journal->at;
   }
-  // One write: a record is there or not, but for the end of the machine.
+  // A single write: the record is complete or absent, unless the machine fails.
   S2Bytes *record = &journal->record;
   const uint64_t words[WORDS] = {number, size};
   char check[S2_SHA256_SIZE];
@@ -169,7 +170,7 @@ S2Status s2_journal_add(S2Journal *journal, uint64_t number, const void *data, s
   s2_bytes_add(record, check, CHECK_SIZE);
   if (lseek(journal->file, (off_t)journal->at, SEEK_SET) < 0 ||
       !journal_write(journal->file, record->at, record->count)) {
-    journal->size = UINT64_MAX; // to be cut before the next
+    journal->size = UINT64_MAX; // cut the file before the next record
     return journal_failed(journal, "write");
   }
   journal->at += record->count;

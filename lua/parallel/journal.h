@@ -1,9 +1,11 @@
-// What jobs have given, on disk as soon as they have: from it a run that was ended goes on.
+// Results of jobs on disk, written as soon as they are known, so that an interrupted run can be
+// resumed.
 //
-// The file: a line that says what it is, then records. A record is the job's number and the size of
-// its bytes (8 bytes each, the lowest first), the bytes, and the first 16 digits of the SHA-256 of
-// all that. Record 0 is the head: what the jobs are, so that other jobs do not take these results.
-// Records are only appended. The first that is cut or damaged, and all after it, count for nothing.
+// The file is a title line followed by records. A record consists of the job's number and the size
+// of its bytes (8 bytes each, lowest first), the bytes, and the first 16 digits of the SHA-256 of
+// all these. Record 0 is the head: it describes the jobs, so that other jobs do not use these
+// results. Records are only appended. The first record that is cut or damaged, and all records
+// after it, are ignored.
 #ifndef S2_JOURNAL_H
 #define S2_JOURNAL_H
 
@@ -13,15 +15,17 @@
 
 typedef struct S2Journal S2Journal;
 
-// Opens or makes the file, for this process alone. S2_INVALID: it is no journal; S2_IO.
+// Opens or creates the file, for this process alone. S2_INVALID: it is not a journal. S2_IO: it
+// cannot be read or written.
 S2Status s2_journal_open(const char *path, S2Journal **journal);
-void s2_journal_close(S2Journal *journal); // NULL: nothing
+void s2_journal_close(S2Journal *journal); // NULL is allowed
 
-// The next record as it was read, from the first. False: there are no more; what follows in the
-// file is cut off, and *lost is its size. Must be called to its end before the first add.
+// Reads the next record, starting from the first. False: there are no more; *lost is the size of
+// the bad data after them, which the next add cuts off. Read to the end before the first add.
 bool s2_journal_next(S2Journal *journal, uint64_t *number, S2Bytes *bytes, uint64_t *lost);
 
-// Appends; the operating system has it when this returns, so the end of the process loses nothing.
+// Appends a record. The operating system has it when this returns, so it survives the end of the
+// process.
 S2Status s2_journal_add(S2Journal *journal, uint64_t number, const void *data, size_t size);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 bool s2_machines_launched(void) {
-  // Open MPI; PMI (MPICH, srun --mpi=pmi2); PMIx (srun --mpi=pmix) says nothing of the count.
+  // Open MPI; PMI (MPICH, srun --mpi=pmi2). PMIx (srun --mpi=pmix) does not set the count.
   static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
     const char *count = getenv(counts[i]);
@@ -27,14 +27,15 @@ bool s2_machines_launched(void) {
 #include <string.h>
 #include <time.h>
 
-// What a message is. OPEN, JOB, CLOSE and LEAVE go from rank 0, the others to it.
+// Kinds of messages. OPEN, JOB, CLOSE and LEAVE go from rank 0 to the others, the rest go to rank
+// 0.
 typedef enum Message { OPEN, JOB, CLOSE, LEAVE, DONE, BROKEN, CLOSED } Message;
 
-// s that a process which has nothing to do waits between two looks
+// s that an idle process waits between two polls
 static const double LOOK = 5e-4;
 
-enum { AHEAD = 4 }; // jobs a thread that wait there, where jobs are short
-// s: jobs are short if the time of a message counts beside them
+enum { AHEAD = 4 }; // short jobs that may queue there, per thread
+// s: below this, the time of a message is significant
 static const double SHORT_JOB = 0.02;
 
 // ---- Messages ---------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ static void machines_nap(void) {
   nanosleep(&wait, NULL);
 }
 
-// A message that is there, from anybody; its bytes replace those of `bytes`.
+// Receives a pending message from any rank; its bytes replace those of `bytes`.
 static bool machines_receive(S2Bytes *bytes, Message *message, int *from) {
   int there = 0, size = 0;
   MPI_Status status;
@@ -118,18 +119,18 @@ static void machines_leave(void) {
 
 S2Status s2_machines_join(void) {
   int level = MPI_THREAD_SINGLE;
-  // Only the thread that joins speaks to others.
+  // Only the thread that joins communicates.
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS ||
       level < MPI_THREAD_FUNNELED) {
     return s2_error(S2_UNAVAILABLE, "MPI cannot be used by a program that has threads");
   }
-  atexit(machines_leave); // also at os.exit
+  atexit(machines_leave); // also after os.exit
   return s2_ok();
 }
 
 // ---- Rank 0 -----------------------------------------------------------------------------------
 
-// A message under way.
+// A message being sent.
 typedef struct Sending {
   struct Sending *next;
   MPI_Request request;
@@ -137,15 +138,15 @@ typedef struct Sending {
 } Sending;
 
 struct S2Machines {
-  int count;     // of processes, ours included
-  int threads;   // of each
-  int *out;      // by rank: jobs that are there
-  double mean;   // s a job, lately; NAN: unknown
-  S2Bytes bytes; // of what is received
+  int count;     // number of processes, this one included
+  int threads;   // threads per process
+  int *out;      // by rank: jobs that the process has
+  double mean;   // s per job, running mean; NAN: unknown
+  S2Bytes bytes; // of received messages
   Sending *sendings;
 };
 
-// Never waits: two processes that both wait for the other to listen would do so for ever.
+// Sends without waiting: two processes that wait for each other to receive would deadlock.
 static void machines_send(S2Machines *machines, int rank, Message message, S2Bytes bytes) {
   Sending *sending = s2_memory_take_zeroed(sizeof *sending);
   sending->bytes = bytes;
@@ -154,7 +155,7 @@ static void machines_send(S2Machines *machines, int rank, Message message, S2Byt
   MPI_Isend(bytes.at, (int)bytes.count, MPI_BYTE, rank, message, MPI_COMM_WORLD, &sending->request);
 }
 
-// Frees what has arrived.
+// Frees messages that have arrived.
 static void machines_sweep(S2Machines *machines) {
   for (Sending **at = &machines->sendings; *at != NULL;) {
     Sending *sending = *at;
@@ -196,7 +197,7 @@ void s2_machines_close(S2Machines *machines) {
   for (int rank = 1; rank < machines->count; rank++) {
     machines_send(machines, rank, CLOSE, (S2Bytes){0});
   }
-  // What still comes is of jobs that nobody waits for.
+  // Messages that still arrive belong to abandoned jobs.
   int closed = 1;
   while (closed < machines->count || machines->sendings != NULL) {
     Message message;
@@ -234,14 +235,15 @@ static void machines_take_in(S2Machines *machines, S2Pool *pool, Message message
 }
 
 void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
-  // What came back.
+  // Take in the results.
   Message message;
   int from;
   while (machines_receive(&machines->bytes, &message, &from)) {
     machines_take_in(machines, pool, message, from);
   }
   machines_sweep(machines);
-  // To whoever has least. Long jobs do not wait there: another may be free before.
+  // Hand a job to the process that has the fewest. Long jobs do not queue there, because another
+  // process may become free earlier.
   int most = machines->threads * (machines->mean < SHORT_JOB ? 1 + AHEAD : 1);
   for (int level = 0; level < most; level++) {
     for (int rank = 1; rank < machines->count; rank++) {
@@ -262,8 +264,8 @@ void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
 
 typedef struct Server {
   S2Session like;
-  S2Pool *pool;  // NULL: none is open
-  S2Bytes bytes; // of what is received
+  S2Pool *pool;  // NULL: none open
+  S2Bytes bytes; // of received messages
   S2Bytes out;
 } Server;
 
@@ -289,14 +291,14 @@ static void server_submit(Server *server) {
   JobHead head;
   memcpy(&head, server->bytes.at, sizeof head);
   if (server->pool == NULL) {
-    return; // it is broken, and rank 0 knows
+    return; // the pool has failed, and rank 0 knows
   }
   S2Job *job = s2_job_new(head.number);
   s2_bytes_add(&job->bytes, server->bytes.at + sizeof head, server->bytes.count - sizeof head);
   s2_pool_submit(server->pool, job);
 }
 
-// Sends what is done. False: there was nothing within `wait` s.
+// Sends finished jobs. False if none finished within `wait` s.
 static bool server_deliver(Server *server, double wait) {
   bool broken;
   S2Job *job = s2_pool_collect(server->pool, wait, &broken);
@@ -324,7 +326,7 @@ void s2_machines_serve(const S2Session *like) {
   Message message = CLOSE;
   int from;
   while (message != LEAVE) {
-    // What rank 0 wants, else what is done.
+    // Requests of rank 0 come first, then results.
     if (machines_receive(&server.bytes, &message, &from)) {
       switch (message) {
       case OPEN:

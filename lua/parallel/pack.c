@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The first byte of each value. Journals hold them: numbers stay, new ones come at the end.
+// The first byte of each value. Journals store these numbers, so append new tags at the end only.
 typedef enum Tag { NIL, NO, YES, INTEGER, FLOAT, TEXT, TABLE, LIST, MATRIX, VECTOR } Tag;
 
 enum {
-  DEEPEST = 64,    // tables in one another; more is a table that contains itself
+  DEEPEST = 64,    // nesting of tables; a deeper table contains itself
   PATH_SIZE = 120, // bytes of the path in a message
-  STACK = 4        // Lua values that one table needs while it is read or made
+  STACK = 4        // Lua stack slots per table
 };
 
 typedef struct Packer {
@@ -28,7 +28,7 @@ typedef struct Packer {
 
 void s2_bytes_room(S2Bytes *bytes, size_t more) {
   if (more > bytes->capacity - bytes->count) {
-    size_t grown = 2 * (bytes->count + more); // twice: appending takes constant time on average
+    size_t grown = 2 * (bytes->count + more); // doubling makes appending constant time on average
     bytes->at = s2_memory_grow(bytes->at, grown);
     bytes->capacity = grown;
   }
@@ -52,26 +52,26 @@ static void add_tag(S2Bytes *bytes, Tag tag) {
   s2_bytes_add(bytes, &byte, 1);
 }
 
-// Of one machine and its like: the lowest byte comes first there.
+// Little-endian: a message stays on machines of one kind.
 static void add_word(S2Bytes *bytes, uint64_t word) {
   s2_bytes_add(bytes, &word, sizeof word);
 }
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// A key of a table beside 1 .. n.
+// A key of a table other than 1 .. n.
 typedef struct PackKey {
-  int type; // of Lua
+  int type; // Lua type
   bool whole;
   lua_Integer integer;
   lua_Number number;
-  const char *text; // the table keeps it
+  const char *text; // kept alive by the table
   size_t size;
 } PackKey;
 
 typedef S2_ARRAY(PackKey) PackKeys;
 
-// Numbers before texts, both in order.
+// Numbers before texts, each in order.
 static int compare_keys(const void *left, const void *right) {
   const PackKey *a = left, *b = right;
   if (a->type != b->type) {
@@ -93,7 +93,7 @@ static bool packer_complain(Packer *packer, const char *what) {
 
 static bool pack_here(Packer *packer, int index, int level);
 
-// The value below `key`, which is on top of the stack; its name is in the path meanwhile.
+// Packs the value below `key`, which is on top of the stack; the path contains the key meanwhile.
 static bool pack_below(Packer *packer, const PackKey *key, int level) {
   size_t length = strlen(packer->path);
   char *end = packer->path + length;
@@ -141,7 +141,7 @@ static void push_key(lua_State *L, const PackKey *key) {
   }
 }
 
-// Keys that are none of 1 .. n, sorted.
+// Reads the keys other than 1 .. n, sorted.
 static bool read_keys(Packer *packer, int index, lua_Integer n, PackKeys *keys) {
   lua_State *L = packer->L;
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
@@ -162,7 +162,7 @@ static bool read_keys(Packer *packer, int index, lua_Integer n, PackKeys *keys) 
 
 static bool pack_table(Packer *packer, int index, int level) {
   lua_State *L = packer->L;
-  // What would arrive is not what was sent, or would never end.
+  // Refuse tables that would arrive changed or never end.
   if (lua_getmetatable(L, index)) {
     lua_pop(L, 1);
     return packer_complain(packer,
@@ -171,7 +171,7 @@ static bool pack_table(Packer *packer, int index, int level) {
   if (level > DEEPEST || !lua_checkstack(L, STACK)) {
     return packer_complain(packer, "too many tables in one another (does one contain itself?)");
   }
-  // The list, then what has other keys.
+  // The list comes first, then the other keys.
   lua_Integer n = (lua_Integer)lua_rawlen(L, index);
   PackKeys keys = {0};
   bool good = read_keys(packer, index, n, &keys);
@@ -297,7 +297,7 @@ static bool unpack_word(Unpacker *unpacker, uint64_t *word) {
   return unpack_bytes(unpacker, word, sizeof *word);
 }
 
-// Not more items than the bytes that are left could hold.
+// Reads a count and checks it against the remaining bytes.
 static bool unpack_count(Unpacker *unpacker, size_t item, uint64_t *count) {
   return unpack_word(unpacker, count) && *count <= (uint64_t)(unpacker->end - unpacker->at) / item;
 }
@@ -318,7 +318,7 @@ static bool unpack_table(Unpacker *unpacker, int level) {
     }
     lua_rawseti(L, -2, (lua_Integer)i);
   }
-  // What nobody wrote as a key is no key: nil, nan.
+  // nil and nan cannot be keys.
   for (uint64_t i = 0; i < keyed; i++) {
     if (!unpack_here(unpacker, level + 1) || lua_isnil(L, -1) || !lua_rawequal(L, -1, -1) ||
         !unpack_here(unpacker, level + 1)) {
@@ -357,7 +357,7 @@ static bool unpack_here(Unpacker *unpacker, int level) {
   unsigned char tag;
   uint64_t word;
   lua_Number number;
-  // What follows the tag depends on it.
+  // The tag determines the rest.
   if (!unpack_bytes(unpacker, &tag, 1)) {
     return false;
   }

@@ -27,7 +27,7 @@ static int bytes_collect(lua_State *L) {
   return 0;
 }
 
-// Pushes bytes that are freed with their Lua object, whatever is raised.
+// Pushes bytes that are freed with their Lua object, also after an error.
 static S2Bytes *push_bytes(lua_State *L) {
   S2Bytes *bytes = lua_newuserdatauv(L, sizeof *bytes, 0);
   *bytes = (S2Bytes){0};
@@ -82,13 +82,13 @@ static int host_threads(lua_State *L) {
     lua_pushinteger(L, s2_session(L)->threads);
     return 1;
   }
-  if (s2_machines_count() > 1) { // mpirun starts a process for each core
+  if (s2_machines_count() > 1) { // mpirun starts one process per core
     lua_pushinteger(L, 1);
     return 1;
   }
   long count = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef __linux__
-  cpu_set_t set; // what taskset, a container or Slurm leaves us
+  cpu_set_t set; // cores left by taskset, a container or Slurm
   if (sched_getaffinity(0, sizeof set, &set) == 0) {
     count = CPU_COUNT(&set);
   }
@@ -102,7 +102,7 @@ static int host_seed(lua_State *L) {
   return 1;
 }
 
-// A generator of its own, which leaves sim.random alone.
+// A separate generator, which leaves sim.random unchanged.
 static int host_generator(lua_State *L) {
   lua_Integer seed = luaL_checkinteger(L, 1);
   S2LuaRandom *random = lua_newuserdatauv(L, sizeof *random, 0);
@@ -111,7 +111,7 @@ static int host_generator(lua_State *L) {
   return 1;
 }
 
-// A list of numbers as an array, nan included: a run that failed has none.
+// A list of numbers as an array; nan stands for runs that failed.
 static int host_array(lua_State *L) {
   lua_Integer count = luaL_len(L, 1);
   luaL_argcheck(L, count >= 1 && count <= INT32_MAX, 1, "a list of numbers expected");
@@ -145,7 +145,7 @@ static int host_make_folder(lua_State *L) {
   return 1;
 }
 
-// The player without a recording, or nil and why there is none.
+// Returns the player page without a recording, or nil and the reason why there is none.
 static int host_page(lua_State *L) {
   S2Status status = s2_html_available();
   if (status.code != S2_OK) {
@@ -163,10 +163,10 @@ static int host_page(lua_State *L) {
 
 typedef struct PoolObject {
   S2Pool *pool;         // NULL: closed
-  S2Machines *machines; // NULL: none but this
+  S2Machines *machines; // NULL: this process only
 } PoolObject;
 
-// s between two looks at what machines have sent
+// s between two polls for messages of machines
 static const double MACHINES_LOOK = 5e-4;
 
 static PoolObject *check_pool(lua_State *L) {
@@ -186,7 +186,7 @@ static int pool_submit(lua_State *L) {
   return 0;
 }
 
-// The next that is done here or elsewhere, or NULL after `timeout` s.
+// The next finished job, from here or elsewhere; NULL after `timeout` s.
 static S2Job *pool_await(PoolObject *object, double timeout, bool *broken) {
   if (object->machines == NULL) {
     return s2_pool_collect(object->pool, timeout, broken);
@@ -207,7 +207,7 @@ static int pool_collect(lua_State *L) {
   if (job == NULL) {
     return 0;
   }
-  // Copied into bytes that are Lua's before anything can be raised.
+  // Copy the item into bytes owned by Lua before anything can raise.
   S2Bytes *bytes = push_bytes(L);
   S2Job done = *job;
   *bytes = done.bytes;
@@ -252,7 +252,7 @@ static int host_pool(lua_State *L) {
     lua_setfield(L, -2, "__index");
   }
   lua_setmetatable(L, -2);
-  s2_dense_single_threaded(); // before there are several of us
+  s2_dense_single_threaded(); // before the first thread starts
   object->pool = s2_pool_open(&setup, (int)threads);
   object->machines = s2_machines_open(&setup, (int)threads);
   return 1;

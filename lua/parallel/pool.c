@@ -10,24 +10,24 @@
 #include <string.h>
 #include <time.h>
 
-// s that a job has, after it was told to end, before its thread is given up
+// s from the request to stop a job until its thread is given up
 static const double PATIENCE = 2;
-// s between two looks at time limits
+// s between two checks of time limits
 static const double LOOK = 0.05;
-// Bytes: that of the main thread, whatever `ulimit -s` says; only what is used costs memory.
+// bytes, the usual size of the main thread whatever `ulimit -s` is; only used pages cost memory
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef enum WorkerPhase { OPENING, IDLE, RUNNING, STOPPING, GIVEN_UP, ENDED } WorkerPhase;
 
-// All but `state` by the pool's mutex; `state` is set once, before RUNNING.
+// The pool's mutex guards all members but `state`, which is set once, before RUNNING.
 typedef struct PoolWorker {
   S2Pool *pool;
   struct PoolWorker *next;
   pthread_t thread;
   S2JobState *state;
   WorkerPhase phase;
-  uint64_t number;       // of the job that runs
-  double start, stopped; // s, of the clock: when it began, when it was told to end
+  uint64_t number;       // of the running job
+  double start, stopped; // s, monotonic clock: start, and request to stop
 } PoolWorker;
 
 typedef struct JobQueue {
@@ -37,14 +37,14 @@ typedef struct JobQueue {
 
 struct S2Pool {
   pthread_mutex_t mutex;
-  pthread_cond_t work, done; // there is something to take; to collect
+  pthread_cond_t work, done; // signalled when there is a job to take; to collect
   JobQueue todo, over;
-  PoolWorker *workers; // the youngest first
+  PoolWorker *workers; // the newest first
   S2JobSetup setup;
   unsigned char *program;
-  S2Bytes failure; // of opening a state; empty: none
+  S2Bytes failure; // error of opening a state; empty: none
   bool closing;
-  int users; // the owner and threads that live; the last one frees
+  int users; // the owner and living threads; the last one frees the pool
 };
 
 // ---- Jobs -------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ static S2Job *queue_take(JobQueue *queue) {
 
 // ---- Threads ----------------------------------------------------------------------------------
 
-// With the mutex held, which it gives back.
+// Drops one user; call with the mutex held, which it unlocks.
 static void pool_leave(S2Pool *pool) {
   bool last = --pool->users == 0;
   pthread_mutex_unlock(&pool->mutex);
@@ -108,7 +108,7 @@ static void pool_leave(S2Pool *pool) {
   s2_memory_free(pool);
 }
 
-// Runs one job, with the mutex held before and after. False: the thread was given up meanwhile.
+// Runs one job; the mutex is held before and after. False if the thread was given up meanwhile.
 static bool worker_run(PoolWorker *worker, S2Job *job, S2Bytes *out) {
   S2Pool *pool = worker->pool;
   worker->phase = RUNNING;
@@ -123,7 +123,7 @@ static bool worker_run(PoolWorker *worker, S2Job *job, S2Bytes *out) {
     s2_job_free(job);
     return false;
   }
-  // The bytes of the item are used again for the next result.
+  // The memory of the item is used for the next result.
   S2Bytes item = job->bytes;
   job->bytes = *out;
   *out = item;
@@ -138,7 +138,7 @@ static bool worker_run(PoolWorker *worker, S2Job *job, S2Bytes *out) {
 static void *worker_main(void *argument) {
   PoolWorker *worker = argument;
   S2Pool *pool = worker->pool;
-  // A state of its own.
+  // Open this thread's state.
   S2Bytes out = {0};
   S2JobState *state = s2_job_state_open(&pool->setup, &out);
   pthread_mutex_lock(&pool->mutex);
@@ -150,7 +150,7 @@ static void *worker_main(void *argument) {
   }
   worker->state = state;
   worker->phase = IDLE;
-  // Jobs, until there will be no more.
+  // Run jobs until the pool closes.
   bool wanted = state != NULL;
   while (wanted && !pool->closing) {
     S2Job *job = queue_take(&pool->todo);
@@ -170,11 +170,12 @@ static void *worker_main(void *argument) {
   return NULL;
 }
 
-// Signals go to the threads of the program; ours looks at S2_JOB_SIGNAL alone. With the mutex held.
+// Starts a thread that blocks all signals except S2_JOB_SIGNAL, so that the program's threads
+// receive them. Call with the mutex held.
 static bool worker_start(S2Pool *pool) {
   PoolWorker *worker = s2_memory_take_zeroed(sizeof *worker);
   worker->pool = pool;
-  // It has the mask of the thread that makes it.
+  // A new thread inherits the signal mask of its creator.
   sigset_t all, before;
   sigfillset(&all);
   sigdelset(&all, S2_JOB_SIGNAL);
@@ -207,7 +208,7 @@ S2Pool *s2_pool_open(const S2JobSetup *setup, int threads) {
   memcpy(pool->program, setup->program, setup->size);
   pool->setup.program = pool->program;
   pool->users = 1;
-  // The clock of the waits is one that nobody sets.
+  // Waits use the monotonic clock, which cannot be set.
   pthread_condattr_t clock;
   pthread_condattr_init(&clock);
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -232,7 +233,7 @@ static void worker_stop(PoolWorker *worker, S2JobStop why, double now) {
   pthread_kill(worker->thread, S2_JOB_SIGNAL);
 }
 
-// Nobody waits for the thread any more; what it holds is lost until its foreign code returns.
+// Detaches a thread that does not return. Its memory is lost until its foreign code returns.
 static void worker_give_up(S2Pool *pool, PoolWorker *worker) {
   worker->phase = GIVEN_UP;
   pthread_detach(worker->thread);
@@ -248,7 +249,7 @@ static void worker_give_up(S2Pool *pool, PoolWorker *worker) {
   queue_add(&pool->over, job);
 }
 
-// With the mutex held.
+// Checks the time limits; call with the mutex held.
 static void pool_look(S2Pool *pool) {
   double now = s2_lua_clock();
   for (PoolWorker *worker = pool->workers; worker != NULL; worker = worker->next) {
@@ -261,7 +262,7 @@ static void pool_look(S2Pool *pool) {
   }
 }
 
-// With the mutex held: waits until something is done, at most so many s.
+// Waits until a job is finished, at most so many s; call with the mutex held.
 static void pool_wait(S2Pool *pool, double seconds) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -280,12 +281,12 @@ void s2_pool_close(S2Pool *pool) {
     if (worker->phase == RUNNING) {
       worker_stop(worker, S2_JOB_UNWANTED, start);
     }
-    // Those that do not return are left behind.
+    // Threads that do not return are given up.
     bool patient = true;
     while (worker->phase != ENDED && worker->phase != GIVEN_UP && patient) {
       patient = worker->phase != STOPPING || s2_lua_clock() - start < PATIENCE;
       pool_wait(pool, LOOK);
-      if (worker->phase == RUNNING) { // it took a job before it saw that there are none
+      if (worker->phase == RUNNING) { // it took a job before it saw `closing`
         worker_stop(worker, S2_JOB_UNWANTED, s2_lua_clock());
       }
     }

@@ -1,5 +1,5 @@
 // world:lcs{coordinates =, inputs =, margin =, impacts =}: a step as a linear complementarity
-// system. What it returns is made an object by lua/sim2d/control/control_lcs.lua.
+// system. lua/sim2d/control/control_lcs.lua makes an object of the result.
 #include "lua/diff/array.h"
 #include "lua/diff/linearize.h"
 #include "lua/diff/on_tape.h"
@@ -14,7 +14,7 @@ static const char *const names[] = {"coordinates", "inputs", "margin", "impacts"
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// All actuators, where no inputs are named.
+// All actuators, if no inputs are named.
 static int lcs_take_actuators(lua_State *L, S2LuaWorld *lw, S2Input **inputs, double **held) {
   int count = s2_world_actuator_count(lw->world);
   *inputs = S2_TAKE_ZEROED(&lw->scratch, S2Input, count + 1);
@@ -31,7 +31,7 @@ static S2LcsDef lcs_read(const S2Keys *keys, S2LuaWorld *lw) {
   double *held = NULL;
   int count = s2_keys_has(keys, "inputs") ? s2_lua_linearize_inputs(keys, lw, &inputs, &held)
                                           : lcs_take_actuators(keys->L, lw, &inputs, &held);
-  // Joints are no rows: they are left out of the coordinates.
+  // Maximal coordinates would need the equations of joints beside the complementarity rows.
   if (s2_keys_push(keys, "coordinates") == LUA_TSTRING &&
       strcmp(lua_tostring(keys->L, -1), "maximal") == 0) {
     s2_keys_fail(keys, "coordinates",
@@ -69,7 +69,7 @@ static void lcs_set_matrix(lua_State *L, const char *key, const double *numbers,
   lua_setfield(L, -2, key);
 }
 
-// {normal =, ["tangent+"] =, ["tangent-"] =, slack =}, or {row =, slack =} of a joint.
+// {normal =, ["tangent+"] =, ["tangent-"] =, slack =}, or {row =, slack =} for a joint.
 static void lcs_set_rows(lua_State *L, const char *key, const S2LcsPart *part, int first) {
   static const char *const of_contact[] = {"normal", "tangent+", "tangent-", "slack"};
   static const char *const of_joint[] = {"row", "slack", "", ""};
@@ -88,7 +88,7 @@ static void lcs_push_part(lua_State *L, const S2LcsPart *part) {
                                       [S2_LCS_MOTOR] = "motor",
                                       [S2_LCS_FRICTION] = "friction"};
   lua_createtable(L, 0, 8);
-  // Of whom.
+  // The bodies or the joint that it belongs to.
   if (part->kind == S2_LCS_CONTACT) {
     s2_lua_push_body(L, 1, part->a);
     lua_setfield(L, -2, "a");
@@ -106,7 +106,7 @@ static void lcs_push_part(lua_State *L, const S2LcsPart *part) {
     lua_pushstring(L, kinds[part->kind]);
     lua_setfield(L, -2, "kind");
   }
-  // How far away, and where its rows are.
+  // Its distance, and the indices of its rows.
   if (part->kind == S2_LCS_CONTACT || part->kind == S2_LCS_LIMIT_LO ||
       part->kind == S2_LCS_LIMIT_HI) {
     lua_pushnumber(L, part->gap);
@@ -138,7 +138,7 @@ static void lcs_push(lua_State *L, const S2LuaWorld *lw, const S2Lcs *lcs, const
   lua_setfield(L, -2, "motion_rows");
   s2_lua_push_coordinates(L, lw, lcs->coordinate, lcs->coordinates);
   lua_setfield(L, -2, "coordinates");
-  // Contacts, and what joints bring.
+  // Contacts, and rows of joints.
   lua_newtable(L);
   lua_newtable(L);
   for (int i = 0, contacts = 0; i < lcs->parts; i++) {
@@ -165,7 +165,7 @@ static int lcs_free_call(lua_State *L) {
   return 0;
 }
 
-// What a call needs is freed when Lua lets go of it, also where pushing results raises.
+// The memory of a call is freed when Lua collects it, also if pushing the results raises.
 static Call *lcs_new_call(lua_State *L) {
   Call *call = lua_newuserdatauv(L, sizeof *call, 0);
   memset(call, 0, sizeof *call);
@@ -178,8 +178,7 @@ static Call *lcs_new_call(lua_State *L) {
   return call;
 }
 
-// The steps are those of clones, which callbacks see in the place of the world: handles are the
-// same.
+// Steps clones. Callbacks see the clone in place of the world (handles are equal).
 static S2Status lcs_of_clone(S2LuaWorld *lw, Call *call) {
   S2World *world = lw->world, *clone;
   S2Callbacks callbacks;
@@ -198,10 +197,10 @@ int s2_lua_lcs(lua_State *L) {
   lua_settop(L, 2);
   S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
   s2_arena_reset(&lw->scratch);
-  // All arguments before anything is computed: they may raise.
+  // Read all arguments before the computation, since they may raise.
   S2LcsDef def = lcs_read(&keys, lw);
   s2_lua_not_on_tape(L, lw, "world:lcs()");
-  // Callbacks may use the scratch memory.
+  // Callbacks may use the scratch memory, so the call needs its own.
   Call *call = lcs_new_call(L);
   call->def = def;
   S2Input *inputs = S2_TAKE(&call->arena, S2Input, def.input_count + 1);
@@ -218,7 +217,7 @@ int s2_lua_lcs(lua_State *L) {
     call->def.wanted = wanted;
   }
   s2_lua_step_open(L, lw, "world:lcs()");
-  // As a step does: what callbacks draw of random numbers is put back.
+  // Random numbers drawn by callbacks are put back afterwards, as a step does.
   lw->random_before = lw->session->random->rng;
   lw->phase = S2_INSIDE;
   S2Status status = lcs_of_clone(lw, call);
@@ -231,8 +230,8 @@ int s2_lua_lcs(lua_State *L) {
   return 1;
 }
 
-// (world, coordinates as s2_lua_push_coordinates makes them): their values and speeds, of the world
-// the list is of or a clone.
+// (world, coordinates as from s2_lua_push_coordinates): pushes their values and speeds. The world
+// is the one of the list or a clone of it.
 int s2_lua_lcs_read(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -250,7 +249,7 @@ int s2_lua_lcs_read(lua_State *L) {
     lua_getfield(L, -3, "body");
     const S2LuaJoint *joint = s2_lua_test(L, -2, s2_type_joint);
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
-    // Which of the coordinates it has goes by the name.
+    // The name determines the coordinate.
     if (joint != NULL) {
       list[i].joint = joint->id;
       s2_lua_try(L, s2_joint_info(lw->world, joint->id, &info));

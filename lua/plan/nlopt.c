@@ -12,7 +12,7 @@
 typedef struct Algorithm {
   const char *name;
   nlopt_algorithm id;
-  bool gradient, bounds; // what it needs
+  bool gradient, bounds; // requirements of the algorithm
 } Algorithm;
 
 static const Algorithm algorithms[] = {
@@ -65,7 +65,7 @@ int s2_lua_nlopt_about(lua_State *L) {
   return 1;
 }
 
-typedef struct Search { // owned by a userdata, so that errors of Lua free it
+typedef struct Search { // a Lua userdata owns it, so that Lua errors free it
   nlopt_opt opt;
   double *numbers; // x, lower, upper, step
 } Search;
@@ -84,14 +84,14 @@ static int nlopt_free(lua_State *L) {
 typedef struct Call {
   lua_State *L;
   Search *search;
-  bool raised; // what is on top of the stack
+  bool raised; // the error is on top of the stack
 } Call;
 
-// f is at stack index 1.
+// The function f is at stack index 1.
 static double nlopt_value(unsigned n, const double *x, double *gradient, void *data) {
   Call *call = data;
   lua_State *L = call->L;
-  // A search that was told to stop may ask once more.
+  // NLopt may evaluate once more after a stop.
   if (call->raised) {
     return INFINITY;
   }
@@ -123,7 +123,7 @@ static double nlopt_value(unsigned n, const double *x, double *gradient, void *d
   return value;
 }
 
-// A list of the options into `to`; false: there is none.
+// Reads a list of the options into `to`; false if it is absent.
 static bool nlopt_read(lua_State *L, const char *key, int n, double *to) {
   bool there = lua_getfield(L, 2, key) == LUA_TTABLE;
   for (int i = 0; i < n && there; i++) {
@@ -168,7 +168,7 @@ int s2_lua_nlopt(lua_State *L) {
   double *x = search->numbers, *lower = x + n, *upper = lower + n, *step = upper + n;
   Call call = {L, search, false};
   nlopt_opt opt = search->opt;
-  // The problem, and when to end.
+  // The problem and the stopping criteria.
   nlopt_read(L, "x0", n, x);
   nlopt_set_min_objective(opt, nlopt_value, &call);
   if (nlopt_read(L, "lower", n, lower)) {
@@ -182,7 +182,7 @@ int s2_lua_nlopt(lua_State *L) {
   }
   nlopt_set_xtol_rel(opt, nlopt_number(L, "tolerance"));
   nlopt_set_maxeval(opt, (int)nlopt_number(L, "evaluations"));
-  nlopt_srand((unsigned long)nlopt_number(L, "seed")); // its generator is this thread's
+  nlopt_srand((unsigned long)nlopt_number(L, "seed")); // each thread has its own generator
   double value;
   nlopt_result result = nlopt_optimize(opt, x, &value);
   if (call.raised) {

@@ -1,5 +1,5 @@
-// What sim.control's planners do in C: worlds as models of themselves, and iLQR. Called by
-// lua/sim2d/control/*.lua only, which has checked what the script gave.
+// C part of sim.control's planners: worlds as models of themselves, and iLQR. Only
+// lua/sim2d/control/*.lua calls it, after checking the arguments of the script.
 #include "lua/plan/plan.h"
 
 #include "lua/diff/array.h"
@@ -12,10 +12,10 @@
 #define MODEL "sim2d.Model"
 #define ILQR  "sim2d.Ilqr"
 
-typedef struct Model { // user values: the world, the function of extra residuals
+typedef struct Model { // user values: the world, the function of additional residuals
   S2Model *model;
   S2LuaWorld *lw;
-  lua_State *L; // of the call that runs, with the model's userdata at `at`
+  lua_State *L; // state of the running call; the model's userdata is at `at`
   int at;
   int knots, extra;
 } Model;
@@ -28,7 +28,7 @@ typedef struct Ilqr { // user value: the model
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// The body or joint at the top of the stack, which is popped.
+// Reads the body or joint at the top of the stack and pops it.
 static S2Coordinate plan_object(lua_State *L) {
   S2Coordinate of = {.part = 0};
   const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
@@ -92,15 +92,15 @@ static int plan_read_coordinates(lua_State *L, int list, S2Arena *arena, S2Coord
 
 // ---- The model --------------------------------------------------------------------------------
 
-// Residuals of the script: f(world, derivatives) returns a list of numbers, and with them a list of
-// as many lists of derivatives by the state.
+// Residuals of the script: f(world, derivatives) returns a list of numbers and, if wanted, a list
+// of their derivatives with respect to the state.
 static bool plan_extra(void *user, S2World *world, double *y, double *dstate) {
   Model *model = user;
   lua_State *L = model->L;
   S2LuaWorld *lw = model->lw;
   int top = lua_gettop(L), states = s2_world_state_size(world);
   S2Phase phase = lw->phase;
-  // Between two steps: the function may read all and, for derivatives, set the state.
+  // Outside of a step: the function may read anything and, for derivatives, set the state.
   lw->phase = S2_IDLE;
   lua_getiuservalue(L, model->at, 2);
   lua_getiuservalue(L, model->at, 1);
@@ -139,7 +139,7 @@ static int plan_model(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   s2_lua_not_on_tape(L, lw, "a planner");
-  // Before anything is made: what raises leaves nothing behind.
+  // Read everything before making the model, so that errors leak nothing.
   s2_arena_reset(&lw->scratch);
   S2ModelDef def = {.world = lw->world,
                     .knots = plan_integer(L, 2, "knots"),
@@ -175,8 +175,8 @@ static Model *plan_check(lua_State *L, int index) {
   return model;
 }
 
-// Opens a step of the model's world: callbacks of the script may run. The world becomes argument 1,
-// the model is at its old place + 1.
+// Opens a step of the model's world, so that callbacks of the script may run. Inserts the world as
+// argument 1; the model moves up by 1.
 static void plan_open(lua_State *L, Model *model, int at) {
   lua_getiuservalue(L, at, 1);
   lua_insert(L, 1);
@@ -197,14 +197,14 @@ static void plan_done(lua_State *L, Model *model, S2Status status) {
   }
 }
 
-// model:start(): trajectories begin in the state the world is in now.
+// model:start(): trajectories begin at the present state of the world
 static int model_start(lua_State *L) {
   s2_model_start(plan_check(L, 1)->model);
   return 0;
 }
 
-// model:follow(world): the state of a world that the model's is a clone of, from which trajectories
-// then begin
+// model:follow(world): trajectories begin at the state of `world`, of which the model's world is a
+// clone
 static int model_follow(lua_State *L) {
   Model *model = plan_check(L, 1);
   const S2LuaWorld *from = s2_lua_world(L, 2);
@@ -219,7 +219,7 @@ static int model_follow(lua_State *L) {
   return 0;
 }
 
-// model:rewind(): the world is where trajectories begin
+// model:rewind(): puts the world back into the initial state of trajectories
 static int model_rewind(lua_State *L) {
   Model *model = plan_check(L, 1);
   s2_lua_try(L, s2_model_rewind(model->model));
@@ -345,7 +345,7 @@ static void plan_read_terms(lua_State *L, int list, S2Arena *arena, S2Cost *cost
     lua_getfield(L, entry, "wrap");
     term->wrap = lua_toboolean(L, -1) != 0;
     lua_pop(L, 1);
-    // As many goals as residuals.
+    // One goal per residual.
     double *goal = S2_TAKE(arena, double, term->count + 1);
     lua_getfield(L, entry, "goal");
     for (int k = 0; k < term->count; k++) {
@@ -394,7 +394,7 @@ static int plan_ilqr(lua_State *L) {
   return 1;
 }
 
-// The solver at argument 1, with the model's userdata pushed behind the arguments.
+// Returns the solver at argument 1 and pushes the model's userdata after the arguments.
 static Ilqr *plan_check_ilqr(lua_State *L, int arguments) {
   Ilqr *ilqr = luaL_checkudata(L, 1, ILQR);
   lua_settop(L, arguments);
@@ -425,8 +425,8 @@ static int plan_push_result(lua_State *L, const S2IlqrResult *result) {
   return 1;
 }
 
-// ilqr:set(u [, x, gains]): the result of this trajectory, or of feedback about one, before any
-// iteration
+// ilqr:set(u [, x, gains]): the result of this trajectory (or of feedback around one) before the
+// first iteration
 static int ilqr_set(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 4);
   int n = s2_model_states(ilqr->model->model), m = s2_model_inputs(ilqr->model->model);
@@ -468,7 +468,7 @@ static int ilqr_forget(lua_State *L) {
   return 0;
 }
 
-// ilqr:gains(): the relative decrease that another step promises
+// ilqr:gains(): the relative decrease that another step predicts
 static int ilqr_gains(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 1);
   double expected;
@@ -478,7 +478,7 @@ static int ilqr_gains(lua_State *L) {
   return 1;
 }
 
-// ilqr:terms(count): what each term of the cost adds, and its largest change by a command
+// ilqr:terms(count): the contribution of each cost term, and its largest slope in a command
 static int ilqr_terms(lua_State *L) {
   int count = (int)luaL_checkinteger(L, 2);
   Ilqr *ilqr = plan_check_ilqr(L, 1);
@@ -529,8 +529,8 @@ void s2_lua_open_plan(lua_State *L) {
   plan_class(L, ILQR, solvers, ilqr_gc);
 }
 
-// (clone, world): force laws of the world act in its clone, too. They are the same functions of the
-// same bodies, which are then shown as they are in the clone.
+// (clone, world): gives the clone the force laws of the world, too. The functions are shared, and
+// their body objects show the state of the clone meanwhile.
 static int plan_lend_laws(lua_State *L) {
   s2_lua_world(L, 1);
   s2_lua_world(L, 2);

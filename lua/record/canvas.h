@@ -9,7 +9,8 @@
 //   canvas:line({x, y, x, y, ...}, closed), canvas:disc(x, y, radius): add to the path
 //   canvas:paint(fill, stroke, width, {dash, gap, ...} or nil): draws the path
 //   canvas:text(text, x, y, degrees, size, bold, align (0 left, 1 centre, 2 right), fill, halo,
-//   width) canvas:save(path) -> true, or nil and a message
+//   width)
+//   canvas:save(path) -> true, or nil and a message
 int s2_lua_canvas(lua_State *L);
 // color(text) -> 0xRRGGBBAA, or nil and a complaint.
 int s2_lua_color(lua_State *L);

@@ -1,4 +1,4 @@
-// sim.data: arrays to and from files.
+// sim.data: saving arrays to files and loading them.
 #include "lua/diff/array.h"
 #include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
@@ -9,9 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-static const char DATA_SET[] = "sim2d.DataSet"; // of the userdata that frees a set after an error
+// metatable of the userdata that frees a set after an error
+static const char DATA_SET[] = "sim2d.DataSet";
 
-// Numbers beyond are not all doubles.
+// Beyond this, not every integer is a double.
 static const int64_t EXACT = (int64_t)1 << 53;
 
 static int set_collect(lua_State *L) {
@@ -19,7 +20,7 @@ static int set_collect(lua_State *L) {
   return 0;
 }
 
-// Pushes an empty set that lives as long as the stack holds it.
+// Pushes an empty set that lives as long as it is on the stack.
 static S2DataSet *push_set(lua_State *L) {
   S2DataSet *set = lua_newuserdatauv(L, sizeof *set, 0);
   *set = (S2DataSet){0};
@@ -45,7 +46,8 @@ static const char *data_check_path(lua_State *L) {
   return lua_tostring(L, 1);
 }
 
-// A suffix that no file of data has is the script's fault; a library that is missing is not.
+// Raises for an unknown suffix, which is a mistake of the script. A missing library is a failure of
+// the call.
 static bool check_suffix(lua_State *L, const char *path, S2Status *status) {
   *status = s2_data_check_path(path);
   if (status->code == S2_INVALID) {
@@ -59,7 +61,7 @@ static bool check_suffix(lua_State *L, const char *path, S2Status *status) {
 typedef struct Saving {
   lua_State *L;
   S2DataSet *set;
-  const char *name; // of the array; "" for the only one
+  const char *name; // name of the array; "" for a single array
   const char *unit;
 } Saving;
 
@@ -97,10 +99,10 @@ static const char *read_text(const Saving *saving, int index) {
   return text;
 }
 
-// The list at `index`, of what its first element is.
+// Adds the list at `index`; its first element determines the type.
 static void add_list(const Saving *saving, int index, size_t count) {
   lua_State *L = saving->L;
-  // The first element says what all are.
+  // All elements must have the type of the first.
   int kind = lua_geti(L, index, 1);
   lua_pop(L, 1);
   S2DataType type = kind == LUA_TSTRING    ? S2_DATA_TEXT
@@ -135,7 +137,7 @@ static bool is_list(lua_State *L, int index) {
 
 static void add_rows(const Saving *saving, int index, size_t rows) {
   lua_State *L = saving->L;
-  // As wide as the first row.
+  // All rows must have the length of the first.
   lua_geti(L, index, 1);
   size_t width = (size_t)luaL_len(L, -1);
   lua_pop(L, 1);
@@ -158,13 +160,13 @@ static void add_rows(const Saving *saving, int index, size_t rows) {
   }
 }
 
-// The value at `index` (absolute).
+// Adds the value at `index` (absolute).
 static void add_value(const Saving *saving, int index) {
   lua_State *L = saving->L;
   const S2LuaArray *array = s2_lua_array_test(L, index);
   double number = 0;
   int type = lua_type(L, index);
-  // Arrays are copied as they are; a list's first axis is its columns here.
+  // Arrays are copied; the first axis of a list becomes its columns.
   if (array != NULL) {
     S2Array view = s2_lua_array_view(L, array);
     bool list = view.shape.axes == 1;
@@ -172,7 +174,7 @@ static void add_value(const Saving *saving, int index) {
         data_add(saving, S2_DATA_NUMBER, view.shape.axes,
                  (size_t)(list ? view.shape.columns : view.shape.rows), (size_t)view.shape.columns);
     memcpy(added->values, view.data, s2_size_count(view.shape) * sizeof(double));
-    // Single values, of their own types.
+    // Single values keep their types.
   } else if (lua_isinteger(L, index)) {
     *(int64_t *)data_add(saving, S2_DATA_INTEGER, 0, 0, 0)->values = lua_tointeger(L, index);
   } else if (data_read_plain(L, index, &number)) {
@@ -183,7 +185,7 @@ static void add_value(const Saving *saving, int index) {
   } else if (type == LUA_TSTRING) {
     const char *text = read_text(saving, index);
     s2_data_add_text(data_add(saving, S2_DATA_TEXT, 0, 0, 0), text);
-    // Lists, and lists of lists; a table with other keys is neither.
+    // Lists, and lists of lists; a table with other keys is an error.
   } else if (is_list(L, index)) {
     size_t count = (size_t)luaL_len(L, index);
     if (count == 0 && type == LUA_TTABLE) {
@@ -205,11 +207,11 @@ static void add_value(const Saving *saving, int index) {
   }
 }
 
-// Pushes the names of what is saved, in order: those of `columns`, or all, sorted.
+// Pushes the names to save, in order: those of `columns`, or all, sorted.
 static int push_names(lua_State *L, const S2Keys *keys) {
   lua_newtable(L);
   int names = lua_gettop(L), count = 0;
-  // Those that were asked for, in that order, each once.
+  // The names in `columns`, in that order, each once.
   if (s2_keys_push(keys, "columns") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TTABLE) {
       s2_keys_fail(keys, "columns", "list of names expected");
@@ -236,7 +238,7 @@ static int push_names(lua_State *L, const S2Keys *keys) {
     lua_settop(L, names);
     return count;
   }
-  // All of them: Lua knows no order, so they are sorted.
+  // All names, sorted because Lua tables have no order.
   lua_settop(L, names);
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     char text[S2_LUA_TEXT];
@@ -245,7 +247,7 @@ static int push_names(lua_State *L, const S2Keys *keys) {
                           s2_lua_describe(L, -2, text));
     }
     lua_pushvalue(L, -2);
-    int at = ++count; // sorted by insertion: names are few
+    int at = ++count; // insertion sort, since there are few names
     for (; at > 1; at--) {
       lua_rawgeti(L, names, at - 1);
       bool placed = strcmp(lua_tostring(L, -1), lua_tostring(L, -2)) < 0;
@@ -260,14 +262,14 @@ static int push_names(lua_State *L, const S2Keys *keys) {
   return count;
 }
 
-// Checks `units`, which stays on the stack.
+// Checks `units` and leaves it on the stack.
 static int push_units(lua_State *L, const S2Keys *keys) {
   if (s2_keys_push(keys, "units") == LUA_TNIL) {
     lua_pop(L, 1);
     lua_newtable(L);
   }
   int units = lua_gettop(L);
-  // Texts by names, of arrays that are there.
+  // Units are texts by the names of existing arrays.
   if (lua_type(L, units) != LUA_TTABLE) {
     s2_keys_fail(keys, "units", "a table expected, {name = unit}");
   }
@@ -287,7 +289,7 @@ static int push_units(lua_State *L, const S2Keys *keys) {
 static void add_named(lua_State *L, S2DataSet *set, const S2Keys *keys) {
   int count = push_names(L, keys), names = lua_gettop(L), units = push_units(L, keys);
   for (int i = 1; i <= count; i++) {
-    // A name, its unit, its value.
+    // Name, unit, value.
     lua_rawgeti(L, names, i);
     Saving saving = {L, set, lua_tostring(L, -1), ""};
     if (strlen(saving.name) != lua_rawlen(L, -1)) {
@@ -309,14 +311,14 @@ static int data_save(lua_State *L) {
   lua_settop(L, 3);
   const char *path = data_check_path(L);
   S2Status status;
-  // What cannot be written is refused before anything is read.
+  // Check the suffix before reading any values.
   if (!check_suffix(L, path, &status)) {
     return data_trouble(L, status.message);
   }
   S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
   S2DataSet *set = push_set(L);
   bool one = lua_type(L, 2) != LUA_TTABLE || lua_rawlen(L, 2) > 0;
-  // One array without a name, where the format has such, or arrays by name.
+  // A single array without a name, if the format allows it, or arrays by name.
   if (one) {
     set->bare = true;
     if (s2_keys_has(&keys, "columns") || s2_keys_has(&keys, "units")) {
@@ -354,9 +356,9 @@ static double value_at(const S2DataArray *array, size_t i) {
                                           : (double)((const unsigned char *)array->values)[i];
 }
 
-// Does it fit into an array of Lua's? All axes but the first make one.
+// Checks that it fits into a Lua array. All axes but the first are joined.
 static bool check_array(const S2DataArray *array, const char *path, S2Status *status) {
-  // All axes but the first make one.
+  // Join all axes but the first.
   size_t count = s2_data_count(array), rows = array->axes > 0 ? array->shape[0] : 1, rest = 1;
   for (int i = 1; i < array->axes; i++) {
     rest *= array->shape[i];
@@ -366,7 +368,7 @@ static bool check_array(const S2DataArray *array, const char *path, S2Status *st
         s2_error(S2_INVALID, "cannot read '%s': '%.60s' has too many values", path, array->name);
     return false;
   }
-  // Only integers that are doubles, too.
+  // Integers must be exact as doubles.
   for (size_t i = 0; array->type == S2_DATA_INTEGER && array->axes > 0 && i < count; i++) {
     int64_t value = ((const int64_t *)array->values)[i];
     if (value > EXACT || value < -EXACT) {
@@ -380,7 +382,7 @@ static bool check_array(const S2DataArray *array, const char *path, S2Status *st
   return true;
 }
 
-// Texts in lists of lists; leaves *at behind them.
+// Pushes texts as nested lists; moves *at past them.
 static void push_texts(lua_State *L, const S2DataArray *array, int axis, const char **at) {
   if (axis == array->axes) {
     lua_pushstring(L, *at);
@@ -401,7 +403,7 @@ static void push_value(lua_State *L, const S2DataArray *array) {
     push_texts(L, array, 0, &at);
     return;
   }
-  // Single values are Lua's own.
+  // Single values become plain Lua values.
   if (array->axes == 0 && array->type == S2_DATA_INTEGER) {
     lua_pushinteger(L, *(const int64_t *)array->values);
     return;
@@ -414,7 +416,7 @@ static void push_value(lua_State *L, const S2DataArray *array) {
     lua_pushnumber(L, *(const double *)array->values);
     return;
   }
-  // All axes but the first make one.
+  // Join all axes but the first.
   size_t count = s2_data_count(array), rest = 1;
   for (int i = 1; i < array->axes; i++) {
     rest *= array->shape[i];
@@ -430,14 +432,14 @@ static void push_value(lua_State *L, const S2DataArray *array) {
 // Pushes {names =, units =, run =}.
 static void push_about(lua_State *L, const S2DataSet *set) {
   lua_createtable(L, 0, 3);
-  // Names in order; ragged rows have none.
+  // Names in order; rows of different lengths have none.
   lua_createtable(L, set->arrays.count, 0);
   for (int i = 0; i < set->arrays.count && !set->bare; i++) {
     lua_pushstring(L, set->arrays.at[i].name);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "names");
-  // Units of those that have one.
+  // Units of the arrays that have one.
   lua_newtable(L);
   for (int i = 0; i < set->arrays.count; i++) {
     if (set->arrays.at[i].unit[0] != '\0') {
@@ -446,7 +448,7 @@ static void push_about(lua_State *L, const S2DataSet *set) {
     }
   }
   lua_setfield(L, -2, "units");
-  // What is said of the run.
+  // Entries that describe the run.
   lua_newtable(L);
   for (int i = 0; i < set->run.entries.count; i++) {
     lua_pushstring(L, set->run.entries.at[i].value);
@@ -455,7 +457,7 @@ static void push_about(lua_State *L, const S2DataSet *set) {
   lua_setfield(L, -2, "run");
 }
 
-// A list of names, which stays on the stack; NULL: there is none.
+// Reads a list of names, which stays on the stack; NULL if it is absent.
 static const char *const *data_read_names(lua_State *L, const S2Keys *keys, const char *key,
                                           bool ragged, int *used) {
   if (s2_keys_push(keys, key) == LUA_TNIL) {
@@ -472,14 +474,14 @@ static const char *const *data_read_names(lua_State *L, const S2Keys *keys, cons
     if (lua_rawgeti(L, list, (lua_Integer)i + 1) != LUA_TSTRING || lua_rawlen(L, -1) == 0) {
       s2_keys_fail(keys, key, "list of names expected");
     }
-    names[i] = lua_tostring(L, -1); // lives in the list, which stays on the stack
+    names[i] = lua_tostring(L, -1); // kept alive by the list on the stack
     lua_pop(L, 1);
   }
   *used = (int)count;
   return names;
 }
 
-// Reads the options; names stay on the stack.
+// Reads the options; their texts stay on the stack.
 static S2DataOptions data_read_options(lua_State *L) {
   static const char *const known[] = {"columns",   "decimal", "fill",  "ragged",
                                       "separator", "skip",    "texts", NULL};
@@ -488,7 +490,7 @@ static S2DataOptions data_read_options(lua_State *L) {
   s2_keys_boolean(&keys, "ragged", &options.ragged);
   if (s2_keys_push(&keys, "separator") != LUA_TNIL) {
     const char *text = lua_tostring(L, -1);
-    // No character that can be part of a number or a line.
+    // The separator must be a character that occurs in no number and no line end.
     if (lua_type(L, -1) != LUA_TSTRING || strlen(text) != 1 ||
         strchr("\"#.+-\r\n", *text) != NULL) {
       s2_keys_fail(&keys, "separator",
@@ -519,29 +521,29 @@ static int data_load(lua_State *L) {
   lua_settop(L, 2);
   const char *path = data_check_path(L);
   S2Status status;
-  (void)check_suffix(L, path, &status); // any build reads what only some can write
+  (void)check_suffix(L, path, &status); // every build can read formats that only some can write
   S2DataOptions options = data_read_options(L);
-  // Only .csv needs to be told how it is to be read.
+  // Only .csv has reading options.
   bool csv = strcasecmp(s2_path_suffix(path), ".csv") == 0;
   if (!csv && !lua_isnil(L, 2)) {
     s2_lua_bad_argument(L, 2, "options are for .csv files; this one says itself what is in it");
   }
   S2DataSet *set = push_set(L);
   status = s2_data_load(path, &options, set);
-  // All must fit before the first is made.
+  // All arrays must fit before the first is made.
   for (int i = 0; i < set->arrays.count && status.code == S2_OK; i++) {
     (void)check_array(&set->arrays.at[i], s2_path_tail(path), &status);
   }
   if (status.code != S2_OK) {
     return data_trouble(L, status.message);
   }
-  if (set->open > 0) { // many programs leave the last line end out: no reason to refuse it
+  if (set->open > 0) { // many programs omit the last line end, so it is optional
     fprintf(stderr,
             "sim2d: warning: '%s' ends within line %d: if it was cut there, its last value may "
             "lack digits (a line end behind it silences this)\n",
             s2_path_tail(path), set->open);
   }
-  // One array, rows, or arrays by name.
+  // A single array, a list of rows, or arrays by name.
   if (set->bare && !options.ragged) {
     push_value(L, &set->arrays.at[0]);
   } else {

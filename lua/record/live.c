@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double FRAME = 0.012; // s between frames: below a frame of 60 Hz screens
-static const double SHARE = 10;   // frames take at most this part of the time of a run that is late
-static const double SLICE = 0.05; // s: Ctrl-C and saved files are noticed after so long
-static const double LATE = 0.1;   // s behind its time that a run makes good
+static const double FRAME = 0.012; // s between frames, less than one frame at 60 Hz
+static const double SHARE = 10;   // a late run spends at most 1/SHARE of its time on frames
+static const double SLICE = 0.05; // s between checks for Ctrl-C and saved files
+static const double LATE = 0.1;   // s of delay that a run makes up
 static const double QUIET = 0.5;  // s without a step, after which another world is shown
 
-// A hand on a body swings it at this frequency (Hz), critically damped.
+// A dragged body follows the hand as an oscillator of this frequency (Hz), critically damped.
 static const double HAND = 5;
 
 const char s2_live_handler = 'h';
@@ -37,7 +37,7 @@ static void live_add(Text *text, const char *more) {
   }
 }
 
-// A text of JSON. Browsers drop the connection when it is not UTF-8.
+// Adds a JSON string. Browsers drop the connection if it is not UTF-8.
 static void add_string(Text *text, const char *string) {
   add_char(text, '"');
   while (*string != '\0') {
@@ -61,7 +61,7 @@ void s2_live_notice(S2Live *live, const char *message) {
 }
 
 static void add_worlds(Text *text, const S2LuaSession *session) {
-  enum { MOST = 100 }; // a person chooses from
+  enum { MOST = 100 }; // worlds offered to the user
   int count = 0;
   char number[32];
   live_add(text, ",\"worlds\":[");
@@ -99,7 +99,7 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
   live_add(&text, ",\"script\":");
   add_string(&text, live->script != NULL ? live->script : "");
   add_char(&text, '}');
-  // Sent when it differs from what was sent last.
+  // Sent only if it differs from the last one sent.
   if (text.count == live->state.count && memcmp(text.at, live->state.at, (size_t)text.count) == 0) {
     s2_array_free(text);
     return;
@@ -115,7 +115,7 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
   if (live == NULL || live->server == NULL || live->plots == plots->changes) {
     return;
   }
-  // All plots together: they are few, and change rarely.
+  // All plots are sent together: they are few and change rarely.
   Text text = {0};
   live_add(&text, "{\"type\":\"plots\",\"plots\":[");
   for (int i = 0; i < plots->list.count; i++) {
@@ -134,24 +134,24 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
 // ---- The script's side ------------------------------------------------------------------------
 
 // Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
-// its result. What a script's function raises, or a text as second result, is told and does not end
-// the run.
+// its result. An error in a function of the script, or a text as second result, is reported and
+// does not end the run.
 static void call_handler(lua_State *L, S2Live *live, const char *verb, int arguments) {
-  // Without live.lua (it is loaded with the library) nothing is asked.
+  // Without live.lua, which is loaded with the library, the result is nil.
   int first = lua_gettop(L) - arguments + 1;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &s2_live_handler) != LUA_TFUNCTION) {
     lua_settop(L, first - 1);
     lua_pushnil(L);
     return;
   }
-  // The stack: message handler, function, verb, values.
+  // Stack: message handler, function, verb, values.
   lua_insert(L, first);
   lua_pushstring(L, verb);
   lua_insert(L, first + 1);
   lua_pushcfunction(L, s2_traceback_handler);
   lua_insert(L, first);
   if (lua_pcall(L, arguments + 1, 2, first) != LUA_OK) {
-    lua_pushnil(L); // no result; the error is the text
+    lua_pushnil(L); // nil as result; the error becomes the text
     lua_insert(L, -2);
   }
   lua_remove(L, first);
@@ -185,12 +185,12 @@ static void put_result(lua_State *L, S2Live *live, S2ServerMessage message) {
 
 // ---- Showing ----------------------------------------------------------------------------------
 
-// `world`: stack index of the World that is shown, 0: it is not at hand and no values are shown.
+// `world`: stack index of the shown World; 0: not on the stack, and watched values are not sent.
 static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, int world) {
   if (live->server == NULL) {
     return;
   }
-  // What there is without a world.
+  // Parts that need no world.
   put_state(live, session);
   s2_live_plots(live, &session->open.plots);
   call_handler(L, live, "controls", 0);
@@ -198,7 +198,7 @@ static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, i
   if (live->shown == NULL || !live->stale) {
     return;
   }
-  // A frame, and what is watched at its time; what that costs paces the next.
+  // Send a frame and the watched values at its time; the cost limits the rate of frames.
   double start = s2_lua_clock();
   S2Status status = s2_frames_show(&live->frames, live->server, live->shown->world);
   if (status.code != S2_OK) {
@@ -227,7 +227,7 @@ void s2_live_choose(S2Live *live, S2LuaWorld *lw) {
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// The next word as a number; false: it is none.
+// Reads the next word as a number; false if it is none.
 static bool live_read_number(const char **at, double *value) {
   char *end = NULL;
   *value = s2_number_read(*at, &end);
@@ -279,9 +279,9 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   size_t length = blank != NULL ? (size_t)(blank - text) : strlen(text);
   S2LiveDrag *drag = &live->drags[command->client];
   double x, y;
-// The verbs that the engine's side obeys; all others go to live.lua.
+// Verbs handled here; all others go to live.lua.
 #define IS(verb) (length == sizeof(verb) - 1 && memcmp(text, verb, length) == 0)
-  // The run's pace: going on and another pace start its clock again.
+  // Pace of the run: resuming or changing the pace restarts its clock.
   if (IS("pause")) {
     live->paused = true;
     live->steps = 0;
@@ -294,7 +294,7 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   } else if (IS("pace") && live_read_number(&rest, &x) && x >= 0) {
     live->pace = x;
     live->anchored = false;
-    // What is shown.
+    // The shown world.
   } else if (IS("world") && live_read_number(&rest, &x)) {
     S2LuaWorld *lw = find_world(session, x);
     if (lw != NULL) {
@@ -303,7 +303,7 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
     }
   } else if (IS("reset")) {
     live_reset(live);
-    // Hands: one a client, moved when the next step begins.
+    // Hands: one per client, applied when the next step begins.
   } else if (IS("grab")) {
     live_grab(live, drag, rest);
   } else if (IS("move") && live_read_number(&rest, &x) && live_read_number(&rest, &y)) {
@@ -311,7 +311,7 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   } else if (IS("drop")) {
     drag->dropped = true;
   } else {
-    // The script's side: sliders, buttons, keys; a client that goes lets go, too.
+    // Sliders, buttons and keys belong to live.lua. A client that disconnects also drops its body.
     drag->dropped |= IS("gone");
     lua_pushinteger(L, command->client);
     lua_pushstring(L, rest);
@@ -357,7 +357,7 @@ static S2Status take_hold(S2LiveDrag *drag, S2World *world) {
   return s2_joint_create(world, &def, &drag->joint);
 }
 
-// What the hands on the bodies of this world do to it, now that it is between two steps.
+// Applies the hands on bodies of this world, between two steps.
 static void move_hands(S2Live *live, S2LuaWorld *lw) {
   for (int i = 0; i < S2_SERVER_CLIENTS; i++) {
     S2LiveDrag *drag = &live->drags[i];
@@ -378,13 +378,13 @@ static void move_hands(S2Live *live, S2LuaWorld *lw) {
       status = take_hold(drag, lw->world);
       s2_lua_world_changed(lw);
     }
-    if (status.code != S2_OK) { // the body is gone, or never was one
+    if (status.code != S2_OK) { // the body does not exist (any more)
       *drag = (S2LiveDrag){0};
     }
   }
 }
 
-// Nobody can run the script again: the world goes back to where it was when it was first shown.
+// The script cannot be rerun, so the world returns to the state in which it was first shown.
 static void live_start_over(lua_State *L, S2Live *live) {
   lua_pushvalue(L, 1);
   call_handler(L, live, "reset", 1);
@@ -405,7 +405,7 @@ static void live_follow(S2Live *live, S2LuaWorld *lw, double now) {
   }
 }
 
-// When the present of the world is due.
+// The wall-clock time at which the present state of the world is due.
 static double live_due(S2Live *live, const S2LuaWorld *lw, double now) {
   double time = s2_world_time(lw->world);
   if (live->pace <= 0 || live->shown != lw || live->server == NULL) {
@@ -413,7 +413,7 @@ static double live_due(S2Live *live, const S2LuaWorld *lw, double now) {
   }
   double at = live->anchor_wall + (time - live->anchor_time) / live->pace;
   double longest = s2_world_settings(lw->world)->dt / live->pace + LATE;
-  // It was late, or its time was set.
+  // The run was late, or a script set the time: restart the clock here.
   if (!live->anchored || at < now - LATE || at > now + longest || time < live->anchor_time) {
     live->anchored = true;
     live->anchor_wall = now;
@@ -440,14 +440,14 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
   S2Live *live = session->open.live;
   double entered = s2_lua_clock(), now = entered;
   live_follow(live, lw, now);
-  // Where there is no script to run again, a reset restores the world as it was at first.
+  // If the script cannot be rerun, a reset restores the first state of the world.
   if (first && live->unwind == NULL && live->shown == lw) {
     lua_pushvalue(L, 1);
-    call_handler(L, live, "start", 1); // where a reset goes back to
+    call_handler(L, live, "start", 1); // stores the state for resets
     lua_pop(L, 1);
   }
   double time = live_due(live, lw, now);
-  // Until the step is due: commands, saved files, frames; then a slice of sleep.
+  // Until the step is due: handle commands, saved files and frames, then sleep for a slice.
   bool wanted = first;
   for (;;) {
     obey_all(L, live, session, lw);
@@ -456,7 +456,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     if (live->resets && live->shown == lw) {
       live_start_over(L, live);
     }
-    // Paused, or nobody looks on yet who is waited for.
+    // Halted: paused, or waiting for the first viewer.
     now = s2_lua_clock();
     bool halted =
         live->server != NULL && ((live->paused && live->steps == 0) ||
@@ -464,7 +464,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     if (!halted) {
       time = live_due(live, lw, now);
     }
-    // A frame when it is time for one: not too often, and not at the cost of a run that is late.
+    // Send a frame if the last one is old enough and frames do not delay a late run too much.
     wanted |= halted || now >= live->put + fmax(FRAME, SHARE * live->cost) || time > now + FRAME;
     if (wanted && live->stale && live->shown == lw) {
       live_show(L, live, session, 1);
@@ -480,7 +480,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     }
     s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));
   }
-  // The step goes on. One that was asked for is used up by the world that is shown.
+  // Let the step proceed. The shown world uses up a requested single step.
   live->wait = false;
   if (live->steps > 0 && (live->shown == lw || entered > live->stepped + QUIET)) {
     live->steps--;
@@ -500,7 +500,7 @@ void s2_lua_live_world_closes(S2LuaWorld *lw) {
   }
   live->followed_in = live->followed_in == lw ? NULL : live->followed_in;
   live->area_in = live->area_in == lw ? NULL : live->area_in;
-  if (live->shown == lw) { // its last state stays before the clients
+  if (live->shown == lw) { // clients keep seeing its last state
     if (live->stale && live->server != NULL) {
       (void)s2_frames_show(&live->frames, live->server, lw->world);
     }

@@ -1,6 +1,6 @@
-// The live viewer between steps: what it shows, what its clients ask for, and when the script goes
-// on. Also --watch. One for the command, over all runs of the script; one for a Lua state in a
-// stock lua.
+// The live viewer between steps: it shows the world, handles commands of clients, and paces the
+// script. Also --watch. The command has one for all runs of the script; under stock lua each Lua
+// state has one.
 #ifndef S2_LIVE_H
 #define S2_LIVE_H
 
@@ -9,7 +9,7 @@
 #include "view/frames.h"
 #include "view/server.h"
 
-// A value that was set in the page and outlives the run: of a slider or an option.
+// A value set in the page that survives a rerun: of a slider or an option.
 typedef struct S2LiveSetting {
   char *key, *value; // owned
 } S2LiveSetting;
@@ -24,83 +24,83 @@ typedef struct S2LiveDrag {
 } S2LiveDrag;
 
 struct S2Live {
-  S2Server *server; // NULL: nothing is served
+  S2Server *server; // NULL: no server
   S2Frames frames;
-  double pace; // simulated seconds a second; 0: as fast as it goes
-  bool wait;   // for a page before the first step
-  bool asked;  // its user was told that it waits
-  bool stays;  // view:close() does not close it: the command was asked for it
+  double pace; // simulated seconds per second; 0: as fast as possible
+  bool wait;   // before the first step, wait for a page to connect
+  bool asked;  // the user was asked to open the page
+  bool stays;  // opened by --view, so view:close() does not close it
   bool paused;
-  int64_t steps; // to go although it is paused
+  int64_t steps; // single steps requested while paused
 
-  // Runs. unwind makes the Lua code that runs stop, so that its caller can start the script again;
-  // NULL: nobody can, and a reset restores the world that is shown.
+  // Runs. `unwind` stops the running Lua code so that its caller can start the script again. NULL:
+  // no rerun is possible, and a reset restores the shown world.
   void (*unwind)(void);
-  const char *script; // name for the page
+  const char *script; // name shown in the page
   S2Watch watch;      // --watch
-  bool again;         // the script is to be run again
+  bool again;         // the script has to run again
   bool ended;
   int run;
 
-  // Worlds. `shown` is one of those that were stepped and are open.
+  // Worlds. `shown` is one of the open worlds that were stepped.
   S2LuaWorld *shown;
   bool chosen;                     // by a client
-  bool resets;                     // `shown` is to go back to its start
-  bool stale;                      // the present of `shown` was not put before the clients yet
-  double stepped, put;             // s: when `shown` was last stepped, last put
-  double cost;                     // s: what the last frame took
-  double anchor_wall, anchor_time; // pacing: this simulated time is due at this time
+  bool resets;                     // `shown` has to return to its first state
+  bool stale;                      // clients have not seen the present state of `shown`
+  double stepped, put;             // s: when `shown` was last stepped, last sent
+  double cost;                     // s: cost of the last frame
+  double anchor_wall, anchor_time; // pacing: anchor_time (simulated) is due at anchor_wall
   bool anchored;
-  S2LuaWorld *followed_in; // the world of the body that pages follow when they open; NULL: none
+  S2LuaWorld *followed_in; // world of the body that opening pages follow; NULL: none
   S2BodyId followed;
-  S2LuaWorld *area_in; // the world of which pages show this part when they open; NULL: none
+  S2LuaWorld *area_in; // world of the part that opening pages show; NULL: none
   S2Vec2 area[2];      // lo, hi
   S2LiveDrag drags[S2_SERVER_CLIENTS];
 
   S2_ARRAY(S2LiveSetting) settings;
-  S2_ARRAY(char) state; // last text put
-  int plots;            // changes of the script's plots that were put
+  S2_ARRAY(char) state; // last text sent
+  int plots;            // plots->changes when the plots were last sent
 };
 
 // Opens the server and prints its address to stderr.
 S2Status s2_live_serve(S2Live *live, int port);
-// The script is about to run (again).
+// Call this before each run of the script.
 void s2_live_begin(S2Live *live);
-// Pages that open, and those that are, follow this body while its world is shown.
+// Pages, open or not, follow this body while its world is shown.
 void s2_live_follow_body(S2Live *live, S2LuaWorld *lw, S2BodyId body);
-// Shows an error to the clients, "" none, and prints nothing.
+// Shows an error to the clients ("": clears it); prints no output.
 void s2_live_notice(S2Live *live, const char *message);
-// Shows the plots, if they have changed since.
+// Sends the plots if they have changed since the last call.
 void s2_live_plots(S2Live *live, const S2Plots *plots);
-// The script is over: serves the last state until Ctrl-C, or until the script is to be run again.
+// Call this when the script has ended: serves the last state until Ctrl-C or a rerun.
 void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *interrupted);
-void s2_live_stop(S2Live *live); // the server
+void s2_live_stop(S2Live *live); // stops the server
 void s2_live_free(S2Live *live);
 
 static inline bool s2_live_is_on(const S2Live *live) {
   return live != NULL && (live->server != NULL || live->watch.files.count > 0);
 }
 
-// Between two steps of `lw`, which is at stack position 1; `first`: before its first one. Returns
-// when the next one is due. Raises on Ctrl-C and when the script is to be run again.
+// Call this between two steps of `lw`, which is at stack position 1; `first`: before the first
+// step. Returns when the next step is due. Raises on Ctrl-C and when the script has to run again.
 void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first);
 void s2_lua_live_world_closes(S2LuaWorld *lw);
 
-// Pushes the values the script watches now: name, unit, value, name ...; nil: there are none. The
-// world is at stack position 1.
+// Pushes the values that the script watches now as a list: name, unit, value, name ...; nil if
+// there are none. The world is at stack position 1.
 void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw);
 
-// Pushes {f =, unit =} of the value watched under the name; nil: there is none.
+// Pushes {f =, unit =} of the value watched under the name; nil if there is none.
 void s2_lua_push_watch(lua_State *L, const char *name);
 
-// Makes the session's viewer, if it has none yet.
+// Returns the viewer of the session; makes it at the first call.
 S2Live *s2_lua_live_of(lua_State *L);
 
-// Values kept over runs; NULL: never set.
+// Values that survive a rerun; NULL: never set.
 const char *s2_live_setting(const S2Live *live, const char *key);
 void s2_live_keep(S2Live *live, const char *key, const char *value);
 
-// The world that clients see from now on; NULL: the next one that steps.
+// Shows this world from now on; NULL: the next one that steps.
 void s2_live_choose(S2Live *live, S2LuaWorld *lw);
 
 // view.c

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <strings.h>
 
-enum { WIDEST = 16384 }; // pixels; more is a slip
+enum { WIDEST = 16384 }; // pixels; a larger value is most likely a mistake
 
-// An option and the formats it says something to.
+// An option and the formats that it applies to.
 typedef struct WordKind {
   const char *option;
-  const char *formats; // as told
+  const char *formats; // for messages, too
 } WordKind;
 
 static const WordKind kinds[S2_PICTURE_WORDS] = {
@@ -55,7 +55,7 @@ static S2Status word_strobe(S2PictureWords *words, const char *value) {
                ? s2_ok()
                : s2_error(S2_INVALID, expected, value);
   }
-  // Numbers with a comma between them.
+  // Numbers separated by commas.
   for (const char *at = value;; at++) {
     char *end = NULL;
     double time = s2_number_read(at, &end);
@@ -109,7 +109,7 @@ S2Status s2_picture_words_read(S2PictureWords *words, S2PictureWord word, const 
 
 // ---- Use --------------------------------------------------------------------------------------
 
-// Is the suffix in a list like ".svg, .png"?
+// True if the suffix is in a list like ".svg, .png".
 static bool word_applies(const char *formats, const char *suffix) {
   size_t length = strlen(suffix);
   for (const char *at = formats; *at != '\0' && length > 0; at++) {
@@ -123,7 +123,7 @@ static bool word_applies(const char *formats, const char *suffix) {
 S2Status s2_picture_words_check(const S2PictureWords *words, const char *path) {
   for (int i = 0; i < S2_PICTURE_WORDS; i++) {
     if (words->given[i] && !word_applies(kinds[i].formats, s2_path_suffix(path))) {
-      return s2_error(S2_INVALID, "%s says nothing to '%s'; it is for %s", kinds[i].option,
+      return s2_error(S2_INVALID, "%s does not apply to '%s' (only to %s)", kinds[i].option,
                       s2_path_tail(path), kinds[i].formats);
     }
   }
@@ -135,7 +135,7 @@ S2Status s2_picture_words_body(const S2PictureWords *words, const S2Moment *mome
   if (words->follow == NULL) {
     return s2_ok();
   }
-  // By name; else by number.
+  // By name, else by number.
   int count = moment->bodies.count;
   for (int i = 0; i < count; i++) {
     if (strcmp(moment->bodies.at[i].name, words->follow) == 0) {
@@ -149,7 +149,7 @@ S2Status s2_picture_words_body(const S2PictureWords *words, const S2Moment *mome
     *id = moment->bodies.at[number - 1].id;
     return s2_ok();
   }
-  // The one that was meant, if there is one.
+  // Suggest the nearest name.
   const char **names = s2_memory_take(((size_t)count + 1) * sizeof *names);
   int named = 0;
   for (int i = 0; i < count; i++) {

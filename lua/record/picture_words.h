@@ -1,4 +1,4 @@
-// What the command line says of recordings as pictures, videos and pages: --width, --view-follow
+// Options of the command line for recordings as pictures, videos and pages: --width, --view-follow
 // ...
 #ifndef S2_PICTURE_WORDS_H
 #define S2_PICTURE_WORDS_H
@@ -15,15 +15,15 @@ typedef enum S2PictureWord {
   S2_PICTURE_WORDS
 } S2PictureWord;
 
-enum { S2_STROBE_TIMES = 64 }; // of a list on the command line
+enum { S2_STROBE_TIMES = 64 }; // most times in a list on the command line
 
-// All zeros: nothing was said.
+// All zeros: no option was given.
 typedef struct S2PictureWords {
   bool given[S2_PICTURE_WORDS];
   int width;            // pixels
-  double fps, speed;    // 1/s; seconds of the world a second
-  double strobe_period; // s; 0: a list of times
-  const char *follow;   // name of a body, or its number in the order of creation; borrowed
+  double fps, speed;    // 1/s; simulated seconds per second
+  double strobe_period; // s; 0: use the list of times
+  const char *follow;   // name of a body, or its number in order of creation; borrowed
   double strobe_times[S2_STROBE_TIMES]; // s, ascending
   int strobe_count;
 } S2PictureWords;
@@ -31,14 +31,14 @@ typedef struct S2PictureWords {
 // The name of its option.
 const char *s2_picture_word_option(S2PictureWord word);
 
-// Reads the value of one; S2_INVALID with a message that names the option.
+// Reads the value of an option; S2_INVALID with a message that names the option.
 S2Status s2_picture_words_read(S2PictureWords *words, S2PictureWord word, const char *value);
 
-// S2_INVALID when one of those given says nothing to the format of the file.
+// S2_INVALID if a given option does not apply to the format of the file.
 S2Status s2_picture_words_check(const S2PictureWords *words, const char *path);
 
-// The body that is followed, looked up in a moment; index 0 where nobody is. S2_INVALID: it is not
-// there, and the nearest name is told.
+// The followed body, looked up in a moment; index 0 if no option asks for one. S2_INVALID with the
+// nearest name if it does not exist.
 S2Status s2_picture_words_body(const S2PictureWords *words, const S2Moment *moment, S2BodyId *id);
 
 // The options of a recorder; they borrow from `words`.

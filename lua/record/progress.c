@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 30 }; // characters; with the figures a line fits into 80 columns
+enum { BAR_WIDTH = 30 }; // characters; the whole line fits into 80 columns
 
-// s between two drawings: faster is not readable and costs time on slow terminals
+// s between two drawings: faster is unreadable and slow on some terminals
 static const double PERIOD = 0.1;
 
 static double progress_now(void) {
@@ -20,7 +20,7 @@ void s2_progress_begin(S2Progress *progress, bool wanted) {
   *progress = (S2Progress){.shown = wanted && isatty(STDERR_FILENO) == 1};
   if (progress->shown) {
     progress->start = progress_now();
-    progress->next = progress->start + PERIOD; // short runs show nothing
+    progress->next = progress->start + PERIOD; // short runs show no bar
   }
 }
 
@@ -62,7 +62,7 @@ void s2_progress_update(S2Progress *progress, double done, double time) {
 }
 
 void s2_progress_end(S2Progress *progress) {
-  // Nothing was drawn before the first period was over.
+  // Clear the line only if the bar was drawn.
   if (progress->shown && progress->next > progress->start + PERIOD) {
     fputs("\r\033[K", stderr);
     fflush(stderr);

@@ -1,25 +1,25 @@
-// A progress bar on stderr: percentage, simulated time, time left. Shown only where stderr is a
-// terminal, redrawn at most ten times a second, gone when the run ends.
+// A progress bar on stderr: percentage, simulated time, remaining time. It is shown only if stderr
+// is a terminal, redrawn at most ten times per second, and removed when the run ends.
 #ifndef S2_PROGRESS_H
 #define S2_PROGRESS_H
 
 #include <stdbool.h>
 
 typedef struct S2Progress {
-  bool shown;   // false: all calls do nothing
+  bool shown;   // false: all calls have no effect
   double start; // s, monotonic clock
-  double next;  // s, when to draw again
+  double next;  // s, time of the next drawing
 } S2Progress;
 
-// `wanted` false (--quiet, or not asked for) gives a bar that shows nothing.
+// If `wanted` is false (--quiet, or not requested), the bar is never shown.
 void s2_progress_begin(S2Progress *progress, bool wanted);
 
-// `done` from 0 to 1; `time` is the simulated time in s, NAN where there is none. Cheap enough to
-// be called after every step.
+// `done` is from 0 to 1; `time` is the simulated time in s, NAN if there is none. Cheap enough to
+// call after every step.
 void s2_progress_update(S2Progress *progress, double done, double time);
 
-// Clears the line. Must also be called when the run fails, before its message is printed. May be
-// called twice.
+// Clears the line. Call it also when the run fails, before printing the message. It may be called
+// twice.
 void s2_progress_end(S2Progress *progress);
 
 #endif

@@ -1,19 +1,19 @@
-// world:record(path, {columns = ...}): a table over time of numbers by name and of functions.
+// world:record(path, {columns = ...}): a table over time of named numbers and results of functions.
 #include "lua/diff/tracked.h"
 #include "lua/record/live.h"
 
 #include <string.h>
 
 struct S2LuaRows {
-  S2Rows *rows;     // NULL: nothing is written
-  int width;        // columns but the first, which is the time
-  S2Column *column; // number FUNCTION: the value of a function
+  S2Rows *rows;     // NULL: not written
+  int width;        // number of columns, without the first (the time)
+  S2Column *column; // number == FUNCTION: the result of a function
   double *values;   // the time first
 };
 
 enum { FUNCTION = -1 };
 
-// ---- What is asked for ------------------------------------------------------------------------
+// ---- Requested columns ------------------------------------------------------------------------
 
 static void check_name(lua_State *L, const S2Keys *keys, int index) {
   if (strlen(lua_tostring(L, index)) != lua_rawlen(L, index)) {
@@ -21,7 +21,7 @@ static void check_name(lua_State *L, const S2Keys *keys, int index) {
   }
 }
 
-// Appends what lies on top of the stack (popped) to the list.
+// Moves the value on top of the stack to the end of the list.
 static void columns_append(lua_State *L, int list) {
   lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
 }
@@ -33,7 +33,7 @@ static bool columns_less(lua_State *L, const char *name, int list, lua_Integer a
   return is_less;
 }
 
-// Pushes the names of the functions, sorted: a table has no order of its own.
+// Pushes the names of the functions, sorted because tables have no order.
 static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
   lua_newtable(L);
   int list = lua_gettop(L);
@@ -59,8 +59,8 @@ static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
   }
 }
 
-// Leaves on the stack: a list of the names of all columns, and the functions by number of column
-// (their names under the number below zero).
+// Pushes a list of the names of all columns, and a table with the functions by column number (and
+// their names by minus the number).
 static void push_columns(lua_State *L, const S2Keys *keys, int columns) {
   lua_newtable(L);
   lua_newtable(L);
@@ -88,12 +88,12 @@ static void push_columns(lua_State *L, const S2Keys *keys, int columns) {
   lua_settop(L, functions);
 }
 
-// The unit of a column in the table at stack index `units`; nil there: none is given.
+// The unit of a column in the table at stack index `units`, or `otherwise` if none is given.
 static const char *unit_of(lua_State *L, int units, const char *name, const char *otherwise) {
   if (lua_type(L, units) != LUA_TTABLE || lua_getfield(L, units, name) != LUA_TSTRING) {
     return otherwise;
   }
-  return lua_tostring(L, -1); // lives in the table
+  return lua_tostring(L, -1); // the table keeps it alive
 }
 
 static void check_units(lua_State *L, const S2Keys *keys, int units, int names) {
@@ -119,7 +119,7 @@ static void check_units(lua_State *L, const S2Keys *keys, int units, int names) 
   }
 }
 
-// Makes the value that the script watches under this name the function of a column.
+// Makes a watched value (sim.watch) the function of a column.
 static bool take_watched(lua_State *L, int functions, int column, const char *name,
                          const char **unit) {
   s2_lua_push_watch(L, name);
@@ -132,7 +132,7 @@ static bool take_watched(lua_State *L, int functions, int column, const char *na
   lua_pushstring(L, name);
   lua_rawseti(L, functions, -column);
   lua_getfield(L, -1, "unit");
-  *unit = lua_tostring(L, -1); // lives with the watch
+  *unit = lua_tostring(L, -1); // the watch keeps it alive
   lua_pop(L, 2);
   return true;
 }
@@ -142,7 +142,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
   if (s2_keys_push(keys, "columns") != LUA_TTABLE) {
     s2_keys_fail(keys, "columns", "a table expected, as {\"cart.x\", \"energy.total\"}");
   }
-  // The stack: columns, names, functions (nil: a number of the engine), units.
+  // Stack: columns, names, functions (nil: a number of the engine), units.
   int columns = lua_gettop(L), names = columns + 1, functions = names + 1, units = functions + 1;
   push_columns(L, keys, columns);
   (void)s2_keys_push(keys, "units");
@@ -152,7 +152,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
   S2Column *column = lua_newuserdatauv(L, ((size_t)width + 1) * sizeof *column, 0);
   S2RowTitle *titles = lua_newuserdatauv(L, ((size_t)width + 1) * sizeof *titles, 0);
   titles[0] = (S2RowTitle){"time", "s"};
-  // Each name once; it is the engine's, or a watched value's, or a function stands beside it.
+  // Each name occurs once: a number of the engine, a watched value, or a given function.
   for (int i = 0; i < width; i++) {
     lua_rawgeti(L, names, i + 1);
     const char *name = lua_tostring(L, -1), *unit = "";
@@ -176,7 +176,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
     titles[i + 1] = (S2RowTitle){name, unit_of(L, units, name, unit)};
     lua_settop(L, units + 2);
   }
-  // The file, then what writes it: nothing below raises.
+  // Open the file, then make the writer; the code after this raises no errors.
   S2Rows *rows = NULL;
   *status = path == NULL ? s2_ok() : s2_rows_open(path, width + 1, titles, &rows);
   if (status->code != S2_OK) {
@@ -207,7 +207,7 @@ void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run) {
 
 // ---- Rows -------------------------------------------------------------------------------------
 
-// Pushes what the function of a column gives, made plain.
+// Pushes the plain result of a column's function.
 static void columns_push_result(lua_State *L, int functions, int column, double time) {
   double value = 0;
   S2Var var = 0;
@@ -237,11 +237,11 @@ S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
   return NULL;
 }
 
-// A function may do anything, as closing the recording it belongs to: it is looked up after each.
+// Evaluates a row. A function may even close this recording, so it is looked up after each call.
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
   int top = lua_gettop(L);
   double time = s2_world_time(lw->world), start = s2_lua_callback_clock(lw);
-  // The script's functions and the engine's numbers, side by side on the stack.
+  // Collect the results of functions and the numbers of the engine on the stack.
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_rawgeti(L, -1, id);
   int functions = top + 2;
@@ -255,7 +255,7 @@ S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
       lua_pushnumber(L, s2_column_read(lw->world, &rows->column[i]));
     }
   }
-  // One row, unless a function has closed the recording.
+  // Write the row, unless a function has closed the recording.
   S2Status status = s2_ok();
   if (rows != NULL && rows->rows != NULL) {
     rows->values[0] = time;

@@ -12,15 +12,15 @@
 
 typedef struct Recording {
   const char *type;
-  S2LuaWorld *lw; // kept alive by the user value
-  int64_t id;     // in lw->recorders, while it runs
+  S2LuaWorld *lw; // the user value keeps it alive
+  int64_t id;     // id in lw->recorders while it is open
 } Recording;
 
-enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
+enum { PATH_SIZE = 4096 }; // bytes, the longest path
 
 // ---- Recorders --------------------------------------------------------------------------------
 
-// -1: it is closed.
+// Index of a recorder; -1 if it is closed.
 static int recording_place_of(const S2LuaWorld *lw, int64_t id) {
   for (int i = 0; i < lw->recorders.count; i++) {
     if (lw->recorders.at[i].id == id) {
@@ -37,7 +37,7 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
     status = s2_lua_rows_close(closed->rows);
   } else if (closed->recorder == NULL || closed->recorder != lw->session->open.page) {
     status = s2_recorder_close(closed->recorder);
-  } // else its plots are still to come
+  } // else it stays open for the plots at the end
   lw->recorders.count--;
   for (int i = at; i < lw->recorders.count; i++) {
     lw->recorders.at[i] = lw->recorders.at[i + 1];
@@ -45,8 +45,7 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
   return status;
 }
 
-// Values the script watches (sim.watch) become channels; `watched` is what s2_lua_push_watched
-// pushed.
+// Watched values (sim.watch) become channels; `watched` is the result of s2_lua_push_watched.
 static void set_channels(lua_State *L, S2LuaRecorder *recorder, int watched) {
   int count = lua_istable(L, watched) ? (int)lua_rawlen(L, watched) / 3 : 0;
   for (int i = 0; i < count; i++) {
@@ -68,7 +67,7 @@ static S2Status record_frame(lua_State *L, S2LuaWorld *lw, S2LuaRecorder *record
   }
   if (recorder->recorder != NULL) {
     set_channels(L, recorder, watched);
-    // What clocks decided on the way to this frame.
+    // Decisions of clocks since the last frame.
     const S2Decisions *decided = &lw->session->open.decisions;
     int first = recorder->decisions;
     recorder->decisions = decided->count;
@@ -81,7 +80,7 @@ static S2Status record_frame(lua_State *L, S2LuaWorld *lw, S2LuaRecorder *record
   return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
 }
 
-// What is said of the run: to be freed.
+// Entries that describe the run; the caller frees them.
 static S2Run describe_run(const S2Session *session, int every) {
   S2Run run = {0};
   char number[32];
@@ -99,16 +98,16 @@ static S2Run describe_run(const S2Session *session, int every) {
   return run;
 }
 
-// Opens a recorder and writes the present as its first frame. When a run is validated nothing is
-// written: the recording in question is compared, others are left out.
+// Opens a recorder and writes the present state as its first frame. A validated run writes no
+// files: the recording in question is compared, others are ignored.
 static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
                               const S2RecordOptions *options, int every, int64_t *id) {
   S2Session *session = &lw->session->open;
   S2Recorder *recorder = NULL;
-  s2_lua_push_watched(L, lw); // first: functions of the script may raise, or close what is open
+  s2_lua_push_watched(L, lw); // first: functions of the script may raise, or close recordings
   int watched = lua_gettop(L);
   session->recordings++;
-  // A run that is validated writes nothing: its frames are compared, or left out.
+  // In a validated run, frames are compared or ignored.
   bool compared =
       session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
   if (session->validator == NULL) {
@@ -121,7 +120,7 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
     s2_recorder_run(recorder, &run);
     s2_run_free(&run);
   }
-  // The first frame; without it there is no recording.
+  // If the first frame fails, there is no recording.
   S2LuaRecorder opened = {
       .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
   S2Status status = record_frame(L, lw, &opened, watched);
@@ -148,7 +147,7 @@ static int add_first(lua_State *L) {
   return 0;
 }
 
-// The same for a table of columns; the world is at stack index 1.
+// Like open_recorder, for a table of columns; the world is at stack index 1.
 static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                           int every, int64_t *id) {
   S2Status status;
@@ -159,7 +158,7 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   if (rows == NULL) {
     return status;
   }
-  // It is known before its functions run: they may close it.
+  // Register it before its functions run, because they may close it.
   *id = ++lw->next_recorder;
   *s2_array_append(lw->recorders) = (S2LuaRecorder){.rows = rows, .id = *id, .every = every};
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
@@ -168,7 +167,7 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   S2Run run = describe_run(session, every);
   s2_lua_rows_run(rows, &run);
   s2_run_free(&run);
-  // What fails here ends the recording, of which nobody would hold the object.
+  // After a failure here the recording is closed, because no object would refer to it.
   FirstRow first = {lw, *id, s2_ok()};
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, add_first);
@@ -210,7 +209,7 @@ S2Status s2_lua_page_close(S2Session *session) {
   return status.code == S2_OK ? closed : status;
 }
 
-// The path of the nth world: "run.csv", "run-2.csv", ...
+// The path for the nth world: "run.csv", "run-2.csv", ...
 static void recording_numbered(const char *path, int n, char *result) {
   if (n == 1) {
     snprintf(result, PATH_SIZE, "%s", path);
@@ -223,7 +222,7 @@ static void recording_numbered(const char *path, int n, char *result) {
   snprintf(result, PATH_SIZE, "%.*s-%d%s", stem, path, n, path + stem);
 }
 
-// The body that --view-follow names in this world; the first one that is stepped has to have it.
+// The body of --view-follow in this world; it must exist in the first world that is stepped.
 static S2Status followed_of_world(const S2LuaWorld *lw, S2BodyId *follow) {
   const S2Session *session = &lw->session->open;
   *follow = (S2BodyId){0};
@@ -263,14 +262,14 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   }
   if (session->dump_directory != NULL) {
     recording_numbered(session->dump_directory, session->worlds, path);
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) { // the first world's is there already
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) { // it exists for the first world
       s2_lua_fail(L, "--dump-problems '%s': %s", path, strerror(errno));
     }
     s2_lua_try(L, s2_world_dump_problems(lw->world, path));
   }
 }
 
-// The recorder after the one `id`, which may be closed by now; NULL: it was the last.
+// The recorder that follows `id`, which may be closed by now; NULL after the last.
 static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
   for (int i = 0; i < lw->recorders.count; i++) {
     if (lw->recorders.at[i].id > id) {
@@ -280,8 +279,8 @@ static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
   return NULL;
 }
 
-// The run goes on without a recording that cannot be written; closing tells of it again, and the
-// command's exit status.
+// After a write error the run continues without the recording. Closing reports the error again and
+// sets the command's exit status.
 static void record_failed(lua_State *L, S2LuaWorld *lw, int64_t id, S2Status status) {
   int at = recording_place_of(lw, id);
   if (status.code == S2_IO && at >= 0) {
@@ -291,7 +290,7 @@ static void record_failed(lua_State *L, S2LuaWorld *lw, int64_t id, S2Status sta
     return;
   }
   if (at >= 0) {
-    (void)close_recorder(lw, at); // the first failure is the one to tell
+    (void)close_recorder(lw, at); // report the first failure
   }
   s2_lua_try(L, status);
 }
@@ -302,7 +301,7 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
   }
   s2_lua_push_watched(L, lw);
   int watched = lua_gettop(L);
-  int64_t last = lw->next_recorder; // what a function starts now has this frame already
+  int64_t last = lw->next_recorder; // a recorder opened by a function below has this frame already
   S2LuaRecorder *recorder = next_recorder(lw, 0);
   while (recorder != NULL && recorder->id <= last) {
     int64_t id = recorder->id;
@@ -320,8 +319,7 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
 
 // ---- Lua --------------------------------------------------------------------------------------
 
-// Trouble with files and libraries that are missing are not the script's fault: it gets nil and the
-// message.
+// File errors and missing libraries are not mistakes of the script: it gets nil and the message.
 static int recording_result(lua_State *L, S2Status status) {
   if (status.code == S2_IO || status.code == S2_UNAVAILABLE) {
     lua_pushnil(L);
@@ -364,7 +362,7 @@ static int world_record(lua_State *L) {
   const char *path = recording_check_path(L);
   S2Keys keys = s2_keys_open(L, 3, true, s2_lua_record_keys, s2_lua_draw_keys, 0);
   S2RecordOptions options = s2_record_options();
-  // Options, also those of pictures, which some formats have.
+  // Read all options; some formats use those of pictures.
   s2_lua_record_options(&keys, lw, path, &options);
   int64_t every = 1;
   s2_keys_integer(&keys, "every", 1, INT32_MAX, &every);
@@ -375,7 +373,7 @@ static int world_record(lua_State *L) {
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
   int top = lua_gettop(L);
-  // A table of columns is another kind of recording, with fewer options.
+  // A recording with columns takes fewer options.
   bool columns = s2_keys_has(&keys, "columns");
   if (!columns && s2_keys_has(&keys, "units")) {
     return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
@@ -421,10 +419,10 @@ static int recording_no_field(lua_State *L) {
   return s2_lua_no_field(L, "Recording", 2, lua_upvalueindex(1));
 }
 
-// ---- What clocks decide -----------------------------------------------------------------------
+// ---- Decisions of clocks ----------------------------------------------------------------------
 
-// What a clock decided here in the run that is made again: a number, or nil where no clock has been
-// asked yet.
+// Pushes the recorded decision of a clock at this point of a validated run: a number, or nil
+// without a record.
 int s2_lua_decided(lua_State *L) {
   const S2Session *session = s2_session(L);
   uint32_t decision;
@@ -437,7 +435,7 @@ int s2_lua_decided(lua_State *L) {
   return 1;
 }
 
-// (number): what it has decided now, for recordings.
+// (number): stores a decision for recordings.
 int s2_lua_decide(lua_State *L) {
   *s2_array_append(s2_session(L)->decisions) = (uint32_t)luaL_checkinteger(L, 1);
   return 0;
@@ -445,7 +443,7 @@ int s2_lua_decide(lua_State *L) {
 
 // ---- Plots ------------------------------------------------------------------------------------
 
-// Whoever records a page or looks on sees the plots of the script: is there anyone?
+// True if a page is being recorded or a viewer is open, which show plots of the script.
 static bool plots_wanted(const S2Session *session) {
   const char *suffix = session->record_path == NULL ? "" : s2_path_suffix(session->record_path);
   bool records = session->validator == NULL &&
@@ -458,7 +456,7 @@ int s2_lua_plots_wanted(lua_State *L) {
   return 1;
 }
 
-// (name, svg): true, or false when nobody wants it.
+// (name, svg): shows the plot; returns false if neither a page nor a viewer shows it.
 int s2_lua_plot_show(lua_State *L) {
   S2Session *session = s2_session(L);
   bool wanted = plots_wanted(session);
@@ -494,7 +492,7 @@ int s2_lua_plot_record(lua_State *L) {
   return 1;
 }
 
-// The table of Recording's methods, to add to.
+// Pushes the table of Recording's methods, so that modules can add to it.
 int s2_lua_recording_methods(lua_State *L) {
   luaL_getmetatable(L, "sim2d.Recording");
   lua_getfield(L, -1, "__index");

@@ -1,4 +1,4 @@
-// Reading recordings, for read_recording.lua: host.replay.
+// host.replay: C functions for reading recordings (read_recording.lua).
 #include "lua/record/replay.h"
 
 #include "dynamics/annotation.h"
@@ -14,7 +14,8 @@ static const char REPLAY[] = "sim2d.Replay";
 
 typedef struct Reader {
   S2Replay *replay; // NULL: closed
-  bool busy;        // making objects may run finalizers of the script: they shall not come here
+  // set while objects are made: finalizers of the script may run and must not use the reader
+  bool busy;
 } Reader;
 
 static int reader_collect(lua_State *L) {
@@ -115,8 +116,8 @@ static int replay_plots(lua_State *L) {
   return 1;
 }
 
-// (reader, name): an array of one number a frame, or nil and a message and whether the name is to
-// blame.
+// (reader, name): an array with one number per frame; or nil, a message, and true if the name is
+// wrong.
 static int replay_column(lua_State *L) {
   S2Replay *replay = check_reader(L)->replay;
   uint64_t count = s2_replay_frame_count(replay);
@@ -182,7 +183,7 @@ static void replay_push_bodies(lua_State *L, const S2Moment *moment) {
   }
 }
 
-// The table of a body of the frame; absent: the world.
+// Stores the table of a body of the frame; no body means the world.
 static void replay_set_body(lua_State *L, int bodies, const char *name, int32_t at) {
   if (at >= 0) {
     lua_rawgeti(L, bodies, at + 1);
@@ -237,7 +238,7 @@ static void push_annotations(lua_State *L, const S2Moment *moment) {
     set_text(L, "text", of->text);
     lua_pushinteger(L, (lua_Integer)of->color);
     lua_setfield(L, -2, "color");
-    // A point and a text have one place.
+    // A point and a text have one position, lines and arrows two.
     if (of->type == S2_ANNOTATION_LINE || of->type == S2_ANNOTATION_ARROW) {
       set_pair(L, "from", of->from);
     }
@@ -297,7 +298,7 @@ static int replay_frame(lua_State *L) {
   if (status.code != S2_OK) {
     return replay_trouble(L, status);
   }
-  // Contacts and joints name bodies of the list.
+  // Contacts and joints refer to bodies of this list.
   reader->busy = true;
   lua_createtable(L, 0, 15);
   push_numbers(L, moment);

@@ -1,4 +1,4 @@
-// What live.lua needs of the live viewer.
+// C functions of the live viewer for live.lua.
 #include "lua/record/live.h"
 
 #include "base/text.h"
@@ -10,7 +10,7 @@ static int live_collect(lua_State *L) {
 
 S2Live *s2_lua_live_of(lua_State *L) {
   S2Session *session = s2_session(L);
-  if (session->live == NULL) { // not in the command
+  if (session->live == NULL) { // no viewer from the command line
     S2Live *live = lua_newuserdatauv(L, sizeof *live, 0);
     *live = (S2Live){.pace = 1};
     lua_createtable(L, 0, 1);
@@ -36,7 +36,7 @@ static int live_open(lua_State *L) {
     }
   }
   live->pace = luaL_optnumber(L, 3, live->pace);
-  if (!lua_isnoneornil(L, 4)) { // true or false, also against the command's own waiting
+  if (!lua_isnoneornil(L, 4)) { // an explicit value overrides the command's setting
     live->wait = lua_toboolean(L, 4) != 0;
   }
   if (!lua_isnoneornil(L, 5)) {
@@ -50,7 +50,7 @@ static int live_open(lua_State *L) {
   return 1;
 }
 
-// A viewer that the command was asked for stays.
+// A viewer opened by --view stays open.
 static int live_close(lua_State *L) {
   S2Live *live = s2_lua_live_of(L);
   if (!live->stays) {
@@ -77,21 +77,21 @@ static int live_keep(lua_State *L) {
   return 0;
 }
 
-// Can the script be run again?
+// Returns true if the script can be rerun.
 static int live_reruns(lua_State *L) {
   const S2Live *live = s2_session(L)->live;
   lua_pushboolean(L, live != NULL && live->unwind != NULL);
   return 1;
 }
 
-// Is there a viewer?
+// Returns true if a viewer is open.
 static int live_serving(lua_State *L) {
   const S2Live *live = s2_session(L)->live;
   lua_pushboolean(L, live != NULL && live->server != NULL);
   return 1;
 }
 
-// (world, x, y, x, y): the part of it that pages show when they open.
+// (world, x, y, x, y): the part of the world that pages show when they open.
 static int live_area(lua_State *L) {
   S2Live *live = s2_lua_live_of(L);
   live->area_in = s2_lua_world(L, 1);
@@ -100,13 +100,13 @@ static int live_area(lua_State *L) {
   return 0;
 }
 
-// (boolean): are worlds that are stepped from now on tried out only?
+// (boolean): true marks the steps that follow as trials, which are neither recorded nor shown.
 static int live_aside(lua_State *L) {
   s2_session(L)->aside = lua_toboolean(L, 1) != 0;
   return 0;
 }
 
-// Shows this world, whatever other ones do.
+// Shows this world and keeps showing it.
 static int live_show_world(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   S2Live *live = s2_lua_live_of(L);
@@ -115,7 +115,7 @@ static int live_show_world(lua_State *L) {
   return 0;
 }
 
-// A text as a string of JSON.
+// Pushes a text as a JSON string.
 static int live_json(lua_State *L) {
   size_t length = 0;
   const char *text = luaL_checklstring(L, 1, &length), *end = text + length;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const double LOOK = 0.1; // s between looks
+static const double LOOK = 0.1; // s between checks
 
 static void watch_look_at(S2WatchedFile *file) {
   struct stat info;
@@ -38,7 +38,7 @@ bool s2_watch_look(S2Watch *watch, double now) {
   for (int i = 0; i < watch->files.count; i++) {
     S2WatchedFile *file = &watch->files.at[i], fresh = *file;
     watch_look_at(&fresh);
-    // An editor that replaces a file leaves none for a moment.
+    // An editor that replaces a file may leave none for a moment.
     if (fresh.size >= 0 && (fresh.size != file->size || fresh.saved.tv_sec != file->saved.tv_sec ||
                             fresh.saved.tv_nsec != file->saved.tv_nsec)) {
       *file = fresh;
@@ -64,7 +64,7 @@ static int watch_add_path(lua_State *L) {
 }
 
 void s2_lua_watch_loads(lua_State *L, S2Watch *watch) {
-  // Before they are loaded: a file with a mistake in it is one to look at.
+  // Add files before loading them, so that a file with a syntax error is watched too.
   static const char wrappers[] =
       "local add, search, load, run = ..., package.searchers[2], loadfile, dofile\n"
       "package.searchers[2] = function(name)\n"

@@ -1,4 +1,4 @@
-// --watch: the files a run is made of, and whether they were saved.
+// --watch: the files of a run, and whether they were saved.
 #ifndef S2_WATCH_H
 #define S2_WATCH_H
 
@@ -12,22 +12,22 @@
 typedef struct S2WatchedFile {
   char *path; // owned
   struct timespec saved;
-  int64_t size; // -1: it was not there
+  int64_t size; // -1: it did not exist
 } S2WatchedFile;
 
-// All zeros: none.
+// All zeros: no files.
 typedef struct S2Watch {
   S2_ARRAY(S2WatchedFile) files;
-  double looked; // s, when they were looked at
+  double looked; // s, time of the last check
 } S2Watch;
 
-// From now on; a file that is watched already stays as it was.
+// Watches a file from now on; no effect if it is watched already.
 void s2_watch_add(S2Watch *watch, const char *path);
-// Was one of them saved since it was added, or since this was last asked?
+// True if one of the files was saved since it was added or last reported.
 bool s2_watch_look(S2Watch *watch, double now);
 void s2_watch_free(S2Watch *watch);
 
-// Adds whatever the script loads by require, dofile and loadfile; `watch` outlives the state.
+// Makes require, dofile and loadfile add the files they load; `watch` must outlive the state.
 void s2_lua_watch_loads(lua_State *L, S2Watch *watch);
 
 #endif

@@ -1,8 +1,8 @@
--- What the other files here share: errors at the line of the script, and parameters (tables of numbers
--- and arrays, in one another) as lists of numbers. Modules are loaded in alphabetical order.
+-- Shared by the other files: errors at the line of the script, and parameters (nested tables of numbers and arrays) as
+-- lists of numbers. Modules are loaded in alphabetical order.
 
 local SOURCE = debug.getinfo(1, "S").source
-local DEEPEST = 64 -- tables in one another; more is a table that contains itself
+local DEEPEST = 64 -- nesting of tables; a deeper table contains itself
 
 local function sorted_keys(t)
   local keys = {}
@@ -20,7 +20,7 @@ local function step_into(path, key)
 end
 
 return function(sim, host)
-  -- Raises at the line of the script that called us.
+  -- Raises an error at the line of the script that called the library.
   function host.fail(format, ...)
     local level, info = 2, nil
     repeat
@@ -36,7 +36,7 @@ return function(sim, host)
     return type(value) == "number" and value == value and math.abs(value) < math.huge
   end
 
-  -- A number without a fraction counts as the integer that it is, as it does where tables are indexed.
+  -- Converts a float without a fraction to an integer, as Lua does for table keys.
   function host.whole(value)
     return type(value) == "number" and math.tointeger(value) ~= nil
   end
@@ -58,11 +58,11 @@ return function(sim, host)
     end
   end
 
-  host.sorted_keys = sorted_keys -- a traversal that is the same in every run
+  host.sorted_keys = sorted_keys -- traversal in the same order in every run
 
   -- ---- Objects that are tables: unknown fields raise --------------------------------------------
 
-  local closed = {} -- class, which is the metatable of its objects -> { name =, fields = set, parent = class or nil }
+  local closed = {} -- class (the metatable of its objects) -> { name =, fields = set, parent = class or nil }
 
   local function member(class, key)
     while class do
@@ -90,8 +90,8 @@ return function(sim, host)
     host.fail("%s has no field '%s'%s", all.name, tostring(key), near and ("; did you mean '%s'?"):format(near) or "")
   end
 
-  -- Objects with this metatable have the methods in it and in `parent`, the fields they are made with, and those of the list
-  -- `fields`, which may be nil. Other fields raise when they are read or written.
+  -- Objects with this metatable have the methods of the class and of `parent`, the fields they are made with, and the
+  -- fields in the list `fields` even while nil. Reading or writing any other field raises.
   function host.close_class(class, name, fields, parent)
     local known = {}
     for _, field in ipairs(fields) do known[field] = true end
@@ -108,7 +108,7 @@ return function(sim, host)
     return class
   end
 
-  -- A field of any table, for those who look at what they were given: nil where there is none.
+  -- The field of any table, nil if there is none; never raises.
   function host.field(object, key)
     local class = getmetatable(object)
     if type(class) ~= "table" or not closed[class] then return object[key] end
@@ -143,11 +143,11 @@ return function(sim, host)
       if kind == "Tracked" then
         host.fail("%s has to be plain, got a tracked number; sim.stop_gradient(x) is plain", path)
       end
-      -- texts, functions and worlds are handed on as they are
+      -- texts, functions and worlds are passed on unchanged
       part.kind, part.value = "constant", value
     else
       part.kind = "table"
-      -- by sorted keys, so that a number has the same place in every run
+      -- by sorted keys, so that each number has the same index in every run
       for i, key in ipairs(sorted_keys(value)) do
         part[i] = describe_part(layout, value[key], step_into(path, key), depth + 1)
         part[i].key = key
@@ -200,7 +200,7 @@ return function(sim, host)
 
   local function read(part, value, x, what, default)
     if default and (value == nil or type(value) == "number") then
-      -- one number for all that is below
+      -- one number for all numbers below
       fill(part, (value or default) + 0.0, x)
     elseif part.kind == "number" then
       if type(value) ~= "number" then
@@ -222,7 +222,7 @@ return function(sim, host)
       if type(value) ~= "table" then
         host.fail("%s: %s: table expected, got %s", what, part.path, host.describe(value))
       end
-      -- with a default what is left out has it, and what is not known is an error
+      -- with a default, missing values get the default, and unknown keys are errors
       local known = {}
       for _, inner in ipairs(part) do
         read(inner, value[inner.key], x, what, default)
@@ -236,22 +236,22 @@ return function(sim, host)
     end
   end
 
-  -- The numbers of `value` as .start, their .count. Values that are no numbers, arrays or tables are
-  -- passed on by build.
+  -- The numbers of `value` as .start, and their number as .count. Layout:build passes on values that are not numbers,
+  -- arrays or tables.
   function host.layout(value, path)
     local layout = setmetatable({ count = 0, start = {} }, Layout)
     layout.part = describe_part(layout, value, path or "p", 0)
     return layout
   end
 
-  -- The same tables with the numbers of the list x, which may be tracked.
+  -- The same tables with the numbers in the list x, which may be tracked.
   function Layout:build(x) return build(self.part, x) end
 
-  -- What number i is called: p.links[2].mass
+  -- The name of number i: p.links[2].mass
   function Layout:name(i) return name(self.part, i) end
 
-  -- The numbers of a value of the same shape; `what` names it in messages. With a default what is
-  -- missing is that, and a number stands for all numbers of the part it is given for.
+  -- The numbers of a value of the same shape; `what` names it in messages. With a default, missing values get the
+  -- default, and a number given for a table stands for all numbers in it.
   function Layout:read(value, what, default)
     local x = {}
     read(self.part, value, x, what, default)

@@ -2,10 +2,10 @@
 
 local SOURCE = debug.getinfo(1, "S").source
 local KINDS = { force = true, torque = true, speed = true, position = true }
--- N m/rad and N m s/rad (N/m and N s/m): gains of kind "position" that are not given
+-- N m/rad and N m s/rad (or N/m and N s/m): default gains of kind "position"
 local KP, KD = 100, 10
 
--- Raises at the line of the script that called us.
+-- Raises an error at the line of the script that called the library.
 local function fail(format, ...)
   local level, info = 2, nil
   repeat
@@ -28,7 +28,7 @@ end
 
 local function add_nothing(value) return value + 0 end
 
--- What a gradient call left behind counts as the plain number that it was.
+-- A tracked number of an ended gradient call counts as its plain value.
 local function live(value)
   if is_tracked(value) and not pcall(add_nothing, value) then return value:value() end
   return value
@@ -43,7 +43,7 @@ end
 
 return function(sim, host)
   local methods = host.world_methods()
-  local systems = setmetatable({}, { __mode = "k" }) -- World -> what it has of ours
+  local systems = setmetatable({}, { __mode = "k" }) -- World -> its actuators and observations
 
   local function system_of(world)
     world = host.world(world)
@@ -57,7 +57,7 @@ return function(sim, host)
 
   host.control = { count = function(world) return #system_of(world).actuators end }
 
-  -- The actuators of a world, as their objects, in the order declared.
+  -- The actuators of a world as objects, in order of declaration.
   function host.actuators(world)
     local list = {}
     for i, actuator in ipairs(system_of(world).actuators) do list[i] = actuator.shown end
@@ -87,7 +87,7 @@ return function(sim, host)
     end
   end
 
-  -- Names stand first, or as the key.
+  -- The name is the first entry, or the value of the key.
   local function read_name(what, def)
     local name = def.name
     if name == nil then name = def[1] end
@@ -102,8 +102,9 @@ return function(sim, host)
 
   local SHOWN = { name = true, kind = true, joint = true, body = true, range = true, delay = true,
     value = true, input = true }
-  local GAINS = { kp = true, kd = true, max_force = true, max_torque = true, implicit = true } -- of positions
-  -- As world:linearize takes it.
+  -- keys of kind "position"
+  local GAINS = { kp = true, kd = true, max_force = true, max_torque = true, implicit = true }
+  -- In the form of inputs of world:linearize.
   local function as_input(actuator)
     local joint, body = actuator.joint, actuator.body
     if actuator.implicit and actuator.delay == 0 then
@@ -120,7 +121,7 @@ return function(sim, host)
     return { joint = joint, body = body, force = joint and 1 or actuator.direction, frame = actuator.frame, at = actuator.at }
   end
 
-  local insides = setmetatable({}, { __mode = "k" }) -- Actuator -> what it is made of
+  local insides = setmetatable({}, { __mode = "k" }) -- Actuator -> its data
   local Actuator = { __name = "Actuator", __metatable = "Actuator" }
   Actuator.__index = function(self, key)
     local inside = insides[self]
@@ -132,7 +133,7 @@ return function(sim, host)
     if not SHOWN[key] then fail("Actuator has no field '%s'", tostring(key)) end
     if key == "input" then return as_input(inside) end
     if key ~= "value" then return inside[key] end
-    -- the last command, as the tape knows it if it does
+    -- the last command, tracked if it is on the tape
     local value = host.actuator_value(inside.world, inside.index)
     for _, tracked in pairs(inside.tracked or {}) do
       tracked = live(tracked)
@@ -140,7 +141,7 @@ return function(sim, host)
     end
     return value
   end
-  local tune -- below
+  local tune -- defined below
   Actuator.__newindex = function(self, key, value)
     local inside = insides[self]
     local gain = inside.kind == "position" and (key == "kp" or key == "kd") or inside.limit == key and inside.kind == "position"
@@ -157,7 +158,7 @@ return function(sim, host)
   end
   Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
 
-  -- What a command of 1 does once it is due.
+  -- The effect of a command of 1, without its delay.
   function host.input_when_due(shown)
     local due = {}
     for key, value in pairs(insides[shown]) do due[key] = value end
@@ -170,7 +171,7 @@ return function(sim, host)
     return value < lo and lo or value > hi and hi or value
   end
 
-  -- The command that counts now, as the tape knows it: what C holds, or the tracked number that this was.
+  -- The command in effect, tracked if possible: the plain one held in C, or the tracked number it came from.
   local function command_now(world, actuator)
     local value, time = host.actuator_held(world, actuator.index)
     if time == -math.huge then return clip(actuator, 0) end
@@ -186,7 +187,7 @@ return function(sim, host)
     if body then body:apply_torque(torque) end
   end
 
-  -- Along what a joint measures: its translation, or the line between its anchors.
+  -- Applies a force along the coordinate of a joint: its translation, or the line between its anchors.
   local function push_joint(joint, force)
     local p, n = joint.anchor_a, nil
     if joint.type == "slider" or joint.type == "wheel" then
@@ -241,7 +242,7 @@ return function(sim, host)
     end
   end
 
-  -- In gradient calls; else the engine does the same, with the same bits.
+  -- Applies actuators in gradient calls; otherwise the engine does the same, bit for bit.
   host.actuate_by_hand(function(world)
     for _, actuator in ipairs(systems[world] and systems[world].actuators or {}) do apply(world, actuator) end
   end)
@@ -249,7 +250,7 @@ return function(sim, host)
   local TURNING = { hinge = true, wheel = true, weld = true }
   local PUSHED = { slider = true, spring = true, distance = true, rope = true }
 
-  -- Can this kind act on the joint, and does it turn?
+  -- Checks that this kind can act on the joint; returns whether the joint turns.
   local function check_joint(kind, joint)
     local turns, pushed = TURNING[joint.type], PUSHED[joint.type]
     local driven = joint.type == "hinge" or joint.type == "slider" or joint.type == "wheel"
@@ -264,7 +265,7 @@ return function(sim, host)
     return kind == "torque" or (kind == "position" and joint.type == "hinge")
   end
 
-  -- The key of a table {lo, hi} that is none of its two places; nil: all is well.
+  -- A key of a table {lo, hi} other than 1 and 2; nil if there is none.
   local function stray_key(range)
     for key in pairs(range) do
       if key ~= 1 and key ~= 2 then return tostring(key) end
@@ -302,7 +303,7 @@ return function(sim, host)
     return { x / length, y / length }
   end
 
-  -- A thruster: its direction turns with the body, and it acts at a point of it.
+  -- A thruster: its direction turns with the body, and it acts at a point fixed to the body.
   local function check_frame(def)
     local pushes = def.kind == "force" and def.body ~= nil
     check_key(def.frame == nil or def.frame == "world" or def.frame == "body" and pushes, "actuator", "frame",
@@ -315,7 +316,8 @@ return function(sim, host)
     return "body", { x, y }
   end
 
-  -- The largest effort of a position, or of the motor of a speed: which key says it, and how much.
+  -- The largest effort of a position actuator, or of the motor of a speed actuator: the key that sets it, and its
+  -- value.
   local function check_most(def, turns)
     local held = def.kind == "position" or def.kind == "speed"
     local kind = def.joint and def.joint.type
@@ -332,7 +334,7 @@ return function(sim, host)
     return held and (def.kind == "position" or most ~= nil) and limit or nil, most or math.huge
   end
 
-  -- A joint has one servo.
+  -- A joint can have only one servo.
   local function check_servo(system, joint)
     for _, other in ipairs(system.actuators) do
       if other.implicit and other.joint == joint then
@@ -350,7 +352,7 @@ return function(sim, host)
     return shown
   end
 
-  -- Tells the engine.
+  -- Declares the actuator in the engine.
   local function declare(world, actuator)
     local d, at, plain = actuator.direction or { 1, 0 }, actuator.at or { 0, 0 }, sim.stop_gradient
     for _, value in ipairs { actuator.range[1], actuator.range[2], d[1], d[2], at[1], at[2] } do
@@ -364,7 +366,7 @@ return function(sim, host)
     if actuator.kind == "speed" and actuator.limit then actuator.joint.motor_max = actuator.most end
   end
 
-  -- Gains to the engine: what is tracked of them is a number of the joint, or of an effort in Lua.
+  -- Passes gains to the engine. Tracked gains become numbers of the joint, or an effort computed in Lua.
   function tune(actuator)
     local world, kp, kd, most = actuator.world, live(actuator.kp), live(actuator.kd), live(actuator.most)
     local plain = sim.stop_gradient
@@ -389,21 +391,21 @@ return function(sim, host)
     end
     check_key(KINDS[def.kind], "actuator", "kind",
       "one of 'force', 'torque', 'speed', 'position'", def.kind)
-    -- acts on one thing: a joint or a body of this world
+    -- acts on exactly one joint or body of this world
     local object = host.owned(world, def.joint or def.body)
     if (def.joint == nil) == (def.body == nil) then
       fail "bad argument #1 to 'actuator' (either key 'joint' or key 'body' expected)"
     end
     check_key(object == (def.joint and "joint" or "body"), "actuator", def.joint and "joint" or "body",
       "one of this world that is alive", def.joint or def.body)
-    -- whether it turns or pushes follows from the joint
+    -- the joint determines whether it turns or pushes
     local turns = def.kind == "torque"
     if def.joint then
       turns = check_joint(def.kind, def.joint)
     elseif def.kind ~= "force" and def.kind ~= "torque" then
       fail("bad argument #1 to 'actuator' (key 'kind': '%s' acts on joints only)", def.kind)
     end
-    -- gains and delay; a delay says when, which has no derivative
+    -- gains and delay; the delay has no derivative
     for _, key in ipairs { "delay", "kp", "kd" } do
       check_key(def[key] == nil or (finite(def[key]) and def[key] >= 0), "actuator", key,
         "a number not below 0", def[key])
@@ -448,7 +450,7 @@ return function(sim, host)
     return near and ("; did you mean '%s'?"):format(near) or #names > 0 and "; known: " .. table.concat(names, ", ") or ""
   end
 
-  -- For what C does not take: tracked numbers, arrays, and whatever is wrong.
+  -- Handles what C does not take: tracked numbers, arrays, and errors.
   local function act(world, u)
     local system = system_of(world)
     local actuators, chosen = system.actuators, {}
@@ -460,7 +462,7 @@ return function(sim, host)
     if not byname and #u ~= #actuators then
       fail("bad argument #1 to 'act' (%d values expected, one an actuator, got %d)", #actuators, #u)
     end
-    for key, value in pairs(u) do -- all or none
+    for key, value in pairs(u) do -- check all names before setting any command
       local actuator = (byname and system.byname or actuators)[key]
       if not actuator then
         fail("bad argument #1 to 'act' (no actuator '%s'%s)", tostring(key), suggest(key, system.byname))
@@ -480,10 +482,10 @@ return function(sim, host)
 
   methods.act = host.act(act)
 
-  -- What the engine reads by itself: all observations, or none of them.
+  -- Observations that the engine reads by itself, or none if one of them needs Lua.
   local function plan_observation(world, system, name, of, fields, noise)
     local count = 0
-    for _, field in ipairs(of and fields or {}) do -- one that is no number of the engine's is for Lua
+    for _, field in ipairs(of and fields or {}) do -- a field that is not a number of the engine needs Lua
       if type(field) ~= "string" then of = nil end
     end
     if of then count = host.observe(world, of, fields, noise) end
@@ -497,7 +499,7 @@ return function(sim, host)
     system.plan[#system.plan + 1] = count
   end
 
-  -- After a restore: observations declared since are read as before.
+  -- After a restore, observations declared since then are read again as before.
   local function plan_again(world, system)
     local known = host.observation_count(world)
     for i, observation in ipairs(system.observations) do
@@ -510,8 +512,8 @@ return function(sim, host)
 
   -- ---- Snapshots and clones ---------------------------------------------------------------------
 
-  -- The engine's images have commands; what was tracked of them is kept here.
-  local kept = setmetatable({}, { __mode = "k" }) -- Snapshot -> tracked commands by actuator's place
+  -- The engine's images contain plain commands; tracked ones are kept here.
+  local kept = setmetatable({}, { __mode = "k" }) -- Snapshot -> tracked commands by actuator index
   local snapshot, restore, clone = methods.snapshot, methods.restore, methods.clone
 
   local function copy_tracked(tracked)
@@ -540,7 +542,7 @@ return function(sim, host)
     for i, actuator in ipairs(system.actuators) do
       actuator.tracked = copy_tracked(kept[image] and kept[image][i])
     end
-    -- Those declared since are as new.
+    -- Actuators declared since the snapshot start again.
     for i = host.actuator_count(world) + 1, #system.actuators do declare(world, system.actuators[i]) end
     if system.plan then plan_again(world, system) end
     if system.random and host.observation_noise_seed(world) == 0 then host.observation_noise(world, system.seed) end
@@ -571,7 +573,7 @@ return function(sim, host)
     other.plan = system.plan
     if not system.plan and #system.observations > 0 then host.control_in_lua(copy) end
     other.seed = system.seed
-    other.random = system.random -- seeded again for each observation
+    other.random = system.random -- seeded again at each observation
     return copy
   end
 
@@ -602,13 +604,13 @@ return function(sim, host)
         def.of)
       check_key(type(fields) == "table" and #fields > 0, "observe", "field",
         "a name or a list of names", def.field)
-      for _, field in ipairs(fields) do local _ = def.of[field] end -- raises where there is none
+      for _, field in ipairs(fields) do local _ = def.of[field] end -- raises if it does not exist
     else
       check_key(def.field == nil, "observe", "field", "nothing with 'read'", def.field)
     end
     if def.noise and not system.random then
       system.random = sim.random.split()
-      system.seed = math.max(1, system.random:integer(0, math.maxinteger)) -- 0 means none
+      system.seed = math.max(1, system.random:integer(0, math.maxinteger)) -- 0 means no noise
       host.observation_noise(world, system.seed)
     end
     local noise = def.noise or 0
@@ -617,7 +619,7 @@ return function(sim, host)
       read = def.read, noise = noise > 0 and noise or nil }
   end
 
-  -- Appends what a field or function gave: a number, a flag, or a list or vector of numbers.
+  -- Appends the value of a field or function: a number, a boolean, or a list or vector of numbers.
   local function gather(name, value, list)
     if type(value) == "boolean" then value = value and 1 or 0 end
     if is_number(value) then
@@ -645,7 +647,7 @@ return function(sim, host)
     return list
   end
 
-  -- What is observed, without noise: lists { name =, fields =, noise =, numbers }.
+  -- The observations without noise: lists { name =, fields =, noise =, numbers }.
   function host.observations(world)
     local all = {}
     for i, observation in ipairs(system_of(world).observations) do
@@ -663,7 +665,7 @@ return function(sim, host)
     end
     all = all or {}
     for i = #all, 1, -1 do all[i] = nil end
-    if system.random then -- as the engine's: a function of seed and time
+    if system.random then -- as in the engine, a function of seed and time
       local time = string.unpack("i8", string.pack("d", sim.stop_gradient(world.time)))
       system.random:seed(host.observation_noise_seed(world) ~ time)
     end

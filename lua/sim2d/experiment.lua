@@ -1,4 +1,4 @@
--- sim.experiment: what was expected beside what was obtained, as a table and as a verdict.
+-- sim.experiment: expected and obtained values as a table with a verdict.
 
 local Experiment = {}
 Experiment.__index = Experiment
@@ -6,10 +6,9 @@ Experiment.__name = "Experiment"
 
 local METHODS = "equal, below, above, figure, finish"
 
--- Six digits are enough to see an error, and too few to see one in the last digits: these are told
--- by the column of differences.
+-- Six digits show most errors; differences in later digits are in the column of differences.
 local function show(value)
-  if value == 0 then return "0" end -- -0 as well
+  if value == 0 then return "0" end -- also for -0
   if math.type(value) == "float" then
     return value == math.floor(value) and math.abs(value) < 1e15 and ("%.0f"):format(value)
       or ("%.6g"):format(value)
@@ -21,7 +20,7 @@ local function is_number(value) return math.type(value) ~= nil end
 
 local function check_name(method, what)
   if type(what) ~= "string" or what == "" then
-    error(("bad argument #1 to '%s' (what is compared: a text expected, got %s)"):format(method, type(what)), 3)
+    error(("bad argument #1 to '%s' (a text that names the comparison expected, got %s)"):format(method, type(what)), 3)
   end
 end
 
@@ -39,8 +38,8 @@ local function add(self, row)
   return row.ok
 end
 
--- experiment:equal(what, expected, obtained [, tolerance]): numbers differ by at most `tolerance`
--- (0 unless given); texts and booleans are the same. Returns whether.
+-- experiment:equal(what, expected, obtained [, tolerance]): numbers may differ by at most `tolerance` (default 0);
+-- texts and booleans must be equal. Returns true if they agree.
 function Experiment:equal(what, expected, obtained, tolerance)
   check_name("equal", what)
   if not is_number(expected) then
@@ -59,7 +58,7 @@ function Experiment:equal(what, expected, obtained, tolerance)
     error("bad argument #4 to 'equal' (a tolerance is finite and >= 0)", 2)
   end
   local difference = obtained == expected and 0 or math.abs(obtained - expected)
-  local all_error = expected == 0 and 0 < difference and difference <= tolerance -- needs no six digits
+  local all_error = expected == 0 and 0 < difference and difference <= tolerance -- six digits are not needed
   return add(self, { what = what, expected = show(expected),
     obtained = all_error and ("%.2g"):format(obtained) or show(obtained),
     difference = ("%.1e"):format(difference):gsub("^0%.0e%+00$", "0"),
@@ -83,7 +82,7 @@ function Experiment:above(what, bound, obtained)
     bar = "", ok = obtained >= bound })
 end
 
--- experiment:figure(plot): writes the plot where --out says, shows it in a player; drawn in any case.
+-- experiment:figure(plot): writes the plot to the file of --out and shows it in a player; it is drawn in any case.
 function Experiment:figure(plot)
   if self.options.out ~= "" then
     assert(plot:save(self.options.out))
@@ -95,7 +94,7 @@ function Experiment:figure(plot)
   end
 end
 
--- experiment:finish(): prints the table; an error if anything is not as expected.
+-- experiment:finish(): prints the table; raises an error if a value is not as expected.
 function Experiment:finish()
   if #self.rows == 0 then
     error("nothing was compared: call equal, below or above before finish()", 2)
@@ -128,8 +127,8 @@ return function(sim)
     return method
   end
 
-  -- sim.experiment(title [, options]): a table of expected and obtained values. `options` are those
-  -- of sim.options; --out FILE is added, where the figure goes. The values are in `.options`.
+  -- sim.experiment(title [, options]): a table of expected and obtained values. `options` are those of sim.options,
+  -- with --out FILE for the figure. The values are in `.options`.
   function sim.experiment(title, options)
     if type(title) ~= "string" then
       error(("bad argument #1 to 'experiment' (a title expected, got %s)"):format(type(title)), 2)

@@ -1,20 +1,20 @@
--- sim.hvp and sim.check_grad: differences, along a direction of exact gradients and along each
--- parameter of values.
+-- sim.hvp and sim.check_grad: finite differences of exact gradients along a direction, and of values along each
+-- parameter.
 
--- Of the size of the parameters (at least 1). Differences below err by the fourth power of the
--- step times the fifth derivative, and by rounding / step: 1e-12 and 1e-13 here.
+-- Relative to the size of the parameters (at least 1). The truncation error of the differences below is the fourth
+-- power of the step times the fifth derivative, the rounding error is rounding / step: 1e-12 and 1e-13 here.
 local STEP = 1e-3
--- Of the largest derivative: what is smaller is compared with this, for its relative error says
--- nothing.
+-- Relative to the largest derivative: smaller derivatives are compared with this, because their relative error is
+-- meaningless.
 local SMALL = 1e-3
--- Errors above are looked into with steps smaller by this: differences that then change as much as
--- they are off went across a kink.
+-- Errors above DOUBT are tested with a step smaller by CLOSER. If the difference changes as much as the error, it
+-- crossed a kink.
 local DOUBT, CLOSER = 1e-6, 100
--- Of the value (at least 1): what rounding leaves open of that of a world of many bodies. Differences
--- that a smaller step changes and that show less than this are noise.
+-- Relative to the value (at least 1): rounding errors of the value of a world with many bodies. A difference that
+-- changes with the step size and is below this is noise.
 local NOISE = 1e-12
 
--- What differences cannot find, as they are those of the same steps, or make look like an error.
+-- Flags whose effect a finite difference cannot see, because it takes the same steps, or shows as an error.
 local MEANING = {
   impact = "impact: neither knows the times of impacts, which do not move with the parameters in steps of "
     .. 'a given length; the derivative of the motion is that of stepping = "event"',
@@ -94,7 +94,7 @@ return function(sim, host)
     return read
   end
 
-  -- The error of derivative i, and where differences are no measure a line that says so.
+  -- The error of derivative i, and a line of text if the finite difference is not a valid reference.
   local compare
   function compare(f, layout, x, i, case)
     local g, slope, step = case.g[i], case.slopes[i], case.steps[i]
@@ -104,7 +104,8 @@ return function(sim, host)
     if err <= DOUBT then return err end
     local own = case.step * math.abs(x[i])
     if own > 0 and own < step then
-      -- A compliance of 1e-4 bends within steps of 1e-5: the step of the two that a tenth changes less.
+      -- The linear range of a compliance of 1e-4 is below 1e-5, so use the step (of the two) at which a tenfold smaller
+      -- step changes the difference less.
       local other = difference(f, layout, x, i, own)
       if math.abs(difference(f, layout, x, i, own / 10) - other)
         < math.abs(difference(f, layout, x, i, step / 10) - slope) then
@@ -125,8 +126,8 @@ return function(sim, host)
       "smaller step"
   end
 
-  -- Compares the gradient of f at p with differences of its values; prints a line a parameter and
-  -- returns the largest relative error, and the flags of the gradient.
+  -- Compares the gradient of f at p with finite differences of its values. Prints a line per parameter; returns the
+  -- largest relative error and the flags of the gradient.
   function sim.check_grad(f, p, options)
     host.check_function("check_grad", 1, f)
     options = read_options(options)
@@ -137,7 +138,7 @@ return function(sim, host)
     local rows, worst = { columns = { "parameter", "value", "gradient", "difference", "error" } }, 0
     local slopes, steps = {}, {}
     for i = 1, #x do
-      -- A compliance of 1e-4 cannot be changed by 1e-3: where f refuses, steps are parts of the parameter.
+      -- A compliance of 1e-4 cannot be changed by 1e-3: if f raises, steps are relative to the parameter.
       local from, size = x[i], math.abs(x[i])
       for attempt, step in ipairs { options.step * math.max(1, size), options.step * size } do
         local success, slope = true, nil

@@ -1,11 +1,11 @@
--- joint.speed = x in gradient calls: velocities of the bodies beyond the joint, as the engine sets
--- them (core/dynamics/joints/coordinate_speed.c), by fields that are on the tape.
+-- joint.speed = x in gradient calls: sets the velocities of the bodies beyond the joint as the engine does
+-- (core/dynamics/joints/coordinate_speed.c), but through fields on the tape.
 return function(_, host)
-  -- `bodies`: those that it moves; `of_a`: they are on the side of the joint's a
+  -- `bodies`: the moved bodies; `of_a`: they are on the side of the joint's body a
   host.speed_by_hand(function(joint, speed, bodies, of_a)
     local own = speed - joint.speed
     if not of_a then own = -own end
-    -- about a point, or along a direction
+    -- around a point, or along a direction
     local kind = joint.type
     local turns, at = kind == "hinge" or kind == "wheel", nil
     if turns then

@@ -1,14 +1,15 @@
--- The live viewer as scripts see it: world:view, sliders, buttons, keys and watched values.
+-- The live viewer for scripts: world:view, sliders, buttons, keys and watched values.
 
-local LONGEST_NAME, LONGEST_UNIT = 47, 15 -- bytes, of channels of recordings
+local LONGEST_NAME, LONGEST_UNIT = 47, 15 -- bytes, as for channels of recordings
 
 return function(sim, host)
   local live = host.live
 
-  -- Numbers, texts, booleans and lists; tables with a `type` are objects. What is no finite number is null.
+  -- Encodes numbers, texts, booleans and lists; tables with a `type` are objects. Numbers that are not finite become
+  -- null.
   local function json(value)
     if type(value) == "number" then
-      -- the point of the locale, which a script may have set, is a comma in some
+      -- a locale set by the script may use a decimal comma
       return value == value and math.abs(value) < math.huge and ("%.17g"):format(value):gsub("[^%de+-]+", ".") or "null"
     elseif type(value) == "string" then
       return live.json(value)
@@ -27,12 +28,13 @@ return function(sim, host)
 
   local controls = { type = "controls", sliders = {}, choices = {}, buttons = {}, keys = {}, axes = {}, watches = {}, options = {} }
   local sliders, choices, buttons, watches = {}, {}, {}, {}
-  local asked, down, tapped, on_key = {}, {}, {}, {} -- keys: name -> true; set of clients; true, pressed since it was asked; function
+  -- keys: name -> true; set of clients holding it; pressed since the last query; function
+  local asked, down, tapped, on_key = {}, {}, {}, {}
   local tilts = {} -- axes of gamepads: name -> client -> -1 to 1
   local starts = setmetatable({}, { __mode = "k" }) -- world -> snapshot
   local changed = true
 
-  -- ---- What is declared -----------------------------------------------------------------------
+  -- ---- Declarations -----------------------------------------------------------------------
 
   local function check_keys(what, def, known)
     if type(def) ~= "table" then
@@ -121,7 +123,7 @@ return function(sim, host)
       shown.unit == "" and "" or " " .. shown.unit)
   end
 
-  -- local mu = sim.slider{ name = "mu", min = 0, max = 1, value = 0.5 }; mu.value is what it stands at
+  -- local mu = sim.slider{ name = "mu", min = 0, max = 1, value = 0.5 }; mu.value is its present value
   function sim.slider(def)
     check_keys("slider", def, { name = true, min = true, max = true, value = true, unit = true,
       on_change = true })
@@ -139,7 +141,7 @@ return function(sim, host)
     shown.default = shown.value
     shown.unit = check_text("slider", def.unit, "key 'unit'")
     local on_change = check_callback("slider", def, "on_change")
-    -- What was set in the page is kept when the script runs again.
+    -- A value set in the page is kept when the script runs again.
     local kept = tonumber(live.setting("slider:" .. shown.name))
     if kept then shown.value = math.min(math.max(kept, shown.min), shown.max) end
     local object = setmetatable({}, slider_meta)
@@ -151,7 +153,7 @@ return function(sim, host)
 
   -- ---- Choices --------------------------------------------------------------------------------
 
-  -- Pages send this key.
+  -- Makes pages send this key.
   local function ask_key(name)
     if not asked[name] then
       asked[name], changed = true, true
@@ -159,7 +161,7 @@ return function(sim, host)
     end
   end
 
-  -- A key that does something when it is pressed: of buttons and choices.
+  -- A key that triggers an action, of a button or choice.
   local function check_key(what, name)
     if name ~= nil and (type(name) ~= "string" or name == "") then
       host.fail("bad argument #1 to '%s' (key 'key': the name of a key expected, got %s)", what, host.describe(name))
@@ -221,7 +223,7 @@ return function(sim, host)
     if choice.on_change then choice.on_change(value) end
   end
 
-  -- local who = sim.choice { name = "plays", values = { "law", "you" }, key = "b" }; who.value is what is chosen
+  -- local who = sim.choice { name = "plays", values = { "law", "you" }, key = "b" }; who.value is the chosen value
   function sim.choice(def)
     check_keys("choice", def, { name = true, values = true, value = true, key = true, on_change = true })
     local shown = { type = "choice", name = check_name("choice", def.name, controls.choices), values = {} }
@@ -241,7 +243,7 @@ return function(sim, host)
     end
     shown.key = check_key("choice", def.key)
     local choice = { object = setmetatable({}, choice_meta), shown = shown, on_change = check_callback("choice", def, "on_change") }
-    -- What was chosen in the page is kept when the script runs again.
+    -- A choice made in the page is kept when the script runs again.
     local kept = live.setting("choice:" .. shown.name)
     if place_in(shown, kept) then shown.value = kept end
     bind(shown.key, function() choose(choice, shown.values[place_in(shown, shown.value) % #shown.values + 1]) end)
@@ -270,7 +272,7 @@ return function(sim, host)
     end
     name = name:lower()
     ask_key(name)
-    -- One that was let go before anybody asked counts once.
+    -- A key that was released before the query counts once.
     local was = tapped[name] or false
     tapped[name] = nil
     return was or down[name] ~= nil and next(down[name]) ~= nil
@@ -286,7 +288,7 @@ return function(sim, host)
       tilts[name], changed = {}, true
       controls.axes[#controls.axes + 1] = name
     end
-    -- Of several gamepads the one that is farthest from its middle.
+    -- If there are several gamepads, the largest deflection counts.
     local most = 0.0
     for _, value in pairs(tilts[name]) do
       if math.abs(value) > math.abs(most) or value == -most and value > most then most = value end
@@ -294,7 +296,8 @@ return function(sim, host)
     return most
   end
 
-  -- f as a function that gives a number: nil is no value, nan; flags are 1 and 0. All else raises, at the line of f.
+  -- Wraps f to return a number: nil becomes nan (no value), booleans become 1 and 0. Other values raise at the line of
+  -- f.
   local function numbers_of(name, f)
     return function(...)
       local value = f(...)
@@ -347,7 +350,7 @@ return function(sim, host)
     return #controls.options + 1
   end
 
-  -- Values of sim.options that were set in the page replace those of the command line.
+  -- Values of sim.options that were set in the page override those of the command line.
   function host.live_options(names, byname, values, parse)
     for _, name in ipairs(names) do
       local option = byname[name]
@@ -380,7 +383,7 @@ return function(sim, host)
     for _, option in ipairs(controls.options) do
       if option.name == name and parse_option(text, option.kind) ~= nil then
         live.keep("option:" .. name, text)
-        return true -- run again
+        return true -- run the script again
       end
     end
   end
@@ -420,7 +423,7 @@ return function(sim, host)
 
   local calls = {}
 
-  -- True: the script is to be run again.
+  -- Returns true if the script has to run again.
   function calls.command(word, client, rest)
     return commands[word] and commands[word](client, rest)
   end
@@ -432,7 +435,8 @@ return function(sim, host)
     end
   end
 
-  -- A function that fails is told of once, and its value is missing from then on: values, and messages or nil.
+  -- Returns the values, and messages or nil. An error in a function is reported once; its value is missing from then
+  -- on.
   local function values_of(world)
     local values, messages = {}, {}
     for i, watch in ipairs(watches) do
@@ -484,7 +488,7 @@ return function(sim, host)
 
   -- ---- world:view -----------------------------------------------------------------------------
 
-  -- { {x, y}, {x, y} }: two corners with something between them.
+  -- { {x, y}, {x, y} }: two corners of a box that is not empty.
   function host.is_area(area)
     local lo, hi = type(area) == "table" and area[1], type(area) == "table" and area[2]
     if type(lo) ~= "table" or type(hi) ~= "table" then return false end
@@ -513,7 +517,7 @@ return function(sim, host)
 
   function methods.view(world, def)
     host.world(world)
-    -- what is asked, key by key
+    -- read the keys
     if def == nil then def = {} end
     check_keys("view", def, { pace = true, port = true, wait = true, follow = true, view = true })
     if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
@@ -534,7 +538,7 @@ return function(sim, host)
       host.fail("bad argument #1 to 'view' (key 'view': { {x, y}, {x, y} }, the lower left corner and the upper right one, expected, got %s)",
         host.describe(area))
     end
-    -- the viewer, and where a reset goes back to
+    -- open the viewer and store the state for resets
     local address, message = live.open(world, def.port, def.pace, def.wait, def.follow)
     if not address then return nil, message end
     if area then live.area(world, area[1][1], area[1][2], area[2][1], area[2][2]) end

@@ -1,9 +1,9 @@
--- sim.linalg.lqr: the linear regulator of a discrete system, by the structure-preserving doubling of
--- Chu, Fan, Lin and Wang (2004): each pass does as many steps of the Riccati iteration as all before it.
+-- sim.linalg.lqr: the linear regulator of a discrete system, by the structure-preserving doubling algorithm of Chu,
+-- Fan, Lin and Wang (2004). Each pass doubles the number of steps of the Riccati iteration.
 
 local MOST_PASSES = 64  -- 2^64 steps of the iteration
-local SETTLED = 1e-14   -- relative change of a pass that is rounding
-local RESIDUAL = 1e-6   -- of the Riccati equation, relative, that a solution may leave
+local SETTLED = 1e-14   -- relative change of a pass at the level of rounding
+local RESIDUAL = 1e-6   -- largest relative residual of the Riccati equation
 
 return function(sim, host)
   local linalg = sim.linalg
@@ -18,7 +18,7 @@ return function(sim, host)
 
   local function shape(a) return table.concat(a.shape, " x ") end
 
-  -- A weight of n numbers: one number counts for all, a list for each of them.
+  -- A weight of n numbers: one number for all, or a list with one for each.
   local function read_weight(name, value, n)
     local a = read(name, value, "matrix, list or number")
     if is_number(value) then return sim.eye(n) * value end
@@ -77,12 +77,12 @@ return function(sim, host)
     if not P then
       return nil, "no regulator: a motion that does not die out is not reached by the inputs, or not counted by Q"
     end
-    -- Once through the equation itself, which tells how well it holds.
+    -- Insert the solution into the Riccati equation to measure its residual.
     local K, again = riccati_step(A, B, Q, R, P)
     if not K or size(again - P) > RESIDUAL * size(P) then
       return nil, "the Riccati equation is too badly conditioned"
     end
-    -- What is neither reached nor counted must die out by itself.
+    -- Modes that are neither controllable nor weighted must decay by themselves.
     local values, _, imaginary = linalg.eig(sim.stop_gradient(A - B:mm(K)))
     for i = 1, values and n or 0 do
       if math.sqrt(values[i] ^ 2 + (imaginary and imaginary[i] or 0) ^ 2) >= 1 then

@@ -1,4 +1,5 @@
--- Scenes return a builder and also run by themselves: is the file that asks the script being run?
+-- sim.is_main: true in the file that runs as the script, so that scenes can return a builder and also run by
+-- themselves.
 return function(sim)
   function sim.is_main()
     local script = arg and arg[0]

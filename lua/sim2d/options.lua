@@ -1,4 +1,4 @@
--- sim.options: values a script declares and its user sets on the command line.
+-- sim.options: values declared by a script, which the user sets on the command line.
 
 local EXPECTED = { number = "a number", boolean = "true or false (yes or no, on or off, 1 or 0)", string = "a text" }
 local SWITCH = { ["true"] = true, yes = true, y = true, on = true, ["1"] = true,
@@ -8,7 +8,7 @@ local function parse(text, kind)
   if kind == "string" then
     return text
   elseif kind == "boolean" then
-    return SWITCH[text:lower()] -- nil: another word
+    return SWITCH[text:lower()] -- nil: not a switch word
   end
   local value = tonumber(text)
   if value and value == value and math.abs(value) < math.huge then
@@ -17,7 +17,7 @@ local function parse(text, kind)
   return nil
 end
 
--- {default, help} or a bare default -> sorted list of names, declarations by name
+-- {default, help} or a bare default -> sorted list of names, and declarations by name
 local function declarations(declared)
   if type(declared) ~= "table" then
     error("bad argument #1 to 'options' (a table expected, got " .. type(declared) .. ")", 0)
@@ -42,7 +42,7 @@ local function declarations(declared)
 end
 
 return function(sim, host)
-  -- Misspelt options end the script as they end the command: with a message and status 2.
+  -- A misspelt option ends the script like an error of the command line: with a message and status 2.
   local function usage_error(script, format, ...)
     io.stdout:flush()
     io.stderr:write(script, ": ", string.format(format, ...), "  (", script, " --help)\n")
@@ -62,7 +62,7 @@ return function(sim, host)
     end
   end
 
-  -- One option at args[i]; returns name, value and the index behind it.
+  -- Reads the option at args[i]; returns name, value and the index after it.
   local function read_option(script, args, i, names, byname)
     local word, joined = args[i]:match "^%-%-([^=]+)=(.*)$"
     word = word or args[i]:sub(3)
@@ -70,7 +70,7 @@ return function(sim, host)
     local option = byname[name]
     local words = option and 0 or host.option_words(args[i])
     if words > 0 then
-      usage_error(script, "'%s' stands behind the script; put it before:  sim2d %s %s", args[i],
+      usage_error(script, "'%s' comes after the script; put it before:  sim2d %s %s", args[i],
         table.concat(args, " ", i, math.min(i + words - 1, #args)), script)
     end
     if not option then
@@ -80,7 +80,7 @@ return function(sim, host)
     end
     local text = joined
     if not text and option.kind == "boolean" then
-      -- a switch; a word of SWITCH may follow it, and other words are not its own
+      -- a switch may be followed by one of the words in SWITCH; other words are not part of it
       local value = parse(args[i + 1] or "", "boolean")
       if value == nil then return name, true, i + 1 end
       return name, value, i + 2
@@ -118,7 +118,7 @@ return function(sim, host)
     if not success then
       error(names, 2)
     end
-    -- defaults first, then what the command line says; what is no option is left in arg
+    -- defaults first, then the command line; words that are not options stay in arg
     local args = type(arg) == "table" and arg or {}
     local script = tostring(args[0] or "script")
     local values, rest = {}, {}
@@ -137,7 +137,7 @@ return function(sim, host)
         name, value, i = read_option(script, args, i, names, byname)
         values[name] = value
       else
-        -- one dash before a name that there is would pass for a word of the script's own
+        -- a known name with one dash would look like an argument of the script
         local name = word:match "^%-(%a[%w_%-]*)"
         if name and byname[name:gsub("%-", "_")] then
           usage_error(script, "'%s': options begin with two dashes, '--%s'", word, name)
@@ -147,7 +147,7 @@ return function(sim, host)
       end
     end
     for k = 1, #args do args[k] = rest[k] end
-    -- the live viewer makes controls of them
+    -- the live viewer shows them as controls
     host.live_options(names, byname, values, parse)
     return guard(values, names)
   end

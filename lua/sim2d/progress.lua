@@ -1,5 +1,5 @@
--- for i in sim.progress(n) do ... end counts to n and shows a bar on a terminal's stderr; or
--- local bar = sim.progress(n); bar:update(i); bar:done().
+-- `for i in sim.progress(n) do ... end` counts to n and shows a bar on stderr if that is a terminal. Or: local bar =
+-- sim.progress(n); bar:update(i); bar:done().
 return function(sim, host)
   sim.progress = host.progress
 end

@@ -1,13 +1,13 @@
--- world:raycast_fan: many rays from one point by one call, as a lidar has them.
+-- world:raycast_fan: many rays from one point in one call, as for a lidar.
 return function(sim, host)
   local methods = host.world_methods()
   local options_of, cast = host.fan_options, host.fan
 
   function methods.raycast_fan(world, from, options)
-    local raycast_fan = options_of -- the name that messages have
+    local raycast_fan = options_of -- the name shown in messages
     local rays, x, y, range, angle, spread = raycast_fan(world, from, options)
     angle, spread = angle or 0, spread or 2 * math.pi
-    -- A whole turn does not come back to its first ray; a part of one has both its ends.
+    -- Rays over a full turn end before the first ray; rays over a part of it include both ends.
     local gaps = spread < 2 * math.pi and rays - 1 or rays
     local angles, ends = {}, {}
     for i = 1, rays do

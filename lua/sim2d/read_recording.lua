@@ -1,9 +1,9 @@
--- sim.read_recording: what a .s2d file holds, frame by frame and as arrays over time.
+-- sim.read_recording: reads a .s2d file frame by frame and as arrays over time.
 
 local methods = {}
 local LISTED = "channels, close, column, complete, count, find, frame, frames, path, plots, run, settings, times, version"
 
--- Words of the command line behind the script: --name value, --name=value, --name.
+-- Options in the words after the script's name: --name value, --name=value, --name.
 local function options_of(words, script)
   local options, behind = {}, false
   for i, word in ipairs(words) do
@@ -36,7 +36,7 @@ end
 
 return function(sim, host)
   local replay = host.replay
-  local held = setmetatable({}, { __mode = "k" }) -- recording -> { reader =, values found so far }
+  local held = setmetatable({}, { __mode = "k" }) -- recording -> { reader =, cached values }
 
   local Recording = { __name = "ReadRecording", __metatable = "ReadRecording" }
 
@@ -62,14 +62,14 @@ return function(sim, host)
     end
   end
 
-  -- Named ones are found by name, as in a world: frame.bodies.ball
+  -- Items can be found by name as in a world: frame.bodies.ball
   local by_name = { __index = function(list, name)
     for _, item in ipairs(type(name) == "string" and list or {}) do
       if item.name == name then return item end
     end
   end }
 
-  -- recording:frame(i): all of frame i, from 1; nil and a message where the file is damaged.
+  -- recording:frame(i): the contents of frame i, from 1; nil and a message if the file is damaged.
   function methods.frame(recording, index)
     local reader = reader_of(recording, "frame")
     check_index(recording, "frame", index)
@@ -90,7 +90,7 @@ return function(sim, host)
     end, nil, 0
   end
 
-  -- recording:column(name): the number of that name in each frame, as an array.
+  -- recording:column(name): the number with that name in each frame, as an array.
   function methods.column(recording, name)
     local reader = reader_of(recording, "column")
     if type(name) ~= "string" then
@@ -103,7 +103,7 @@ return function(sim, host)
     return array, message
   end
 
-  -- recording:find(t): the number of the last frame that is not later than t; if all are, 1; nil without frames.
+  -- recording:find(t): the index of the last frame not later than t; 1 if all are later; nil without frames.
   function methods.find(recording, time)
     reader_of(recording, "find")
     if type(time) ~= "number" or time ~= time then
@@ -128,7 +128,7 @@ return function(sim, host)
     return true
   end
 
-  -- What takes reading the file is read when it is asked for.
+  -- Fields that require reading the file are read at the first access.
   local later = {}
 
   function later.times(recording)
@@ -144,7 +144,7 @@ return function(sim, host)
     return frame and frame.settings or {}
   end
 
-  -- Channels come on the way and stay: the last frame has all of them.
+  -- Channels may be added during a run and then remain, so the last frame has all of them.
   function later.channels(recording)
     local frame, list = recording.count > 0 and methods.frame(recording, recording.count), {}
     for i, channel in ipairs(frame and frame.channels or {}) do

@@ -1,17 +1,17 @@
--- sim.lcp.solve and its like for problems with tracked numbers in them: solved as plain problems, with
--- the libraries' vector-Jacobian products as derivatives.
+-- sim.lcp.solve and similar functions for problems with tracked numbers: they are solved as plain problems, and the
+-- libraries' vector-Jacobian products give the derivatives.
 
-local DEEPEST = 8 -- tables in one another: a problem has three
+local DEEPEST = 8 -- nesting of tables; problems have three levels
 
 return function(sim, host)
-  -- ---- What is tracked in a problem -------------------------------------------------------------
+  -- ---- Tracked numbers of a problem -------------------------------------------------------------
 
   local function place(path, key)
     return path == "" and tostring(key)
       or path .. (type(key) == "string" and "." .. key or ("[%s]"):format(tostring(key)))
   end
 
-  -- Tracked numbers and arrays of a value as {path =, keys =, value =}: where they stand in it.
+  -- Tracked numbers and arrays in a value as {path =, keys =, value =}, with their position.
   local function find_tracked(value, path, keys, found)
     local kind = getmetatable(value)
     if kind == "Tracked" then
@@ -44,7 +44,7 @@ return function(sim, host)
     return options
   end
 
-  -- What stands in a gradient where the tracked number or array does in the problem.
+  -- The entry of a gradient at the position of the tracked number or array.
   local function derivative_of(gradient, leaf)
     local at = gradient
     for _, key in ipairs(leaf.keys) do at = at and at[key] end
@@ -61,7 +61,7 @@ return function(sim, host)
     return value
   end
 
-  -- Lists one behind the other, and back.
+  -- Joins lists end to end; splits them again.
   local function join(lists)
     local all = {}
     for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
@@ -78,8 +78,8 @@ return function(sim, host)
     return parts
   end
 
-  -- The lists of a plain solution as lists of tracked numbers. `data` is the tracked problem,
-  -- pull(derivatives by the lists) gives the gradient in its shape.
+  -- The lists of a plain solution as lists of tracked numbers. `data` is the tracked problem; pull(derivatives by the
+  -- lists) returns the gradient in its shape.
   local function track(what, data, lists, pull)
     local found = find(data)
     local arguments, total = {}, 0
@@ -119,7 +119,7 @@ return function(sim, host)
     return parts
   end
 
-  -- The problem with the tracked numbers of its data made plain, and its data.
+  -- The problem with plain numbers in place of the tracked ones in its data, and the data.
   local function plain_copy(what, problem, keys)
     local copy, data, rest = {}, {}, {}
     for key, value in pairs(problem) do copy[key], rest[key] = value, value end
@@ -130,7 +130,7 @@ return function(sim, host)
     return copy, data
   end
 
-  local function product(A, x) -- of plain lists; empty ones give nothing
+  local function product(A, x) -- of plain lists; empty lists give nil
     return #x > 0 and #A > 0 and sim.array(A):mm(x):table() or nil
   end
 
@@ -206,7 +206,7 @@ return function(sim, host)
       local x, info, more = sim[library].solve(plain)
       if not x then return x, info, more end
       local lists, solved = { x }, {}
-      for key, value in pairs(info) do solved[key] = value end -- plain, for vjp
+      for key, value in pairs(info) do solved[key] = value end -- plain values, for vjp
       for i, name in ipairs(multipliers) do lists[i + 1] = info[name] end
       local parts = track(library, data, lists, function(dl)
         local loss = { x = dl[1] }
@@ -237,7 +237,8 @@ return function(sim, host)
     return parts[1], parts[2], info
   end
 
-  -- Derivatives by the entries of a matrix as it was given: list of its diagonal, of rows, sparse.
+  -- Derivatives by the entries of a matrix in the form in which it was given: a list of its diagonal, of rows, or
+  -- sparse.
   local function of_entries(M, entry)
     local g = {}
     if type(M) == "table" and M.rows then
@@ -256,7 +257,7 @@ return function(sim, host)
     return whole.shape[2] and #g > 0 and sim.array(g) or g
   end
 
-  -- W v - J' lambda = c, J v + C lambda + b = 0: the adjoint is a system of the same matrices.
+  -- W v - J' lambda = c, J v + C lambda + b = 0: the adjoint system has the same matrices.
   function solvers.kkt(problem)
     local plain, data = plain_copy("kkt", problem, { "W", "J", "C", "c", "b" })
     local v, lambda, info = sim.kkt.solve(plain)

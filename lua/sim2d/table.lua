@@ -1,8 +1,8 @@
--- sim.table: numbers in columns a person can read.
+-- sim.table: numbers in readable columns.
 
 local COLUMN_GAP = "  "
 
--- Six digits tell runs apart and keep columns narrow; `format` is for those who need more.
+-- Six digits distinguish runs and keep columns narrow; `format` gives more.
 local function show(value, format)
   if format and type(value) == "number" then
     value = string.format(format, value)
@@ -13,8 +13,8 @@ local function show(value, format)
   return (tostring(value):gsub("^%-nan", "nan"))
 end
 
--- In a column of fixed-point numbers the points stand below each other; right alignment does that
--- when all have the same count of decimals.
+-- In a column of fixed-point numbers the decimal points are aligned. Right alignment does that, because all have the
+-- same number of decimals.
 local function pad(text, width, right)
   local fill = string.rep(" ", width - (utf8.len(text) or #text))
   return right and fill .. text or text .. fill
@@ -24,7 +24,7 @@ local function fail(format, ...)
   error("bad argument #1 to 'table' (" .. string.format(format, ...) .. ")", 0)
 end
 
--- Columns of rows without `columns`: the indices, or the keys of the first row in order.
+-- Columns of rows without `columns`: the indices, or the sorted keys of the first row.
 local function default_columns(rows)
   local first = rows[1]
   if first == nil then
@@ -83,7 +83,7 @@ local function lines_of(def)
       fail("unknown key '%s'; rows and `columns` are expected", tostring(key))
     end
   end
-  -- column by column: texts first, then their width, since a column of numbers stands right
+  -- column by column: the texts first, then their width and alignment
   local columns, has_header = read_columns(def)
   local lines = {}
   for i = 1, rawlen(def) + (has_header and 1 or 0) do lines[i] = {} end
@@ -98,7 +98,7 @@ local function lines_of(def)
       right = right and (value == nil or type(value) == "number")
       cells[#cells + 1] = value == nil and "" or show(value, column.format)
     end
-    -- widths in characters; a text that is no UTF-8 counts its bytes
+    -- widths in characters; bytes if a text is not UTF-8
     local width = 0
     for _, cell in ipairs(cells) do width = math.max(width, utf8.len(cell) or #cell) end
     for i, cell in ipairs(cells) do
@@ -111,7 +111,7 @@ local function lines_of(def)
   return lines, has_header, columns
 end
 
--- What a column holds: numbers, nan where there are none, or texts.
+-- The contents of a column: numbers, with nan for missing ones, or texts.
 local function values_of(rows, column)
   local numbers, texts = {}, {}
   for i, row in ipairs(rows) do
@@ -133,8 +133,8 @@ Table.__tostring = function() return "Table" end
 return function(sim, host)
   host.close_class(Table, "Table", {})
 
-  -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows; rows with
-  -- names as keys need no columns. Columns of numbers are aligned right. Returns a Table.
+  -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows; rows with names as keys need
+  -- no columns. Columns of numbers are right-aligned. Returns a Table.
   function sim.table(def)
     local success, lines, has_header, columns = pcall(lines_of, def)
     if not success then
@@ -152,7 +152,7 @@ return function(sim, host)
     return setmetatable({ rows = rows, columns = columns, has_header = has_header }, Table)
   end
 
-  -- Writes the columns, with all digits, to a file of sim.data.
+  -- Saves the columns with all digits, with sim.data.
   function Table:save(path)
     if not self.has_header then
       error("Table:save: its columns have no names; give sim.table `columns`", 2)

@@ -7,18 +7,19 @@
 
 #include "mcp/contact/contact.h"
 
-enum { MAX_ITERATIONS = 50 }; // of the interior point; the others scale from it
+// default of the interior point; those of the other solvers are multiples of it
+enum { MAX_ITERATIONS = 50 };
 
 typedef struct Call {
   bool global;
   int contacts, freedoms;
   S2LuaSparse matrix[2]; // W, or M and H
   const double *q, *b, *mu;
-  bool one_mu; // for all contacts
+  bool one_mu; // one coefficient for all contacts
   S2LuaSolve solve;
   S2SolverOptions options;
   S2ContactSolution solution;
-  int rows, pairs; // 2 and 4 a contact
+  int rows, pairs; // 2 and 4 per contact
   S2ContactLoss loss;
   S2LuaAnswer answer;
 } Call;
@@ -49,13 +50,13 @@ static const S2LuaField global_loss_fields[] = {{"r", S2_LUA_VECTOR, LOSS(r), .r
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// A list with one number a contact, or one number for all.
+// A list with one number per contact, or one number for all.
 static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
   lua_State *L = keys->L;
   s2_keys_require(keys, "mu");
   double *mu;
   *one = s2_keys_push(keys, "mu") == LUA_TNUMBER;
-  // One number is every contact's.
+  // One number applies to all contacts.
   if (*one) {
     double value = lua_tonumber(L, -1);
     mu = lua_newuserdatauv(L, sizeof(double) * ((size_t)contacts + 1), 0);
@@ -74,16 +75,16 @@ static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
   return mu;
 }
 
-// `zeros`: entries of matrices that are 0 count as entries.
+// `zeros`: zero entries of full matrices are stored, too.
 static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->global = s2_keys_has(keys, "M") || s2_keys_has(keys, "H");
   int rows = -1;
-  // Both forms at once would leave it open which matrices count.
+  // The two forms are exclusive: it would be unclear which matrices count.
   if (call->global && s2_keys_has(keys, "W")) {
     s2_keys_fail(keys, "W", "either W or M and H expected");
   }
-  // How many contacts there are says the vector with two numbers a contact.
-  const char *velocity = call->global ? "bias" : "q"; // what has two numbers a contact
+  // The number of contacts follows from the vector with two numbers per contact.
+  const char *velocity = call->global ? "bias" : "q"; // that vector's name
   s2_keys_require(keys, "q");
   s2_keys_require(keys, velocity);
   const double *free_velocity = s2_lua_problem_vector(keys, velocity, &rows);
@@ -108,13 +109,13 @@ static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
     call->q = free_velocity;
     call->matrix[0] = s2_lua_problem_sparse(keys, "W", rows, rows, zeros);
   }
-  // Friction last, as the number of contacts is known by then.
+  // Friction comes last, since it needs the number of contacts.
   call->mu = read_mu(keys, call->contacts, &call->one_mu);
 }
 
 static void contact_read_options(const S2Keys *keys, Call *call) {
   call->options = s2_lua_step_options(keys, &call->solve, MAX_ITERATIONS);
-  // Points of the central path come from the interior point alone.
+  // Only the interior point can return points of the central path.
   S2Solver solver = call->options.solver;
   if (call->solve.kappa > 0 && solver != S2_SOLVER_AUTO && solver != S2_SOLVER_PDIPM) {
     s2_keys_fail(keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
@@ -122,10 +123,10 @@ static void contact_read_options(const S2Keys *keys, Call *call) {
   }
 }
 
-// Numbers of the solution, on the stack; r starts from r0 where given.
+// Memory for the solution, on the stack; r starts from r0 if given.
 static void take_solution(const S2Keys *keys, Call *call) {
   lua_State *L = keys->L;
-  // One block of memory for all vectors of the answer, zero where no guess is given.
+  // One block of memory for all vectors of the answer, zero without an initial guess.
   size_t rows = 2 * (size_t)call->contacts, size = 4 * rows + (size_t)call->freedoms;
   double *memory = lua_newuserdatauv(L, sizeof(double) * (size + 1), 0);
   for (size_t i = 0; i < size; i++) {
@@ -172,11 +173,11 @@ static void contact_solve_global(const Call *call, const S2Csr *m, const S2Csr *
   }
 }
 
-// For s2_lua_with_arena.
+// Work for s2_lua_with_arena.
 static void contact_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
-  // Matrices are built before the clock starts: it is the solver's time.
+  // Build the matrices before the clock starts, because it measures the solver alone.
   S2Csr first = matrix_of(&call->matrix[0], arena);
   double start = s2_lua_clock();
   if (call->global) {
@@ -197,13 +198,13 @@ static const char *const problem_names[] = {"W",  "M",      "H",     "q",  "bias
 static int contact_solve(lua_State *L) {
   static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   Call call = {0};
-  // Tracked numbers go the way that keeps their derivatives.
+  // Problems with tracked numbers are solved with derivatives.
   int results = s2_lua_solve_tracked(L, "contact");
   if (results >= 0) {
     return results;
   }
   lua_settop(L, 1);
-  // Problem, options, then room for the answer, whose size the problem gives.
+  // Read problem and options first: the problem determines the size of the answer.
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
   contact_read_problem(&keys, &call, false);
   contact_read_options(&keys, &call);
@@ -214,7 +215,7 @@ static int contact_solve(lua_State *L) {
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-typedef struct Gradient { // matrices: one number for each entry as it was given
+typedef struct Gradient { // matrices: one number for each given entry
   double *matrix[2], *q, *b, *mu;
 } Gradient;
 
@@ -240,12 +241,12 @@ static void contact_read_solution(lua_State *L, Call *call) {
   at->z = at->kappa > 0 ? s2_lua_solved_vector(&info, "z", 2 * rows) : NULL;
 }
 
-// From the entries of a matrix to the triplets it was made of.
+// Gathers the derivatives of a matrix at the places of the given triplets.
 static void contact_gather(const S2LuaSparse *to, const S2Csr *matrix, const double *from,
                            double *numbers) {
   for (int k = 0; k < to->count; k++) {
     int32_t low = matrix->start[to->triplet[k].row], high = matrix->start[to->triplet[k].row + 1];
-    // The entry of this place, among those of its row.
+    // Bisection for the column among the entries of the row.
     while (high - low > 1) {
       int32_t middle = low + (high - low) / 2;
       if (matrix->column[middle] > to->triplet[k].column) {
@@ -262,7 +263,7 @@ static unsigned pull_global(const Call *call, const S2Csr *m, const S2ContactLos
                             const Gradient *to, S2Arena *arena) {
   S2Csr h = matrix_of(&call->matrix[1], arena);
   S2GlobalContactProblem problem = global_problem(call, m, &h);
-  // Derivatives by entries of the sparse matrices, then by the numbers that were given.
+  // Derivatives by the entries of the sparse matrices, then by the given numbers.
   S2GlobalContactGradient gradient = {.m = S2_TAKE(arena, double, m->start[m->rows]),
                                       .h = S2_TAKE(arena, double, h.start[h.rows]),
                                       .q = to->q,
@@ -284,7 +285,7 @@ static unsigned contact_pull_local(const Call *call, const S2Csr *w, const S2Con
   return flags;
 }
 
-// No call into Lua between the arena's beginning and its end.
+// There must be no call into Lua while the arena exists, since an error would leak it.
 static unsigned contact_pull_back(const Call *call, const S2ContactLoss *loss, const Gradient *to) {
   S2Arena arena;
   s2_arena_init(&arena);
@@ -297,7 +298,7 @@ static unsigned contact_pull_back(const Call *call, const S2ContactLoss *loss, c
 
 static void push_gradient(lua_State *L, const Call *call, const Gradient *from) {
   lua_createtable(L, 0, 7);
-  // Matrices in the shape they were given in.
+  // Matrices in the shape in which they were given.
   for (int i = 0; i < (call->global ? 2 : 1); i++) {
     s2_lua_push_like(L, &call->matrix[i], from->matrix[i]);
     lua_setfield(L, -2, !call->global ? "W" : i == 0 ? "M" : "H");
@@ -308,7 +309,7 @@ static void push_gradient(lua_State *L, const Call *call, const Gradient *from) 
     s2_lua_set_numbers(L, "mu", from->mu, call->contacts);
     return;
   }
-  // One number for all contacts has the sum of their derivatives.
+  // A single number for all contacts has the sum of their derivatives.
   double sum = 0;
   for (int k = 0; k < call->contacts; k++) {
     sum += from->mu[k];
@@ -316,7 +317,7 @@ static void push_gradient(lua_State *L, const Call *call, const Gradient *from) 
   s2_lua_set_number(L, "mu", sum);
 }
 
-// The table on top of the stack says what it is worth.
+// Writes the reliability of the derivative into the table on top of the stack.
 static void set_worth(lua_State *L, unsigned flags) {
   luaL_Buffer text;
   lua_pushboolean(L, flags == 0);
@@ -324,7 +325,7 @@ static void set_worth(lua_State *L, unsigned flags) {
   if (flags == 0) {
     return;
   }
-  // In words, why it is not regular.
+  // The reasons why it is not regular, in words.
   luaL_buffinit(L, &text);
   const char *between = "";
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
@@ -393,7 +394,7 @@ static int contact_read(lua_State *L) {
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }
-  // The file's memory is freed whatever building the tables does.
+  // Build the tables under pcall, so that the file's memory is always freed.
   lua_settop(L, 0);
   lua_pushcfunction(L, contact_push_problem);
   lua_pushlightuserdata(L, file);
@@ -424,7 +425,7 @@ static int contact_write(lua_State *L) {
   const char *path = s2_lua_check_path(L, 1);
   Call call = {0};
   lua_settop(L, 2);
-  // Only the problem: options of a solve are no part of a file.
+  // Only the problem: a file holds no options of a solve.
   S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);
   contact_read_problem(&keys, &call, false);
   S2Status status = contact_write_file(&call, path);

@@ -3,7 +3,7 @@
 #include "lua/solve/solve_info.h"
 #include "lua/solve/sparse.h"
 
-// ---- Where values are -------------------------------------------------------------------------
+// ---- Places of values -------------------------------------------------------------------------
 
 static void *field_at(void *base, size_t offset) {
   return (char *)base + offset;
@@ -33,7 +33,7 @@ void s2_lua_field_names(const S2LuaField *fields, const char *names[S2_LUA_FIELD
 
 static void field_read_vector(const S2Keys *keys, const S2LuaField *field, void *to) {
   int *count = field_at(to, field->rows);
-  // Any length is taken, and given to who has the same.
+  // Any length is accepted; later fields with the same size member must match it.
   if (field->flags & S2_LUA_SIZES) {
     *count = -1;
   }
@@ -54,7 +54,7 @@ static void field_read_sparse(const S2Keys *keys, const S2LuaField *field, void 
   int rows = field_int(to, field->rows), columns = field_int(to, field->columns);
   S2LuaSparse *matrix = field_at(to, field->at);
   *matrix = (S2LuaSparse){.rows = rows, .columns = columns};
-  // A matrix without entries need not be given.
+  // An empty matrix may be omitted.
   bool empty = rows == 0 || columns == 0;
   if (!(field->flags & S2_LUA_NOT_EMPTY) || !empty || s2_keys_has(keys, field->key)) {
     *matrix = s2_lua_problem_sparse(keys, field->key, rows, columns, false);
@@ -63,7 +63,7 @@ static void field_read_sparse(const S2Keys *keys, const S2LuaField *field, void 
 
 static void field_read(const S2Keys *keys, const S2LuaField *field, void *to) {
   void *at = field_at(to, field->at);
-  // What is absent leaves numbers as they are.
+  // An absent number keeps its default.
   switch (field->kind) {
   case S2_LUA_NUMBER:
     s2_keys_number(keys, field->key, field->domain, at);
@@ -94,7 +94,7 @@ static void field_read(const S2Keys *keys, const S2LuaField *field, void *to) {
 void s2_lua_fields_read(const S2Keys *keys, const S2LuaField *fields, void *to) {
   for (const S2LuaField *field = fields; field->key != NULL; field++) {
     const char *partner = field->partner;
-    // Of two keys that belong together, the message names the one that is missing.
+    // If only one of two keys that belong together is given, the message names the missing one.
     bool alone = partner != NULL && s2_keys_has(keys, partner) != s2_keys_has(keys, field->key);
     if (alone) {
       s2_keys_require(keys, partner);
@@ -120,7 +120,7 @@ static void field_set_numbers(lua_State *L, const S2LuaField *field, const void 
 
 static void field_write(lua_State *L, const S2LuaField *field, const void *from) {
   const void *at = field_in(from, field->at);
-  // NULL vectors and words are left out by whoever sets them.
+  // NULL vectors and words are left out by their setters.
   switch (field->kind) {
   case S2_LUA_NUMBER:
     s2_lua_set_number(L, field->key, *(const double *)at);
@@ -134,7 +134,7 @@ static void field_write(lua_State *L, const S2LuaField *field, const void *from)
     lua_setfield(L, -2, field->key);
     break;
   case S2_LUA_WORD:
-    lua_pushstring(L, *(const char *const *)at); // nil for NULL
+    lua_pushstring(L, *(const char *const *)at); // NULL gives nil
     lua_setfield(L, -2, field->key);
     break;
   case S2_LUA_VECTOR:
@@ -161,7 +161,7 @@ void s2_lua_fields_write(lua_State *L, const S2LuaField *fields, const void *fro
 void s2_lua_gradient_take(lua_State *L, const S2LuaField *fields, const void *read,
                           void *gradient) {
   for (const S2LuaField *field = fields; field->key != NULL; field++) {
-    // What was not given has no derivative.
+    // A value that was not given has no derivative.
     size_t rows = (size_t)field_int(read, field->rows);
     size_t columns =
         field->kind == S2_LUA_MATRIX ? (size_t)field_int(read, field->columns) : (size_t)1;

@@ -7,7 +7,7 @@
 
 #include "mcp/kkt/kkt.h"
 
-enum { KKT_MAX = 1 << 24 }; // unknowns and rows: their indices stay well within an int
+enum { KKT_MAX = 1 << 24 }; // most unknowns or rows: their indices must fit into an int
 
 typedef struct Call {
   int n, m;
@@ -48,14 +48,14 @@ static const char *kkt_solver_summary(int solver) {
   return s2_kkt_solver_summary((S2KktSolver)solver);
 }
 
-// For s2_lua_with_arena.
+// Work for s2_lua_with_arena.
 static void kkt_run(void *user, S2Arena *arena) {
   Call *call = user;
   S2KktOptions options = {(S2KktSolver)call->solver, call->solve.tolerance,
                           call->solve.max_iterations,
                           call->solve.record ? &call->solve.history : NULL};
   double start = s2_lua_clock();
-  // Entries of one place add up here.
+  // Entries at the same place are added.
   S2Kkt kkt = {
       .n = call->n,
       .m = call->m,
@@ -83,7 +83,7 @@ static int kkt_solve(lua_State *L) {
   lua_settop(L, 1);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
-  // Sizes come from the vectors c and b.
+  // Sizes follow from the vectors c and b.
   s2_lua_fields_read(&keys, problem_fields, &call);
   if (call.n > KKT_MAX - call.m) {
     s2_lua_fail(L, "c, b: at most %d numbers expected, got %d", KKT_MAX, call.n + call.m);

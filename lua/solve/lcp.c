@@ -10,11 +10,11 @@
 typedef struct Call {
   S2LcpProblem problem;
   bool sparse;
-  S2LuaSparse matrix; // M, when sparse
+  S2LuaSparse matrix; // M, if sparse
   S2LuaSolve solve;
   S2LcpSolverOptions options;
   S2LcpSolution solution;
-  const double *ray; // NULL where the solution has none
+  const double *ray; // NULL if the solution has none
   S2LuaAnswer answer;
 } Call;
 
@@ -40,7 +40,7 @@ static const char *lcp_solver_summary(int solver) {
 // M and q from two arguments; their memory stays on the stack.
 static void lcp_read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
   int rows, columns, count;
-  // M is square, and small enough for indices that are int.
+  // M must be square and small enough for int indices.
   problem->m = s2_lua_check_matrix(L, argument, "M", -1, -1, &rows, &columns);
   if (rows != columns) {
     s2_lua_fail(L, "M: square matrix expected, got %d rows of %d", rows, columns);
@@ -69,10 +69,10 @@ static void lcp_read_options(lua_State *L, int argument, Call *call) {
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   int solver = S2_LCP_AUTO;
   double omega = 0;
-  // The solver, its over-relaxation, and what all solvers take.
+  // The solver, its over-relaxation, and the options common to all solvers.
   s2_lua_read_solver(&keys, lcp_solver_name, S2_LCP_SOLVER_COUNT, &solver);
   s2_lua_read_omega(&keys, &omega);
-  // Points of the central path come from the interior point alone.
+  // Only the interior point can return points of the central path.
   s2_lua_solve_read(&keys, &call->solve);
   if (call->solve.kappa > 0 && solver != S2_LCP_AUTO && solver != S2_LCP_PDIPM) {
     s2_keys_fail(&keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
@@ -87,17 +87,17 @@ static void lcp_read_options(lua_State *L, int argument, Call *call) {
 
 // ---- Solving ----------------------------------------------------------------------------------
 
-// For s2_lua_with_arena.
+// Work for s2_lua_with_arena.
 static void lcp_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
-  // Entries of one place add up here.
+  // Entries at the same place are added.
   S2Csr m = {0};
   if (call->sparse) {
     m = s2_csr_from_triplets(call->matrix.rows, call->matrix.columns, call->matrix.count,
                              call->matrix.triplet, arena);
   }
-  // The clock runs for the solver alone.
+  // The clock measures the solver alone.
   double start = s2_lua_clock();
   if (call->sparse) {
     s2_lcp_sparse_solve(&m, call->problem.q, &call->options, arena, &call->solution);
@@ -129,7 +129,7 @@ static int lcp_solve(lua_State *L) {
   if (call.sparse && call.solve.kappa > 0) {
     s2_lua_fail(L, "kappa: not for sparse M");
   }
-  // Room for the answer stays on the stack: nothing leaks where pushing it raises.
+  // The memory for the answer is on the stack, so that an error leaks nothing.
   size_t n = (size_t)call.problem.n;
   call.solution = (S2LcpSolution){.z = s2_lua_take_numbers(L, n),
                                   .w = s2_lua_take_numbers(L, n),
@@ -140,7 +140,7 @@ static int lcp_solve(lua_State *L) {
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-// No call into Lua between the arena's beginning and its end.
+// There must be no call into Lua while the arena exists, since an error would leak it.
 static bool lcp_pull_back(const S2LcpProblem *problem, const S2LcpSolution *solution,
                           const double *dl_dz, const S2LcpGradient *to) {
   S2Arena arena;
@@ -158,7 +158,7 @@ static int lcp_vjp(lua_State *L) {
   lua_settop(L, 5);
   lcp_read_problem(L, 1, &problem);
   int n = problem.n;
-  // Of a solution z and kappa are read.
+  // Only z and kappa of the solution are needed.
   S2LcpSolution solution = {.z = s2_lua_check_vector(L, 3, "z", n, &count)};
   const double *dl_dz = s2_lua_check_vector(L, 4, "dl_dz", n, &count);
   S2Keys keys = s2_keys_open(L, 5, true, names, NULL, 0);
@@ -166,7 +166,7 @@ static int lcp_vjp(lua_State *L) {
   S2LcpGradient to = {.m = s2_lua_take_numbers(L, (size_t)n * (size_t)n),
                       .q = s2_lua_take_numbers(L, (size_t)n)};
   bool regular = lcp_pull_back(&problem, &solution, dl_dz, &to);
-  // dl/dM and dl/dq in the shape of M and q.
+  // dl/dM and dl/dq have the shapes of M and q.
   lua_createtable(L, 0, 3);
   s2_lua_set_matrix(L, "M", to.m, n, n);
   s2_lua_set_numbers(L, "q", to.q, n);
@@ -193,7 +193,7 @@ static int lcp_read(lua_State *L) {
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }
-  // The file's memory is freed whatever building the tables does.
+  // Build the tables under pcall, so that the file's memory is always freed.
   lua_settop(L, 0);
   lua_pushcfunction(L, lcp_push_problem);
   lua_pushlightuserdata(L, problem);

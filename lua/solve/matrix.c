@@ -9,7 +9,8 @@ static double *take_numbers(lua_State *L, size_t count) {
   return lua_newuserdatauv(L, sizeof(double) * (count + 1), 0);
 }
 
-// Length of the list at `index`. A table with other keys only would pass for an empty list.
+// Length of the list at `index`. A table that has only other keys raises, because it would look
+// like an empty list.
 static int matrix_list_length(lua_State *L, int index, const char *what, const char *expected) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, index) != LUA_TTABLE) {
@@ -30,7 +31,7 @@ static int matrix_list_length(lua_State *L, int index, const char *what, const c
   return (int)length;
 }
 
-// Reads `count` numbers of the list at `index`; row < 0 stands for a plain vector.
+// Reads `count` numbers of the list at `index`; row < 0: it is a vector.
 static void matrix_read_numbers(lua_State *L, int index, const char *what, int row, int count,
                                 double *numbers) {
   char text[S2_LUA_TEXT];
@@ -47,14 +48,14 @@ static void matrix_read_numbers(lua_State *L, int index, const char *what, int r
   }
 }
 
-// The numbers of an array of `axes` axes are a copy, as those of a table are.
+// Copies the numbers of an array with `axes` axes.
 static double *copy_array(lua_State *L, const S2LuaArray *array, const char *what, int axes) {
   char text[S2_SIZE_TEXT];
   if (array->shape.axes != axes) {
     s2_lua_fail(L, "%s: %s expected, got an array of shape %s", what,
                 axes == 1 ? "list of numbers" : "matrix", s2_size_text(array->shape, text));
   }
-  // Tracked arrays would lose their derivatives without a word.
+  // A tracked array would silently lose its derivatives.
   if (array->var != 0) {
     s2_lua_fail(L, "%s: no derivative passes through here yet; a:value() gives the plain array",
                 what);
@@ -120,10 +121,10 @@ double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wante
     s2_lua_fail(L, "%s: %d rows expected, got %d", what, wanted_rows, height);
   }
   if (height == 0 && wanted_columns > 0) {
-    width = wanted_columns; // no rows of any length
+    width = wanted_columns; // no rows, so the width is free
   }
   double *numbers = NULL;
-  // The first row says how long all are, and with it how much memory there is to be.
+  // The first row determines the length of all rows, and with it the memory.
   for (int i = 0; i < height; i++) {
     if (lua_rawgeti(L, index, i + 1) != LUA_TTABLE) {
       s2_lua_fail(L, "%s[%d]: a row (list of numbers) expected, got %s", what, i + 1,
@@ -137,7 +138,7 @@ double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wante
       s2_lua_fail(L, "%s[%d]: %d numbers expected, got %d", what, i + 1, width, (int)length);
     }
     if (i == 0) {
-      // Under the row, where the caller finds it when the rows are gone.
+      // Below the row on the stack, where it remains when the rows are popped.
       numbers = take_numbers(L, (size_t)height * (size_t)width);
       lua_insert(L, -2);
     }

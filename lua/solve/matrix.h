@@ -4,10 +4,10 @@
 
 #include <lua.h>
 
-// The numbers in a userdata that is pushed on the stack (so an error leaks nothing); row-major.
-// Raise an error that names `what` and the place when something is not a number, a row has another
-// length, or the size is not as wanted (wanted < 0: any; an empty table is 0 x 0). NaN and
-// infinities are passed on: whoever solves says what they mean.
+// Read the numbers, row-major, into a userdata that is pushed on the stack (so errors leak
+// nothing). They raise an error with `what` and the index if an element is not a number, a row has
+// another length, or the size differs from `wanted` (< 0: any; an empty table is 0 x 0). NaN and
+// infinities are passed on to the solver, which reports them.
 double *s2_lua_check_vector(lua_State *L, int index, const char *what, int wanted, int *count);
 double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wanted_rows,
                             int wanted_columns, int *rows, int *columns);

@@ -1,8 +1,7 @@
 // sim.ncp: nonlinear complementarity problems over cones whose functions are written in Lua.
 //
-// The solver runs between Lua and Lua: the script's functions are called from inside it, under
-// lua_pcall. An error of theirs stays on the stack while the solver winds up, and is raised again
-// at the end. All memory belongs to userdata.
+// The solver calls the script's functions under lua_pcall. An error in them stays on the stack
+// until the solver has returned, and is then raised again. Userdata own all memory.
 #include "lua/diff/solve_tracked.h"
 #include "lua/solve/matrix.h"
 #include "lua/solve/solve_info.h"
@@ -16,8 +15,8 @@
 static const char SCRATCH[] = "sim2d.Scratch";
 
 enum {
-  SLOTS = 16,         // of the stack, more than a call of a script's function pushes
-  MAX_ITER = 1000000, // a history of 24 MB
+  SLOTS = 16,         // stack slots, more than a call of a script's function pushes
+  MAX_ITER = 1000000, // most iterations; a history of 24 MB
 };
 
 typedef enum Function { RESIDUAL, JACOBIAN, THETA_JACOBIAN, FUNCTIONS } Function;
@@ -27,9 +26,9 @@ static const char *const function_keys[] = {"residual", "jacobian", "theta_jacob
 typedef struct Call {
   lua_State *L;
   S2Ncp ncp;
-  int equations, stored;   // of c; numbers of w = (x, y, z)
+  int equations, stored;   // length of c; numbers in w = (x, y, z)
   int handler;             // stack positions
-  int function[FUNCTIONS]; // 0: not given
+  int function[FUNCTIONS]; // 0: absent
 } Call;
 
 // ---- The script's functions -------------------------------------------------------------------
@@ -47,22 +46,22 @@ static int ncp_answer(lua_State *L) {
   const Call *call = request->call;
   const S2Ncp *ncp = &call->ncp;
   int cone = s2_cones_size(&ncp->cones), rows, columns;
-  // residual(x, y, z, theta), and the others alike.
+  // All functions are called as f(x, y, z, theta).
   s2_lua_push_numbers(L, request->x, ncp->x.size);
   s2_lua_push_numbers(L, request->y, cone);
   s2_lua_push_numbers(L, request->z, cone);
   s2_lua_push_numbers(L, request->theta, ncp->parameters);
-  // The function's answer must have the size that its name says.
+  // The result must have the size of that function.
   lua_call(L, 4, 1);
   const double *numbers;
   if (request->which == RESIDUAL) {
     columns = 1;
-    numbers = s2_lua_check_vector(L, 2, "what residual returned", call->equations, &rows);
+    numbers = s2_lua_check_vector(L, 2, "the result of residual", call->equations, &rows);
   } else if (request->which == JACOBIAN) {
-    numbers = s2_lua_check_matrix(L, 2, "what jacobian returned", call->equations, call->stored,
+    numbers = s2_lua_check_matrix(L, 2, "the result of jacobian", call->equations, call->stored,
                                   &rows, &columns);
   } else {
-    numbers = s2_lua_check_matrix(L, 2, "what theta_jacobian returned", call->equations,
+    numbers = s2_lua_check_matrix(L, 2, "the result of theta_jacobian", call->equations,
                                   ncp->parameters, &rows, &columns);
   }
   memcpy(request->out, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
@@ -93,7 +92,7 @@ static bool ask_theta_jacobian(void *user, const double *x, const double *y, con
   return ncp_ask((Request){user, THETA_JACOBIAN, x, y, z, theta, out});
 }
 
-// Raises when the solver could not do its work; a script's own error as it was.
+// Raises if the solver failed; an error of the script is raised unchanged.
 static void ncp_check(lua_State *L, S2Status status) {
   if (status.code == S2_ABORTED) {
     lua_error(L);
@@ -108,17 +107,17 @@ static int scratch_free(lua_State *L) {
   return 0;
 }
 
-// Pushes an arena that is freed when the running function is left, in whatever way.
+// Pushes an arena that is freed when the running function returns or raises.
 static S2Arena *push_scratch(lua_State *L) {
   S2Arena *arena = lua_newuserdatauv(L, sizeof *arena, 0);
   s2_arena_init(arena);
-  // Closed with the stack, so also when an error leaves the function.
+  // It is a to-be-closed variable, so errors free it, too.
   luaL_setmetatable(L, SCRATCH);
   lua_toclose(L, -1);
   return arena;
 }
 
-// A list of numbers; empty when the key is absent. The memory stays on the stack.
+// Reads a list of numbers; empty if the key is absent. The memory is on the stack.
 static const double *ncp_read_numbers(const S2Keys *keys, const char *key, int wanted, int *count) {
   char what[S2_KEYS_SCOPE + S2_LUA_TEXT];
   snprintf(what, sizeof what, "%s%s", keys->scope, key);
@@ -129,12 +128,12 @@ static const double *ncp_read_numbers(const S2Keys *keys, const char *key, int w
   return s2_lua_check_vector(keys->L, -1, what, wanted, count);
 }
 
-// A list of whole numbers from 1 to `highest`, less `base`, in ascending order if asked.
+// Reads a list of integers from 1 to `highest`, subtracts `base`, and sorts them if `ascending`.
 static const int *read_integers(const S2Keys *keys, const char *key, int highest, int base,
                                 bool sorted, int *count, S2Arena *arena) {
   const double *numbers = ncp_read_numbers(keys, key, -1, count);
   int *integers = S2_TAKE(arena, int, *count);
-  // Checked one by one, and put into their place where the order is to ascend.
+  // Check each one; insert it in order if needed.
   for (int i = 0; i < *count; i++) {
     if (!(numbers[i] >= 1 && numbers[i] <= highest && numbers[i] == floor(numbers[i]))) {
       s2_keys_fail(keys, key, "[%d]: an integer from 1 to %d expected, got %g", i + 1, highest,
@@ -149,7 +148,7 @@ static const int *read_integers(const S2Keys *keys, const char *key, int highest
   return integers;
 }
 
-// Pushes the table of a key; false (and nothing pushed) without.
+// Pushes the table of a key; returns false and pushes no value if it is absent.
 static bool push_table(const S2Keys *keys, const char *key) {
   char text[S2_LUA_TEXT];
   int type = s2_keys_push(keys, key);
@@ -167,7 +166,7 @@ static S2Cones read_cones(const S2Keys *keys, S2Arena *arena) {
   static const char *const names[] = {"orthant", "soc", NULL};
   S2Cones cones = {0};
   int64_t orthant = 0;
-  // No cones: equations alone.
+  // Without cones the problem has only equations.
   if (push_table(keys, "cones")) {
     S2Keys inner = s2_keys_inner(keys, "cones.", names, NULL);
     s2_keys_integer(&inner, "orthant", 0, S2_NCP_MAX_SIZE, &orthant);
@@ -179,7 +178,7 @@ static S2Cones read_cones(const S2Keys *keys, S2Arena *arena) {
 
 #define OPTION(name) offsetof(S2NcpOptions, name)
 
-// As in ncp.h, where they are explained; `undercut` apart, which may be infinite.
+// ncp.h explains the options. `undercut` is read separately, as it may be infinite.
 static const S2LuaField option_fields[] = {
     {"r_tol", S2_LUA_NUMBER, OPTION(r_tol), .domain = S2_POSITIVE},
     {"b_tol", S2_LUA_NUMBER, OPTION(b_tol), .domain = S2_POSITIVE},
@@ -204,25 +203,25 @@ static S2NcpOptions ncp_read_options(const S2Keys *keys) {
   if (!push_table(keys, "options")) {
     return options;
   }
-  // What is not given stays as the solver has it.
+  // Absent options keep their defaults.
   S2Keys inner = s2_keys_inner(keys, "options.", names, NULL);
   s2_lua_fields_read(&inner, option_fields, &options);
   if (s2_keys_push(&inner, "undercut") == LUA_TNUMBER && lua_tonumber(keys->L, -1) == INFINITY) {
-    options.undercut = INFINITY; // which the reader of keys takes for a slip
+    options.undercut = INFINITY; // the key reader would refuse it
   } else {
     s2_keys_number(&inner, "undercut", S2_POSITIVE, &options.undercut);
   }
   return options;
 }
 
-// Leaves what belongs to the call on the stack.
+// Reads the problem; its memory stays on the stack.
 static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
   static S2NcpFunction *const asks[] = {ask_residual, ncp_ask_jacobian, ask_theta_jacobian};
   lua_State *L = keys->L;
   S2Ncp *ncp = &call->ncp;
   char text[S2_LUA_TEXT];
   s2_keys_require(keys, "residual");
-  // The functions stay on the stack, where calls find them.
+  // The functions stay on the stack for the calls.
   for (int i = 0; i < FUNCTIONS; i++) {
     int type = s2_keys_push(keys, function_keys[i]);
     if (type != LUA_TNIL && type != LUA_TFUNCTION) {
@@ -233,7 +232,7 @@ static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
   }
   ncp->residual = asks[RESIDUAL];
   ncp->jacobian = call->function[JACOBIAN] != 0 ? asks[JACOBIAN] : NULL;
-  // Parameters, cones and the parts of x that are no plain numbers.
+  // Parameters, cones, and the quaternions and rotations in x.
   ncp->theta_jacobian = call->function[THETA_JACOBIAN] != 0 ? asks[THETA_JACOBIAN] : NULL;
   ncp->user = call;
   ncp->theta = ncp_read_numbers(keys, "theta", -1, &ncp->parameters);
@@ -250,7 +249,7 @@ static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
 
 // ---- Results ----------------------------------------------------------------------------------
 
-// info.dw_dtheta and info.dl_dtheta, for which an absent derivative is nil.
+// Sets info.dw_dtheta and info.dl_dtheta; nil if a derivative does not exist.
 static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, int info,
                             const double *w, S2Arena *arena) {
   static const char *const names[] = {"x", "y", "z", NULL};
@@ -270,7 +269,7 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
       lua_setfield(L, info, "dw_dtheta");
     }
   }
-  // ... and the product dl/dw dw/dtheta, each where it was asked for.
+  // ... and the product dl/dw dw/dtheta, each if requested.
   if (push_table(keys, "dl_dw")) {
     S2Keys inner = s2_keys_inner(keys, "dl_dw.", names, NULL);
     double *dl_dw = S2_TAKE_ZEROED(arena, double, call->stored), *at = dl_dw;
@@ -307,13 +306,13 @@ static int ncp_solve(lua_State *L) {
   luaL_checkstack(L, 4 * SLOTS, "out of stack");
   S2Keys keys = s2_keys_open(L, 1, false, names, NULL, 0);
   lua_settop(L, 1);
-  // What the solver needs while the script's functions may raise: freed with the stack.
+  // The solver's memory, freed with the stack when a function of the script raises.
   S2Arena *arena = push_scratch(L);
   lua_pushcfunction(L, s2_lua_keep_traceback);
   Call call = {.L = L, .handler = lua_gettop(L)};
   const double *x0 = ncp_read_numbers(&keys, "x0", -1, &call.ncp.x.size);
   ncp_read_problem(&keys, &call, arena);
-  // The history is as long as the solve may be.
+  // The history has a place for every possible iteration.
   S2NcpOptions options = ncp_read_options(&keys);
   bool recorded = false;
   s2_keys_boolean(&keys, "history", &recorded);
@@ -329,7 +328,7 @@ static int ncp_solve(lua_State *L) {
                             recorded ? &history : NULL, arena, &result));
   double time = s2_lua_clock() - start;
 
-  // The info of both outcomes.
+  // The info is the same for both outcomes.
   lua_createtable(L, 0, 10);
   int info = lua_gettop(L);
   lua_pushstring(L, s2_solve_status_name(result.status));
@@ -344,7 +343,7 @@ static int ncp_solve(lua_State *L) {
     s2_lua_push_history(L, &history);
     lua_setfield(L, info, "history");
   }
-  // Solved: x, y, z, info. Else nil, why, and the last point in the info.
+  // If solved: x, y, z, info. Otherwise nil, the status, and the info with the last point.
   if (result.status == S2_SOLVED) {
     set_derivatives(L, &keys, &call, info, w, arena);
     ncp_push_point(L, &call, w);

@@ -77,7 +77,7 @@ static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Are
   double *lo = problem_take_matrix(arena, rows, 1), *hi = problem_take_matrix(arena, rows, 1);
   double *mu = problem_take_matrix(arena, contacts, 1),
          *E = problem_take_matrix(arena, 2 * contacts, contacts);
-  // The bounds of friction are those of one newton second of normal impulse.
+  // Bounds of friction are those for a normal impulse of 1 N s.
   for (int i = 0; i < rows; i++) {
     const S2Row *row = &problem->row[i];
     C[i] = row->compliance;
@@ -88,7 +88,7 @@ static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Are
       mu[at++] = row->mu;
     }
   }
-  // E adds up the two directions of a contact.
+  // E maps a contact to its two directions of friction.
   for (int i = 0; i < contacts; i++) {
     E[(size_t)(2 * i) * (size_t)contacts + (size_t)i] = 1;
     E[(size_t)(2 * i + 1) * (size_t)contacts + (size_t)i] = 1;
@@ -106,7 +106,7 @@ void s2_lua_set_problem(lua_State *L, const S2Problem *problem, S2Arena *arena) 
   for (int i = 0; i < problem->rows; i++) {
     contacts += problem->row[i].coupled_to >= 0;
   }
-  // Matrices in full, as they are small and meant for reading.
+  // Full matrices, because they are small and meant for reading.
   double *M = problem_take_matrix(arena, columns, columns);
   for (int i = 0; i < columns; i++) {
     M[(size_t)i * (size_t)columns + (size_t)i] = problem->mass[i];
@@ -123,14 +123,14 @@ void s2_lua_set_problem(lua_State *L, const S2Problem *problem, S2Arena *arena) 
   lua_setfield(L, -2, "contacts");
 }
 
-// Everything that can raise happens in here, so that the problem can be freed afterwards.
-// Arguments: world, problem, bodies, scratch.
+// Everything that can raise happens here, under pcall, so that the problem can be freed. Arguments:
+// world, problem, bodies, scratch.
 static int build_tables(lua_State *L) {
   const S2Problem *problem = lua_touserdata(L, 2);
   const S2BodyId *bodies = lua_touserdata(L, 3);
   S2Arena *arena = lua_touserdata(L, 4);
   lua_createtable(L, 0, 14);
-  // Bodies by nodes.
+  // The body of each node.
   lua_createtable(L, problem->nodes, 0);
   for (int i = 0; i < problem->nodes; i++) {
     if (bodies[i].index == 0) {
@@ -147,7 +147,7 @@ static int build_tables(lua_State *L) {
 
 static int world_problem(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
-  s2_lua_step_open(L, lw, "world:problem()"); // force laws and filters are asked
+  s2_lua_step_open(L, lw, "world:problem()"); // so that force laws and filters can be called
   s2_arena_reset(&lw->scratch);
   int capacity = s2_world_bodies(lw->world, NULL, 0) + s2_world_joints(lw->world, NULL, 0);
   // A node is a body or, for gears, a joint.
@@ -157,7 +157,7 @@ static int world_problem(lua_State *L) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
-  // The problem is freed whatever building the tables does.
+  // The problem is freed also if building the tables raises.
   lua_pushcfunction(L, build_tables);
   lua_pushvalue(L, 1);
   lua_pushlightuserdata(L, problem);
@@ -170,14 +170,14 @@ static int world_problem(lua_State *L) {
 
 // ---- Dynamics ---------------------------------------------------------------------------------
 
-// 3n x 3n over the dynamic bodies in creation order, as world:state() counts them.
+// Returns the 3n x 3n mass matrix over the dynamic bodies in creation order, as in world:state().
 static int world_mass_matrix(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count, columns = 0;
   const S2BodyId *bodies = s2_lua_bodies(lw, &count);
   s2_arena_reset(&lw->scratch);
   double *mass = problem_take_matrix(&lw->scratch, 3 * count, 1);
-  // Bodies that do not move have no columns.
+  // Static and kinematic bodies have no columns.
   for (int i = 0; i < count; i++) {
     double type, m, inertia;
     s2_lua_try(L, s2_body_get(lw->world, bodies[i], S2_BODY_TYPE, &type));
@@ -197,7 +197,8 @@ static int world_mass_matrix(lua_State *L) {
   return 1;
 }
 
-// 2 x 3: velocity of a world point that moves with the body, from its v = (va, vx, vy).
+// Returns the 2 x 3 matrix that gives the velocity of a point fixed to a body from v = (va, vx,
+// vy).
 static int world_jacobian(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   S2LuaBody *body = s2_lua_body_of(L, 2, lw);

@@ -1,10 +1,10 @@
-// sim.problem: step problems that were dumped to files, solved again by any solver.
+// sim.problem: step problems from dumped files, which any solver can solve.
 #include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
 
 #include "mcp/mcp.h"
 
-enum { MAX_ITERATIONS = 100 }; // as a world's default
+enum { MAX_ITERATIONS = 100 }; // the default of worlds
 
 typedef struct Call {
   S2Problem *problem;
@@ -44,7 +44,7 @@ static void problem_file_solve(Call *call, S2Arena *arena) {
   const S2Problem *problem = call->problem;
   call->solution = (S2Solution){.v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes),
                                 .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
-  // The clock runs for the solver alone.
+  // The clock measures the solver alone.
   double start = s2_lua_clock();
   s2_mcp_solve(problem, &call->options, arena, &call->solution);
   double time = s2_lua_clock() - start;
@@ -56,7 +56,8 @@ static void problem_file_solve(Call *call, S2Arena *arena) {
                                s2_solver_name(found->used)};
 }
 
-// Argument: the call. Everything that can raise happens in here, so that all can be freed after.
+// Argument: the call. Everything that can raise happens here, under pcall, so that all memory can
+// be freed.
 static int push_answer(lua_State *L) {
   static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   const Call *call = lua_touserdata(L, 1);
@@ -72,7 +73,7 @@ static int problem_solve(lua_State *L) {
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }
-  // The answer lives in the arena and the problem on the heap: both outlive the pushing.
+  // The answer is in the arena and the problem on the heap: both outlive the pushing.
   S2Arena arena;
   s2_arena_init(&arena);
   problem_file_solve(&call, &arena);

@@ -1,7 +1,7 @@
-// sim.solver(name, fn): solvers of the script's own, and how the engine asks them.
+// sim.solver(name, fn): solvers written by the script, and the calls of the engine to them.
 //
-// The registry holds them in the order they were given, {name, fn} by number; the number is what
-// a world's settings hold, so that clones, snapshots and restored worlds have the same.
+// The registry keeps them as {name, fn} in the order of registration. The settings of a world store
+// the number, so that clones, snapshots and restored worlds have the same solver.
 #include "lua/solve/program_solver.h"
 
 #include "lua/solve/solve_info.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char SOLVERS; // its address is the key of the list
+static const char SOLVERS; // its address is the registry key of the list
 
 static void push_solvers(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &SOLVERS) != LUA_TTABLE) {
@@ -56,7 +56,7 @@ static int sim_solver(lua_State *L) {
                                "expected, got %s",
                                s2_lua_describe(L, 2, text));
   }
-  // The same name again: the new function is what worlds ask from now on.
+  // A known name: the new function replaces the old one.
   int at = s2_lua_program_solver(L, name);
   push_solvers(L);
   lua_createtable(L, 2, 0);
@@ -83,7 +83,7 @@ static void push_problem(lua_State *L, S2LuaWorld *lw, const S2ProgramCall *call
   lua_setfield(L, -2, "max_iterations");
 }
 
-// The impulses: an array or a list of as many numbers as there are rows.
+// The impulses: an array or a list with one number per row.
 static void solver_read_impulses(lua_State *L, int index, const char *name, S2ProgramCall *call) {
   char text[S2_LUA_TEXT];
   int rows = call->problem->rows;
@@ -147,7 +147,7 @@ void s2_lua_open_program_solvers(lua_State *L) {
   s2_lua_functions(L, functions, 0);
 }
 
-// {name, summary} of each, behind the `count` that the list on the top has.
+// Appends {name, summary} of each to the list on top of the stack, which has `count` entries.
 void s2_lua_list_program_solvers(lua_State *L, int count) {
   push_solvers(L);
   for (int i = 1, all = (int)lua_rawlen(L, -1); i <= all; i++) {

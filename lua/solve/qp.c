@@ -12,17 +12,17 @@
 
 typedef struct Call {
   S2LuaSolve solve;
-  bool linear; // which of the two it is
+  bool linear; // sim.lp, else sim.qp
   S2Qp qp;
   S2Lp lp;
-  int n, equalities, inequalities; // of either
-  S2LpSolution solution;           // of either; without `linear` it has no bounds
+  int n, equalities, inequalities; // sizes of either
+  S2LpSolution solution;           // of either; that of a qp has no bounds
   S2LpLoss loss;
-  double r_vio; // of the solution: the larger of primal and dual
+  double r_vio; // the larger of the primal and dual residual
   S2LuaAnswer answer;
 } Call;
 
-// ---- What is read and returned ----------------------------------------------------------------
+// ---- Fields of problems and solutions ---------------------------------------------------------
 
 #define QP(name)    offsetof(Call, qp.name)
 #define LP(name)    offsetof(Call, lp.name)
@@ -42,7 +42,7 @@ static const S2LuaField qp_fields[] = {
     {"G", S2_LUA_MATRIX, QP(g), M, N, OF_QP(g)},
     {0}};
 
-// Linear programs (lp.h), and `bounds`, for which there is a function below.
+// Linear programs (lp.h); read_bounds reads the key `bounds`.
 static const S2LuaField lp_fields[] = {
     {"c", S2_LUA_VECTOR, LP(c), N, 0, S2_LUA_SIZES | S2_LUA_REQUIRED, OF_LP(c)},
     {"b_ub", S2_LUA_VECTOR, LP(b_ub), M, 0, S2_LUA_SIZES, .partner = "A_ub", OF_LP(b_ub)},
@@ -62,7 +62,7 @@ static const S2LuaField info_fields[] = {
     {"objective", S2_LUA_NUMBER, FOUND(objective), .flags = S2_LUA_IF_SOLVED},
     {"y", S2_LUA_VECTOR, FOUND(y), E, .flags = S2_LUA_IF_SOLVED},
     {"z", S2_LUA_VECTOR, FOUND(z), M, .flags = S2_LUA_IF_SOLVED},
-    {"lower", S2_LUA_VECTOR, FOUND(lower), N, .flags = S2_LUA_IF_SOLVED}, // of linear programs
+    {"lower", S2_LUA_VECTOR, FOUND(lower), N, .flags = S2_LUA_IF_SOLVED}, // only of linear programs
     {"upper", S2_LUA_VECTOR, FOUND(upper), N, .flags = S2_LUA_IF_SOLVED},
     {"unbounded", S2_LUA_BOOLEAN, FOUND(unbounded), .flags = S2_LUA_IF_INFEASIBLE},
     {"direction", S2_LUA_VECTOR, FOUND(direction), N, .flags = S2_LUA_IF_INFEASIBLE},
@@ -88,7 +88,7 @@ static const S2LuaField lp_loss_fields[] = {{"x", S2_LUA_VECTOR, LOSS(x), .rows 
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// One of {lo, hi}; nil is infinite.
+// Reads one of {lo, hi}; nil is infinite.
 static double read_bound(lua_State *L, int i, int side) {
   double value = side == 0 ? -INFINITY : INFINITY;
   char text[S2_LUA_TEXT];
@@ -103,21 +103,21 @@ static double read_bound(lua_State *L, int i, int side) {
   return value;
 }
 
-// Without `bounds` all x >= 0, the custom of linear programs.
+// Without `bounds` x >= 0, as is usual for linear programs.
 static void read_bounds(const S2Keys *keys, S2Lp *lp) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   size_t n = (size_t)lp->n;
   double *lo = lua_newuserdatauv(L, sizeof(double) * (2 * n + 1), 0), *hi = lo + n;
   bool given = s2_keys_push(keys, "bounds") != LUA_TNIL;
-  // Named by the key, as it is read by hand.
+  // The message names the key, because no key reader is used.
   if (given && lua_type(L, -1) != LUA_TTABLE) {
     s2_lua_fail(L, "bounds: list of {lo, hi} expected, got %s", s2_lua_describe(L, -1, text));
   }
   if (given && lua_rawlen(L, -1) != n) {
     s2_lua_fail(L, "bounds: %d pairs {lo, hi} expected, got %d", lp->n, (int)lua_rawlen(L, -1));
   }
-  // A pair an unknown, either side of which may be nil.
+  // One pair per unknown; either side may be nil.
   for (int i = 0; i < lp->n; i++) {
     lo[i] = 0;
     hi[i] = INFINITY;
@@ -139,7 +139,7 @@ static void read_bounds(const S2Keys *keys, S2Lp *lp) {
   lp->hi = hi;
 }
 
-// The program in argument 1; returns its keys.
+// Reads the program in argument 1; returns its keys.
 static S2Keys read_program(lua_State *L, Call *call) {
   static const char *const qp_names[] = {"P", "q", "A", "b", "G", "h", NULL};
   static const char *const lp_names[] = {"c", "A_ub", "b_ub", "A_eq", "b_eq", "bounds", NULL};
@@ -154,7 +154,7 @@ static S2Keys read_program(lua_State *L, Call *call) {
   if (call->linear) {
     read_bounds(&keys, &call->lp);
   }
-  // The limit is on the rows of the mixed problem behind it.
+  // The limit applies to the rows of the equivalent mixed problem.
   int size = call->n + call->equalities + call->inequalities;
   if (size > S2_MLCP_MAX) {
     s2_lua_fail(L, "at most %d unknowns and constraints together expected, got %d", S2_MLCP_MAX,
@@ -174,7 +174,7 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
                     .proof_z = to->proof_z,
                     .direction = to->direction};
   s2_qp_solve(&call->qp, options, arena, &s);
-  // The answer in the form that both kinds of program share.
+  // Both kinds of programs share this form of the answer.
   to->status = s.status;
   to->unbounded = s.unbounded;
   to->iterations = s.iterations;
@@ -185,7 +185,7 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
   to->residual = s.residual;
 }
 
-// For s2_lua_with_arena.
+// Work for s2_lua_with_arena.
 static void qp_run(void *user, S2Arena *arena) {
   Call *call = user;
   S2QpOptions options = {.tolerance = call->solve.tolerance,
@@ -204,7 +204,7 @@ static void qp_run(void *user, S2Arena *arena) {
   call->r_vio = fmax(found->primal, found->dual);
 }
 
-// x, info or nil, status, info.
+// Returns x and info, or nil, status and info.
 static int solve_program(lua_State *L, bool linear) {
   Call call = {.linear = linear};
   int results = s2_lua_solve_tracked(L, linear ? "lp" : "qp");
@@ -212,7 +212,7 @@ static int solve_program(lua_State *L, bool linear) {
     return results;
   }
   lua_settop(L, 1);
-  // Memory for everything that may be returned.
+  // Memory for all possible results.
   S2Keys keys = read_program(L, &call);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.n, e = (size_t)call.equalities, m = (size_t)call.inequalities;
@@ -229,7 +229,7 @@ static int solve_program(lua_State *L, bool linear) {
     call.solution.proof_upper = s2_lua_take_numbers(L, n);
   }
   s2_lua_with_arena(L, qp_run, &call);
-  bool unbounded = call.solution.unbounded; // what proves that is a direction
+  bool unbounded = call.solution.unbounded; // the proof of unboundedness is a direction
   call.solution.direction = unbounded ? call.solution.direction : NULL;
   const S2LuaReturns returns = {result_fields, info_fields, unbounded ? NULL : certificate_fields};
   return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
@@ -245,11 +245,11 @@ static int lp_solve(lua_State *L) {
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-// x and the multipliers, from argument 2 and the info in argument 3.
+// Reads x from argument 2 and the multipliers from the info in argument 3.
 static void qp_read_solution(lua_State *L, Call *call) {
   S2LpSolution *at = &call->solution;
   int count;
-  // Multipliers come back in the info of the solve.
+  // The multipliers are in the info of the solve.
   S2Keys info = s2_lua_solved_open(L, 3);
   at->x = s2_lua_check_vector(L, 2, "x", call->n, &count);
   at->y = s2_lua_solved_vector(&info, "y", call->equalities);
@@ -261,7 +261,7 @@ static void qp_read_solution(lua_State *L, Call *call) {
   }
 }
 
-// The program, the solution and the loss of a derivative: arguments 1 to 4.
+// Reads the program, the solution and the loss from arguments 1 to 4.
 static S2Keys read_derivative(lua_State *L, Call *call) {
   lua_settop(L, 4);
   S2Keys keys = read_program(L, call);
@@ -280,7 +280,7 @@ static int qp_vjp(lua_State *L) {
   S2QpSolution solution = {.x = at->x, .y = at->y, .z = at->z, .kappa = at->kappa};
   S2QpGradient to;
   s2_lua_gradient_take(L, qp_fields, &call, &to);
-  S2Arena arena; // no call into Lua before its end
+  S2Arena arena; // no call into Lua while it exists
   s2_arena_init(&arena);
   bool regular = s2_qp_vjp(&call.qp, &solution, call.loss.x, call.loss.y, call.loss.z, &to, &arena);
   s2_arena_free(&arena);
@@ -308,7 +308,7 @@ static int lp_vjp(lua_State *L) {
   s2_lua_gradient_take(L, lp_fields, &call, &to);
   to.lo = s2_lua_take_numbers(L, (size_t)call.n);
   to.hi = s2_lua_take_numbers(L, (size_t)call.n);
-  S2Arena arena; // no call into Lua before its end
+  S2Arena arena; // no call into Lua while it exists
   s2_arena_init(&arena);
   bool regular = s2_lp_vjp(&call.lp, &call.solution, &call.loss, &to, &arena);
   s2_arena_free(&arena);

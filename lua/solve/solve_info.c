@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-enum { SOLVERS_MOST = 16 };   // names of solvers of one library
-enum { HISTORY_MAX = 10000 }; // iterations kept, 240 kB; nobody plots more
+enum { SOLVERS_MOST = 16 };   // most solvers of a library
+enum { HISTORY_MAX = 10000 }; // most iterations kept, 240 kB
 
-static const double STEP_TOLERANCE = 1e-9; // scaled, as a world's default
-static const double OMEGA_END = 2;         // over-relaxation diverges from here on
+static const double STEP_TOLERANCE = 1e-9; // scaled, the default of worlds
+static const double OMEGA_END = 2;         // over-relaxation diverges from this value on
 
 const char *const s2_lua_solve_names[] = {"tolerance", "max_iterations", "history", "kappa", NULL};
 
@@ -24,7 +24,7 @@ static const S2LuaField options[] = {
 void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve) {
   *solve = (S2LuaSolve){0};
   s2_lua_fields_read(keys, options, solve);
-  // Room for the record stays on the stack.
+  // The memory for the history is on the stack.
   if (solve->record) {
     solve->history.capacity = HISTORY_MAX;
     solve->history.at = lua_newuserdatauv(keys->L, sizeof(S2Iterate) * HISTORY_MAX, 0);
@@ -53,7 +53,8 @@ S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int m
   int solver = S2_SOLVER_AUTO;
   double omega = 0;
   s2_lua_solve_read(keys, solve);
-  s2_lua_read_solver(keys, step_solver_name, S2_SOLVERS_BUILT_IN, &solver); // needs a world
+  // the others need a world
+  s2_lua_read_solver(keys, step_solver_name, S2_SOLVERS_BUILT_IN, &solver);
   s2_lua_read_omega(keys, &omega);
   return (S2SolverOptions){
       .solver = s2_solver_built_in(solver),
@@ -100,7 +101,7 @@ double *s2_lua_take_like(lua_State *L, const double *data, size_t count) {
 }
 
 void s2_lua_push_history(lua_State *L, const S2History *history) {
-  // The record may have seen more iterations than it keeps.
+  // Only the first iterations are kept.
   int kept = history->count < history->capacity ? history->count : history->capacity;
   lua_createtable(L, kept, 0);
   for (int i = 0; i < kept; i++) {
@@ -121,7 +122,7 @@ static const S2LuaField answer_fields[] = {
 
 static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
                       const S2LuaReturns *returns, const void *call) {
-  // What is said depends on how it ended.
+  // Some fields depend on the outcome.
   unsigned state = answer->status == S2_SOLVED       ? S2_LUA_IF_SOLVED
                    : answer->status == S2_INFEASIBLE ? S2_LUA_IF_INFEASIBLE
                                                      : 0;
@@ -139,7 +140,7 @@ static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *
   if (returns->info != NULL) {
     s2_lua_fields_write(L, returns->info, call, state);
   }
-  // A proof is a table of its own.
+  // A certificate is a table inside the info.
   if (returns->certificate != NULL && answer->status == S2_INFEASIBLE) {
     lua_createtable(L, 0, 4);
     s2_lua_fields_write(L, returns->certificate, call, state);
@@ -150,7 +151,7 @@ static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *
 int s2_lua_solve_return(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
                         const S2LuaReturns *returns, const void *call) {
   int count = 0;
-  // Vectors of a solution, or nil and why there is none.
+  // The vectors of the solution, or nil and the status.
   if (answer->status == S2_SOLVED) {
     for (const S2LuaField *field = returns->results; field->key != NULL; field++, count++) {
       const char *from = call;
@@ -220,7 +221,7 @@ S2Keys s2_lua_solved_open(lua_State *L, int argument) {
     s2_lua_bad_argument(L, argument, "the info of the solve expected, got %s",
                         s2_lua_describe(L, argument, text));
   }
-  // Any other keys are allowed: the info holds more than is read.
+  // Further keys are allowed, because the info contains more than is needed here.
   return (S2Keys){.L = L, .table = argument, .argument = argument, .scope = "info."};
 }
 
@@ -246,7 +247,7 @@ int s2_lua_set_regular(lua_State *L, bool regular) {
 
 // ---- Libraries --------------------------------------------------------------------------------
 
-// Upvalues: the functions there are, the name of the library.
+// Upvalues: the table of functions, the name of the library.
 static int no_field(lua_State *L) {
   return s2_lua_no_field(L, lua_tostring(L, lua_upvalueindex(2)), 2, lua_upvalueindex(1));
 }

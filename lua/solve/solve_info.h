@@ -1,5 +1,5 @@
-// What sim.lcp, sim.qp, sim.lp, sim.mlcp, sim.contact and sim.kkt share: options in the table of
-// the problem, the info returned, and what their derivatives read and give.
+// Common parts of sim.lcp, sim.qp, sim.lp, sim.mlcp, sim.contact and sim.kkt: options in the table
+// of the problem, the returned info, and inputs and outputs of their derivatives.
 #ifndef S2_LUA_SOLVE_INFO_H
 #define S2_LUA_SOLVE_INFO_H
 
@@ -14,73 +14,76 @@
 typedef struct S2LuaSolve {
   double tolerance;   // 0: the default
   int max_iterations; // 0: the default
-  double kappa;       // 0: a solution, not a point of the central path
-  bool record;        // history was asked for
-  S2History history;  // its memory stays on the stack
+  double kappa;       // 0: the solution; > 0: a point of the central path
+  bool record;        // option `history`
+  S2History history;  // memory on the stack
 } S2LuaSolve;
 
 extern const char *const s2_lua_solve_names[]; // keys of the options
 void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve);
-// The same and `solver` and `omega` of step problems (mcp.h), without the history.
+// Reads these options and, for step problems (mcp.h), `solver` and `omega`; no history.
 S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int max_iterations);
-// `solver`, of names that `name` gives for 0 .. count - 1, and `omega`, in ]0, 2[.
+// Read `solver`, one of the names that `name` returns for 0 .. count - 1, and `omega`, in ]0, 2[.
 void s2_lua_read_solver(const S2Keys *keys, const char *(*name)(int), int count, int *solver);
 void s2_lua_read_omega(const S2Keys *keys, double *omega);
-const char *s2_lua_check_path(lua_State *L, int argument); // raises unless it is text
+const char *s2_lua_check_path(lua_State *L, int argument); // raises unless it is a string
 
-// What every solve has to tell.
+// Results common to all solves.
 typedef struct S2LuaAnswer {
   S2SolveStatus status;
   int iterations;
   double residual, time; // s
-  const char *solver;    // whose answer it is; or NULL
+  const char *solver;    // solver of the answer; or NULL
 } S2LuaAnswer;
 
-// What one of them returns: `results` (vectors) where it is solved, else nil and the status, and
-// then the info: of the answer, of `info`, and where it was proved infeasible a table `certificate`
-// (each may be NULL). Values are found in `call`. Returns how many were pushed.
+// Describes the return values of a solve. If solved, the vectors `results`, else nil and the
+// status. Then the info, with the answer, the fields of `info` and, if infeasible, a table
+// `certificate`. Each may be NULL; values are read from `call`. s2_lua_solve_return returns the
+// number of pushed values.
 typedef struct S2LuaReturns {
   const S2LuaField *results, *info, *certificate;
 } S2LuaReturns;
 int s2_lua_solve_return(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
                         const S2LuaReturns *returns, const void *call);
-// A list of {residual, step, mu}, of the iterations that were kept.
+// Pushes a list of {residual, step, mu} of the kept iterations.
 void s2_lua_push_history(lua_State *L, const S2History *history);
-// nil and the message: what a file holds is not the script's fault.
+// Returns nil and the message: bad file contents are not a mistake of the script.
 int s2_lua_file_failed(lua_State *L, S2Status status);
-// A list of {name, summary}: what `solvers` of a library returns.
+// Pushes a list of {name, summary}: the result of a library's `solvers`.
 int s2_lua_push_solvers(lua_State *L, const char *(*name)(int), const char *(*summary)(int),
                         int count);
-// table[key] = a list, for the table on top of the stack; nothing when `numbers` is NULL.
+// table[key] = list of the numbers, for the table on top of the stack; no effect if `numbers` is
+// NULL.
 void s2_lua_set_numbers(lua_State *L, const char *key, const double *numbers, int count);
 void s2_lua_set_number(lua_State *L, const char *key, double number);
 
 // The same for a matrix.
 void s2_lua_set_matrix(lua_State *L, const char *key, const double *numbers, int rows, int columns);
-// Memory for numbers, left on the stack.
+// Memory for numbers, on the stack.
 double *s2_lua_take_numbers(lua_State *L, size_t count);
-double *s2_lua_take_like(lua_State *L, const double *data, size_t count); // NULL if data is
+double *s2_lua_take_like(lua_State *L, const double *data, size_t count); // NULL if `data` is NULL
 
-// The matrix or vector under a key of the problem, whose memory stays on the stack. Absent ones are
-// NULL and leave the sizes alone; sizes < 0 are any and become what was read.
+// The matrix or vector under a key of the problem, with memory on the stack. Absent ones are NULL
+// and leave the sizes unchanged. Sizes < 0 allow any size and become the actual ones.
 double *s2_lua_problem_matrix(const S2Keys *keys, const char *key, int *rows, int *columns);
 double *s2_lua_problem_vector(const S2Keys *keys, const char *key, int *count);
 
-// For derivatives: the keys of the loss, argument `argument`, and of the info that the solve
-// returned, whatever else it holds. Both are tables, or it raises.
+// For derivatives: the keys of the loss in argument `argument`, and those of the solve's info,
+// which may have further keys. They raise unless the arguments are tables.
 S2Keys s2_lua_loss_open(lua_State *L, int argument, const S2LuaField *fields);
 S2Keys s2_lua_solved_open(lua_State *L, int argument);
-// The numbers of the info under a key, which must be there when count > 0.
+// The numbers of the info under a key, which is required if count > 0.
 double *s2_lua_solved_vector(const S2Keys *info, const char *key, int count);
 double s2_lua_solved_kappa(const S2Keys *info);
-// Says in the gradient on top of the stack whether it is one; 1, for return.
+// Writes `regular` into the gradient on top of the stack: true if it is a derivative, false if it
+// is one of several possible values. Returns 1.
 int s2_lua_set_regular(lua_State *L, bool regular);
 
-// A library table with `functions`, in which other names raise; pushed.
+// Pushes a library table with `functions`; reading other names raises.
 void s2_lua_push_library(lua_State *L, const char *name, const luaL_Reg *functions);
 
-// problem.c: M, rhs, J and the other fields of a step problem, all but `bodies`, into the table on
-// the top of the stack.
+// problem.c: writes M, rhs, J and the other fields of a step problem except `bodies` into the table
+// on top of the stack.
 void s2_lua_set_problem(lua_State *L, const S2Problem *problem, S2Arena *arena);
 
 #endif

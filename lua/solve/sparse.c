@@ -22,7 +22,7 @@ static void check_size(const S2Keys *keys, const char *key, const S2LuaSparse *m
   }
 }
 
-// One of the lists i, j: `of` is the number of rows or columns.
+// Reads an element of the lists i, j: `of` is the number of rows or columns.
 static int index_at(const S2Keys *keys, const char *key, const double *list, int k, int of) {
   if (!(list[k] >= 1 && list[k] <= of) || list[k] != (double)(int)list[k]) {
     s2_keys_fail(keys, key, "[%d]: integer from 1 to %d expected, got %g", k + 1, of, list[k]);
@@ -40,11 +40,11 @@ static S2LuaSparse read_triplets(const S2Keys *inner) {
   }
   s2_keys_integer(inner, "rows", 0, INT_MAX, &rows);
   s2_keys_integer(inner, "columns", 0, INT_MAX, &columns);
-  // The values say how many entries there are.
+  // The number of values is the number of entries.
   const double *v = s2_lua_problem_vector(inner, "v", &count);
   const double *i = s2_lua_problem_vector(inner, "i", &count);
   const double *j = s2_lua_problem_vector(inner, "j", &count);
-  // Checked entry by entry, and counted from 0.
+  // Check each entry; indices then count from 0.
   S2Triplet *triplet = take_triplets(inner->L, (size_t)count);
   for (int k = 0; k < count; k++) {
     triplet[k].row = index_at(inner, "i", i, k, (int)rows);
@@ -88,7 +88,7 @@ static S2LuaSparse read_dense(const S2Keys *keys, const char *key, bool zeros) {
   }
   S2Triplet *triplet = take_triplets(keys->L, (size_t)count);
   S2LuaSparse matrix = {rows, columns, 0, triplet, S2_LUA_ROWS};
-  // Zeros are entries only where their derivatives are asked for.
+  // Zeros become entries only if their derivatives are needed.
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < columns; j++) {
       double value = values[(size_t)i * (size_t)columns + (size_t)j];
@@ -128,7 +128,7 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
     matrix = read_diagonal(keys, key);
   } else {
     matrix = read_dense(keys, key, zeros);
-    if (matrix.rows == 0) { // an empty list has any size that is empty
+    if (matrix.rows == 0) { // an empty list fits any empty size
       matrix.rows = rows == 0 || columns == 0 ? rows : 0;
       matrix.columns = rows == 0 || columns == 0 ? columns : 0;
     }
@@ -139,7 +139,7 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// The table with what all entries share; the lists are to follow.
+// Pushes a table with the sizes; the lists follow.
 static void push_size(lua_State *L, int rows, int columns) {
   lua_createtable(L, 0, 5);
   lua_pushinteger(L, rows);
@@ -157,7 +157,7 @@ void s2_lua_push_like(lua_State *L, const S2LuaSparse *like, const double *numbe
     s2_lua_push_matrix(L, numbers, like->rows, like->columns);
     return;
   }
-  // Triplets: where entries are is as it was, the values are new.
+  // Triplets: the same indices with new values.
   push_size(L, like->rows, like->columns);
   lua_createtable(L, like->count, 0);
   lua_createtable(L, like->count, 0);
@@ -178,7 +178,7 @@ void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix) {
   lua_createtable(L, count, 0);
   lua_createtable(L, count, 0);
   lua_createtable(L, count, 0);
-  // The three lists grow together.
+  // Fill the three lists in parallel.
   for (int i = 0; i < matrix->rows; i++) {
     for (int32_t p = matrix->start[i]; p < matrix->start[i + 1]; p++) {
       lua_pushinteger(L, i + 1);

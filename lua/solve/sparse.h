@@ -11,23 +11,23 @@ typedef enum S2LuaShape { S2_LUA_ROWS, S2_LUA_DIAGONAL, S2_LUA_TRIPLETS } S2LuaS
 
 typedef struct S2LuaSparse {
   int rows, columns, count;
-  const S2Triplet *triplet; // in a userdata left on the stack
-  S2LuaShape shape;         // as it was given
+  const S2Triplet *triplet; // in a userdata on the stack
+  S2LuaShape shape;         // form in which it was given
 } S2LuaSparse;
 
-// The matrix under a key, as such a table, as a list of rows, or (square ones) as the list of its
-// diagonal. Raises, naming key and place, when it is none of them or not of the wanted size (< 0:
-// any). With `zeros` a list of rows has an entry for each number, else for those that are not 0.
+// The matrix under a key: a table of triplets as above, a list of rows, or (square ones) a list of
+// the diagonal. Raises with the key and the index if it is none of these or has not the wanted size
+// (< 0: any). With `zeros` a list of rows has an entry for each number, otherwise only for nonzero
+// ones.
 S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows, int columns,
                                   bool zeros);
 
-bool s2_lua_is_sparse(lua_State *L, int index); // looks like such a table
-// An argument of the first kind, called `name` in messages.
+bool s2_lua_is_sparse(lua_State *L, int index); // it has the keys of a table of triplets
+// An argument that is a table of triplets, called `name` in messages.
 S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument, const char *name);
 
-void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix); // a table of the first kind
-// A matrix in the shape of another, which was read with `zeros`: one number for each of its
-// entries.
+void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix); // as triplets
+// Pushes a matrix in the form of another, which was read with `zeros`; `numbers` has one per entry.
 void s2_lua_push_like(lua_State *L, const S2LuaSparse *like, const double *numbers);
 
 #endif

@@ -11,10 +11,10 @@
 
 struct S2Validator {
   S2Replay *replay;
-  int recording; // the nth of the run
-  uint64_t next; // frame to be compared
+  int recording; // the index of the compared recording in the run
+  uint64_t next; // index of the next frame to compare
   bool ended, differs, failed;
-  char message[S2_MESSAGE_SIZE]; // what differs
+  char message[S2_MESSAGE_SIZE]; // the difference
   S2Moment moment;
   S2Decisions decisions; // of the recorded run
 };
@@ -50,7 +50,7 @@ bool s2_validator_decision(const S2Validator *validator, int number, uint32_t *d
 
 static void describe_body(const S2MomentBody *body, int at, char *text, size_t size) {
   if (body->name[0] != '\0') {
-    char name[S2_NAME_SIZE + 16]; // longer only if much of it is escaped
+    char name[S2_NAME_SIZE + 16]; // long enough unless much of the name is escaped
     s2_text_escape(name, sizeof name, body->name);
     snprintf(text, size, "'%s'", name);
   } else {
@@ -58,7 +58,7 @@ static void describe_body(const S2MomentBody *body, int at, char *text, size_t s
   }
 }
 
-// Names the first body that is elsewhere.
+// Finds the first body with another state.
 static void find_difference(S2Validator *validator, const S2Moment *was) {
   const S2Moment *is = &validator->moment;
   char *text = validator->message;
@@ -67,7 +67,7 @@ static void find_difference(S2Validator *validator, const S2Moment *was) {
                       was->step, was->time);
   char *rest = text + used;
   size_t left = S2_MESSAGE_SIZE - (size_t)used;
-  // Another time, another number of bodies, or the first body that is elsewhere.
+  // Reports another time, another number of bodies, or the first body with another state.
   if (is->step != was->step || is->time != was->time) {
     snprintf(rest, left, "the new run is at step %" PRIu64 ", t = %.9g s", is->step, is->time);
     return;
@@ -98,7 +98,7 @@ S2Status s2_validator_frame(S2Validator *validator, S2World *world) {
     return s2_ok();
   }
   uint64_t count = s2_replay_frame_count(validator->replay);
-  // The run goes on beyond the recording: a difference, unless that was cut short.
+  // A run that is longer than the recording differs, unless the recording was cut short.
   if (validator->next >= count) {
     validator->ended = true;
     if (s2_replay_complete(validator->replay)) {
@@ -109,7 +109,7 @@ S2Status s2_validator_frame(S2Validator *validator, S2World *world) {
     return s2_error(S2_INVALID, "the recording that is validated ends here");
   }
   const S2Moment *was = NULL;
-  // Hashes tell whether anything differs; what it is, is looked for only then.
+  // The hash shows whether the frames differ; only then the difference is searched.
   S2_TRY(s2_moment_capture(&validator->moment, world));
   S2_TRY(s2_replay_frame(validator->replay, validator->next, &was));
   if (was->hash != validator->moment.hash || was->step != validator->moment.step) {

@@ -1,4 +1,4 @@
-// Bundles src/ into one HTML file that needs nothing else: node build.mjs NODE_MODULES OUTPUT
+// Bundles src/ into one HTML file without external resources: node build.mjs NODE_MODULES OUTPUT
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -22,10 +22,10 @@ const bundled = await build({
   legalComments: "inline",
 });
 const text = (suffix) => bundled.outputFiles.find((file) => file.path.endsWith(suffix))?.text ?? "";
-// A "</script" or "</style" inside of what is embedded would end it.
+// A "</script" or "</style" in the embedded texts would end them.
 const script = text(".js").replaceAll("</script", "<\\/script");
-// A second wall around what recordings hold: no script runs but this one, and nothing is loaded from
-// elsewhere. The live viewer's page opens its websocket at its own host.
+// A second protection against the contents of recordings: no other script runs, and nothing is
+// loaded from elsewhere. The live viewer's page opens its websocket at its own host.
 const digest = createHash("sha256").update(script).digest("base64");
 const policy = `default-src 'none'; script-src 'sha256-${digest}'; style-src 'unsafe-inline'; ` +
   "img-src data: blob:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'";

@@ -1,4 +1,4 @@
-// Private to lua/: the memory behind the Lua objects and what their files share.
+// Private to lua/: the memory of the Lua objects, and functions shared by the files of the binding.
 //
 // A World owns an engine world and, as user values, every Lua value that belongs to it: callbacks,
 // the users' data of bodies, caches. Bodies, joints and handles keep their world alive through a
@@ -27,30 +27,31 @@ typedef struct S2LuaRandom {
 } S2LuaRandom;
 
 enum {
-  S2_LUA_KIND = 16,        // letters that tell a kind of warning, and the final 0
-  S2_LUA_KINDS = 16,       // kinds that a session tells apart
-  S2_LUA_WARN_WORLDS = 10, // worlds of a session that print a warning of one kind
-  S2_LUA_WARN_CALLS = 3    // calls, of warnings that no world tells: they are made again and again
+  S2_LUA_KIND = 16,        // letters that identify a kind of warning, and the final 0
+  S2_LUA_KINDS = 16,       // kinds that a session distinguishes
+  S2_LUA_WARN_WORLDS = 10, // worlds per session that print a warning of one kind
+  S2_LUA_WARN_CALLS = 3    // calls that print a warning that belongs to no world
 };
 
-// Worlds of a session that told of a warning of one kind.
+// Number of worlds in a session that reported a warning of one kind.
 typedef struct S2LuaWarned {
   char kind[S2_LUA_KIND];
   int worlds;
 } S2LuaWarned;
 
 typedef struct S2LuaSession {
-  S2Session open;              // what session.h shows; must stay first
-  S2LuaWorld *oldest, *newest; // living worlds
+  S2Session open;              // the public part, see session.h; must be first
+  S2LuaWorld *oldest, *newest; // open worlds
   S2LuaRandom *random;         // sim.random; NULL before it is made
-  uint64_t made;               // worlds so far
+  uint64_t made;               // worlds made so far
   S2LuaWarned warned[S2_LUA_KINDS];
 } S2LuaSession;
 
 S2LuaSession *s2_lua_session(lua_State *L);
 bool s2_lua_interrupted(const S2LuaSession *session);
 double s2_lua_clock(void);                          // s, monotonic
-double s2_lua_callback_clock(const S2LuaWorld *lw); // the same; 0 unless the world measures times
+// like s2_lua_clock; 0 unless the world measures times
+double s2_lua_callback_clock(const S2LuaWorld *lw);
 void s2_lua_open_random(lua_State *L);              // pushes sim.random
 
 // ---- World ------------------------------------------------------------------------------------
@@ -61,20 +62,21 @@ typedef enum S2Hook {
   S2_HOOK_AFTER,
   S2_HOOK_FILTER,
   S2_HOOK_PRE_SOLVE,
-  S2_HOOK_CONTROL, // laws (world:control): before all other functions of a step; never copied to
-                   // clones
-  S2_HOOK_NOW,     // at(t) where t was the present time: runs before a step that starts then
+  // laws (world:control), which run before all other functions of a step; not copied
+  S2_HOOK_CONTROL,
+                   // to clones
+  S2_HOOK_NOW,     // at(t) with t the present time: runs before the step that starts then
   S2_HOOK_TIMER,   // every, at, start
-  S2_HOOK_EVENT,   // one list a type of event: S2_HOOK_EVENT + S2EventType
-  S2_HOOK_LAW = S2_HOOK_EVENT + S2_SOLVER_WARNING + 1, // lists a body, in S2_STORE_LAWS
+  S2_HOOK_EVENT,   // one list per type of event: S2_HOOK_EVENT + S2EventType
+  S2_HOOK_LAW = S2_HOOK_EVENT + S2_SOLVER_WARNING + 1, // a list per body, in S2_STORE_LAWS
   S2_HOOK_COUNT
 } S2Hook;
 
 // User values of a World.
 typedef enum S2Store {
-  S2_STORE_BODIES = 1,  // serial -> Body, weak: one object a body while anybody holds it
+  S2_STORE_BODIES = 1,  // serial -> Body, weak: one object per body while a reference exists
   S2_STORE_JOINTS,      // the same for joints
-  S2_STORE_NAMES,       // name -> Body, weak: what world.bodies.NAME found
+  S2_STORE_NAMES,       // name -> Body, weak: results of world.bodies.NAME
   S2_STORE_JOINT_NAMES, // the same for joints
   S2_STORE_DATA,        // serial -> body.data
   S2_STORE_LAWS,        // serial -> {[0] = Body, handles of force laws}
@@ -83,7 +85,7 @@ typedef enum S2Store {
   S2_STORE_BODY_LIST,   // world.bodies
   S2_STORE_JOINT_LIST,  // world.joints
   S2_STORE_GUARD,       // closed when a stepping function is left, also by an error
-  S2_STORE_CONTACT,     // the object pre_solve callbacks see
+  S2_STORE_CONTACT,     // the object passed to pre_solve callbacks
   S2_STORE_ERROR,       // raised by a callback inside the engine's step
   S2_STORE_ROWS,        // id of a recording -> its functions by number of column
   S2_STORE_COUNT = S2_STORE_ROWS
@@ -100,20 +102,20 @@ typedef enum S2Phase {
 typedef struct S2LuaRows S2LuaRows; // a recording of columns
 
 typedef struct S2LuaRecorder {
-  S2Recorder *recorder; // or
-  S2LuaRows *rows;      // both NULL: a run is validated, nothing is written
-  bool compared;        // with the recording that is validated
+  S2Recorder *recorder; // a recording of frames, or
+  S2LuaRows *rows;      // both NULL: the run is validated and no file is written
+  bool compared;        // frames are compared with the validated recording
   bool failed;          // a frame could not be written
   int64_t id;
-  int channels;       // watched values it holds
-  int decisions;      // of the run that it holds
-  int every, skipped; // steps a frame, steps since the last frame
+  int channels;       // watched values in the recording
+  int decisions;      // decisions of the run in the recording
+  int every, skipped; // steps per frame, steps since the last frame
 } S2LuaRecorder;
 
 typedef struct S2LuaWarning {
   char kind[S2_LUA_KIND], message[S2_MESSAGE_SIZE]; // the first of its kind
-  uint64_t held_back;                               // how many followed
-  bool quiet;                                       // other worlds have told of it
+  uint64_t held_back;                               // number of later ones
+  bool quiet; // not printed, since enough worlds have printed this kind
 } S2LuaWarning;
 
 struct S2LuaWorld {
@@ -121,63 +123,66 @@ struct S2LuaWorld {
   S2World *world; // NULL: closed
   S2LuaSession *session;
   S2LuaWorld *older, *newer;
-  S2Arena scratch;           // of one call into the binding
-  uint64_t number;           // of the world in its session; tells whose a snapshot is
+  S2Arena scratch;           // for one call into the binding
+  uint64_t number;           // identifies the world in its session, and the owner of a snapshot
   S2_ARRAY(S2BodyId) bodies; // creation order
   S2_ARRAY(S2JointId) joints;
   bool bodies_stale, joints_stale, names_stale;
-  int destroyed; // bodies since their data and laws were swept
+  int destroyed; // bodies destroyed since their data and laws were swept
 
-  // Stepping. Stack positions are those of the function that steps, where 1 is the World.
+  // Stepping. Stack positions are those of the stepping function, in which 1 is the World.
   S2Phase phase;
   lua_State *L;
   int at_handler, at_hooks, at_laws, at_constraints;
-  int at_making;       // functions of the constraint being made
-  int constraints;     // in S2_STORE_CONSTRAINTS
+  int at_making;       // functions of the constraint that is being made
+  int constraints;     // entries in S2_STORE_CONSTRAINTS
   bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
   bool stepped;        // at least once
-  const bool *held;    // while this is true a batch steps it and others: not to be closed
-  bool control_in_lua; // some of its observations or actuators are known in Lua alone
+  const bool *held;    // a batch steps this world while *held is true, so it must not be closed
+  bool control_in_lua; // some of its observations or actuators exist only in Lua
   S2Rng random_before;
   S2Progress progress;
 
-  int hooks[S2_HOOK_COUNT]; // how many handles each list holds
-  bool sweep;               // removed handles are still listed
+  int hooks[S2_HOOK_COUNT]; // number of handles in each list
+  bool sweep;               // some lists contain removed handles
   S2_ARRAY(S2LuaRecorder) recorders;
   int64_t next_recorder;
   S2_ARRAY(S2LuaWarning) warnings;
-  bool gathered; // its statistics are in the session's
-  bool judged;   // the script does not set `audit`: findings are the session's
+  bool gathered; // its statistics were added to the session's
+  bool judged;   // the script does not set `audit`, so findings go to the session
 
   // Gradients, see on_tape.h.
   struct S2LuaDiff *diff;
   S2WorldTape *on_tape;     // of the gradient call `tape_generation`
-  S2WorldTape *tape_mark;   // what the world was when the step began, if it was on the tape
-  uint32_t tape_generation; // 0: of none
-  bool dt_on_tape;          // tracked numbers were written to dt
+  // tape record of the world at the beginning of the step, if it was on the tape
+  S2WorldTape *tape_mark;
+  uint32_t tape_generation; // 0: not on a tape
+  bool dt_on_tape;          // dt depends on tracked numbers
 };
 
-// The World at `index`, open, or an error: a bad argument, or "world is closed".
+// The open World at `index`; otherwise raises a bad argument or "world is closed".
 S2LuaWorld *s2_lua_world(lua_State *L, int index);
-// Makes the Lua object of an engine world, which it owns from then on; pushes it.
+// Makes and pushes the Lua object of an engine world, which then owns that world.
 S2LuaWorld *s2_lua_push_world(lua_State *L);
-int s2_lua_worlds(lua_State *L); // a C function: the list of open worlds, oldest first
+int s2_lua_worlds(lua_State *L); // a C function: returns the list of open worlds, oldest first
 void s2_lua_world_attach(S2LuaWorld *lw, S2World *world);
-// Closes recordings, gathers statistics, frees. May be called again. False: a recording failed.
+// Closes recordings, adds up statistics and frees. It may be called again. False: a recording
+// failed.
 bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_world_gather(S2LuaWorld *lw);
-// Bodies or joints came, went or came back: caches are read again.
+// Call this when bodies or joints were made, destroyed or restored, so that caches are refreshed.
 void s2_lua_world_changed(S2LuaWorld *lw);
-void s2_lua_new_weak_table(lua_State *L); // pushes one with weak values
+void s2_lua_new_weak_table(lua_State *L); // pushes a table with weak values
 void s2_lua_open_world(lua_State *L);     // makes the metatables, pushes sim.world
 
 // Methods of World, by file.
 extern const luaL_Reg s2_world_step_methods[];
 extern const luaL_Reg s2_world_read_methods[];
-// For lua/sim2d/rays.lua: what world:raycast_fan was given, and the rays that makes of it.
+// For lua/sim2d/rays.lua: reads the arguments of world:raycast_fan, and casts the rays made of
+// them.
 int s2_lua_fan_options(lua_State *L);
 int s2_lua_fan(lua_State *L);
-// For lua/sim2d/control/control_lcs.lua: what world:lcs is made of, and coordinates as it has them.
+// For lua/sim2d/control/control_lcs.lua: makes the data of world:lcs, and reads its coordinates.
 int s2_lua_lcs(lua_State *L);
 int s2_lua_lcs_read(lua_State *L);
 extern const luaL_Reg s2_world_state_methods[];
@@ -190,15 +195,15 @@ extern const luaL_Reg s2_annotate_methods[];
 extern const luaL_Reg s2_world_problem_methods[];
 extern const luaL_Reg s2_world_linearize_methods[];
 
-// ---- fields.c: numbers that have lines in fields.def --------------------------------------------
+// ---- fields.c: numbers that have lines in fields.def ------------------------------------------
 
-// Reads a value into the member of a definition.
+// Reads a value into a member of a definition.
 bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *definition,
                        S2Complaint *complaint);
-// The same of a key, if it is there; raises what is wrong.
+// Reads the value of a key, if present; raises if it is bad.
 void s2_lua_field_key(const S2Keys *keys, const S2Field *field, void *definition);
 void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value);
-// `vector`: what a vector is told to be when it is written to.
+// `vector`: name of the field, for messages about assigning to a component of a vector.
 void s2_lua_field_push(lua_State *L, const S2Field *field, const void *definition,
                        const char *vector);
 
@@ -217,11 +222,11 @@ typedef enum S2VectorKind {
   S2_VECTOR_KIND_COUNT
 } S2VectorKind;
 
-// `source` says what the vector was read from ("body.position"), for the message when a component
-// is assigned; static text or NULL.
+// `source` names the field the vector was read from ("body.position"), for the message when a
+// component is assigned; static text or NULL.
 void s2_lua_push_vector(lua_State *L, S2VectorKind kind, const double *values, const char *source);
 void s2_lua_push_vec2(lua_State *L, S2Vec2 value, const char *source);
-// The numbers of the vector at `index`, and what it is; NULL: it is none.
+// The numbers of the vector at `index` and its kind; NULL if it is not a vector.
 const double *s2_lua_vector_values(lua_State *L, int index, S2VectorKind *kind, int *size);
 void s2_lua_open_vector(lua_State *L);
 
@@ -231,7 +236,7 @@ typedef struct S2LuaBody {
   const char *type;
   S2LuaWorld *lw; // kept alive by the user value
   S2BodyId id;
-  char name[S2_NAME_SIZE]; // for messages about destroyed bodies
+  char name[S2_NAME_SIZE]; // for messages after the body was destroyed
 } S2LuaBody;
 
 typedef struct S2LuaJoint {
@@ -244,25 +249,23 @@ typedef struct S2LuaJoint {
 // Pushes the object of a body (nil for a null handle); `world` is the stack index of its World.
 void s2_lua_push_body(lua_State *L, int world, S2BodyId id);
 void s2_lua_push_joint(lua_State *L, int world, S2JointId id);
-// An object without a handle yet (pushed), and the handle once there is one.
+// s2_lua_new_body pushes an object without a handle; s2_lua_bind_body sets the handle.
 S2LuaBody *s2_lua_new_body(lua_State *L, int world);
 void s2_lua_bind_body(lua_State *L, int world, S2LuaBody *body, S2BodyId id);
-// The Body at `index`, alive, or an error.
+// The living Body at `index`; otherwise raises.
 S2LuaBody *s2_lua_body(lua_State *L, int index);
-// The same, which must belong to `lw`.
+// Like s2_lua_body; the body must belong to `lw`.
 S2LuaBody *s2_lua_body_of(lua_State *L, int index, const S2LuaWorld *lw);
 void s2_lua_open_body(lua_State *L);
 S2LuaJoint *s2_lua_new_joint(lua_State *L, int world);
 void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id);
 void s2_lua_open_joint(lua_State *L);
-// {lo, hi}, either of which may be nil or infinite; nil: no limits.
+// {lo, hi}, each of which may be nil or infinite; nil for no limits.
 bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint);
 
-// Keys of joints: a number not below 0 that may be infinite; a number, {linear =, angular =} or a
-// matrix.
-// Is it a key of what makes joints of this type?
+// True if the constructor of this joint type takes the key.
 bool s2_lua_joint_takes(S2JointType type, const char *key);
-// world:hinge and its kin, into the table on the top.
+// Adds world:hinge and the other constructors of joints to the table on top of the stack.
 void s2_lua_open_joint_makers(lua_State *L);
 void s2_lua_open_coordinates(lua_State *L); // coordinates.c
 // joint.angle = ..., joint.translation = ...; the value is argument 3.
@@ -273,38 +276,38 @@ int s2_lua_set_speed(lua_State *L, const S2LuaJoint *joint);
 int s2_lua_speed_by_hand(lua_State *L); // (function of lua/sim2d/joint_speed.lua)
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
-// What is done about a joint's own error: key `stabilization`.
+// Key `stabilization` of a joint: correction of its own error.
 void s2_lua_read_stabilization(const S2Keys *keys, S2JointDef *def);
 
 // constraint.c
 bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call);
-// Is anything constrained or moved by functions of the script?
+// True if functions of the script constrain or move bodies.
 bool s2_lua_has_constraints(S2LuaWorld *lw);
-// Keeps the list of functions on top of the stack (popped) for a joint or body.
+// Keeps the list of functions on top of the stack (and pops it) for a joint or body.
 void s2_lua_store_functions(lua_State *L, int world, uint32_t serial);
 
-// callbacks.c: calls the function of the program that lies on the stack above `top` with so many
-// arguments; `sloped`: with a tape, as slopes are wanted; `start`: the clock when its arguments
-// began to be made. False: it failed, and the error is kept until the step is undone.
+// callbacks.c: calls the C function on the stack above `top` with `arguments` arguments. `sloped`:
+// slopes are wanted, so a tape records; `start`: the clock before its arguments were made. False:
+// it failed, and the error is kept until the step is undone.
 bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double start);
-// Raises an error at the place where the function on stack index `function` is defined.
+// Raises an error with the position where the function at stack index `function` is defined.
 void s2_lua_wrong_answer(lua_State *L, int function, const char *what);
 
 // motion.c
 bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call);
-// x, y, angle and velocity of a lock; pushes its functions.
+// Reads x, y, angle and velocity of a lock; pushes its functions.
 void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def);
 int s2_lua_body_motion(lua_State *L); // the method of Body
 
 // spring.c
 bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call);
-// Reads the key `force` of a spring; false when it is absent.
+// Reads the key `force` of a spring; false if it is absent.
 bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def);
 
 // world.bodies, world.joints
 void s2_lua_open_collection(lua_State *L);
 void s2_lua_push_collection(lua_State *L, int world, bool joints);
-// Up-to-date list of handles; valid until bodies come or go.
+// Up-to-date list of handles; valid until bodies are made or destroyed.
 const S2BodyId *s2_lua_bodies(S2LuaWorld *lw, int *count);
 const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count);
 
@@ -312,7 +315,7 @@ const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count);
 
 typedef enum S2TimerKind { S2_TIMER_EVERY, S2_TIMER_AT, S2_TIMER_TASK } S2TimerKind;
 
-// One registered function: user value 1 the function (a task: its thread), 2 the World.
+// A registered function. User value 1 is the function (for a task its thread), 2 the World.
 typedef struct S2LuaHandle {
   const char *type;
   S2LuaWorld *lw;
@@ -320,14 +323,14 @@ typedef struct S2LuaHandle {
   bool removed, running;
   uint32_t serial; // of the body, for force laws
   S2TimerKind timer;
-  double start, period; // s; AT: start is the time, TASK: the time to wake up
+  double start, period; // s; AT: start is the time; TASK: the time to wake up
 } S2LuaHandle;
 
-// Appends the value on top of the stack (popped) to a list; pushes and returns its handle.
+// Appends the value on top of the stack (and pops it) to a list; pushes and returns its handle.
 S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t serial);
-void s2_lua_hook_remove(lua_State *L, S2LuaHandle *handle); // the world is user value 2 of it
+void s2_lua_hook_remove(lua_State *L, S2LuaHandle *handle); // its world is user value 2
 void s2_lua_hooks_sweep(lua_State *L, int world);
-// Tells the engine again which bodies have force laws, after it went back in time.
+// Sets again which bodies of the engine have force laws, after the world was restored.
 void s2_lua_laws_sync(lua_State *L, int world);
 void s2_lua_laws_sweep(lua_State *L, int world);
 void s2_lua_hooks_copy(lua_State *L, int from, int to); // for clones
@@ -341,23 +344,23 @@ void s2_lua_open_hooks(lua_State *L);
 // contact.c
 typedef struct S2LuaContact {
   const char *type;
-  S2PreContact *contact; // NULL outside the call
+  S2PreContact *contact; // NULL outside of a call
 } S2LuaContact;
 
-S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // the one of the world
+S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // the object of the world
 void s2_lua_open_contact(lua_State *L);
 
-// warnings.c
-// Slips that raise nothing (hints.c): warnings with the script's line, once a world.
+// warnings.c Likely mistakes that raise no error (hints.c): warnings with the script's line, once
+// per world.
 void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle);
 void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double lo, double hi);
-// limits, or the length of a rope, that exclude where the joint is
+// limits, or a rope length, that exclude the present position of the joint
 void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope);
 void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def);
 void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw); // at the end of a run
 void s2_lua_warn(S2LuaWorld *lw, const char *message);
-void s2_lua_warn_call(lua_State *L, const char *message); // at most once a call
-void s2_lua_warnings_close(S2LuaWorld *lw);               // tells what was held back, frees
+void s2_lua_warn_call(lua_State *L, const char *message); // at most once per call
+void s2_lua_warnings_close(S2LuaWorld *lw); // reports the numbers of further warnings, frees
 
 // timers.c
 void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before, double now);
@@ -369,44 +372,42 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw); // --record, frame 0
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw);
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_open_recording(lua_State *L);
-S2Status s2_lua_page_close(S2Session *session); // gives it its plots
+S2Status s2_lua_page_close(S2Session *session); // writes its plots and closes it
 // For plot_show.lua, see host.h.
 int s2_lua_plots_wanted(lua_State *L);
 int s2_lua_plot_show(lua_State *L);
 int s2_lua_plot_record(lua_State *L);
-int s2_lua_decided(lua_State *L); // what clocks decide (recording.c)
+int s2_lua_decided(lua_State *L); // decisions of clocks (recording.c)
 int s2_lua_decide(lua_State *L);
 int s2_lua_recording_methods(lua_State *L);
 extern const luaL_Reg s2_lua_control_functions[];        // control.c
 S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
 
-// record_columns.c
-// Opens what the key `columns` asks for and pushes its functions; NULL: the status says why.
-// Without a path nothing is written.
+// record_columns.c Opens the recording of the key `columns` and pushes its functions. NULL: the
+// status has the reason. Without a path no file is written.
 S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                             S2Status *status);
 void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run);
-// Adds the present; the world is at stack index 1.
+// Adds the present state as a row; the world is at stack index 1.
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id);
-S2Status s2_lua_rows_close(S2LuaRows *rows); // also frees
+S2Status s2_lua_rows_close(S2LuaRows *rows); // also frees it
 
 // data.c
 void s2_lua_open_data(lua_State *L); // pushes sim.data
 
-// world_read.c: pushes a list of the contacts of a body, or of all when `body` is null
+// world_read.c: pushes a list of the contacts of a body, or of all bodies if `body` is null
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
 
 // world_state.c
 void s2_lua_open_snapshot(lua_State *L);
-// (world, snapshot, changes): restores a world that has the bodies and joints it had
-// (s2_world_revision), see s2_world_image_return; returns the new number of changes.
+// (world, snapshot, changes): restores a world whose bodies and joints are the same as in the
+// snapshot (s2_world_revision), see s2_world_image_return; returns the new number of changes.
 int s2_lua_world_rewind(lua_State *L);
 
-// world_step.c
-// Prepares the running function, whose argument 1 is the world, for calls of the engine that run
-// callbacks; raises when the world is in a step.
+// world_step.c Prepares the running function, whose argument 1 is the world, for calls of the
+// engine that run callbacks; raises if the world is in a step.
 void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what);
-// Raises the error of a callback, "interrupted" or the status.
+// Raises the error of a callback, "interrupted", or the status.
 void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status);
 void s2_lua_push_guard(lua_State *L, int world);
 void s2_lua_open_step(lua_State *L); // metatable of the guard

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Fields that are no scalar of the engine; numbered behind S2BodyField in the table of fields.
+// Fields that are not scalars of the engine; numbered after S2BodyField in the table of fields.
 enum {
   FIELD_POSITION = S2_BODY_FIELD_COUNT,
   FIELD_VELOCITY,
@@ -22,7 +22,7 @@ static const struct {
   const char *name;
   int field;
 } fields[] = {
-    {"angular_velocity", S2_BODY_OMEGA}, // beside the names of the engine
+    {"angular_velocity", S2_BODY_OMEGA}, // in addition to the engine's names
     {"drive", FIELD_DRIVE},
     {"position", FIELD_POSITION},
     {"velocity", FIELD_VELOCITY},
@@ -41,7 +41,7 @@ static const char *const v_names[] = {"va", "vx", "vy"};
 // ---- Objects ----------------------------------------------------------------------------------
 
 S2LuaBody *s2_lua_new_body(lua_State *L, int world) {
-  // One object a body: it is found again by its serial as long as anybody holds it.
+  // One object per body: while a reference exists, the serial leads to it.
   world = lua_absindex(L, world);
   S2LuaBody *body = lua_newuserdatauv(L, sizeof *body, 1);
   memset(body, 0, sizeof *body);
@@ -54,14 +54,14 @@ S2LuaBody *s2_lua_new_body(lua_State *L, int world) {
   return body;
 }
 
-// `body` lies on the top of the stack.
+// The object `body` is on top of the stack.
 void s2_lua_bind_body(lua_State *L, int world, S2LuaBody *body, S2BodyId id) {
   world = lua_absindex(L, world);
   body->id = id;
   const char *name = "";
-  (void)s2_body_name(body->lw->world, id, &name); // of a destroyed body: stays ""
+  (void)s2_body_name(body->lw->world, id, &name); // of a destroyed body: the name remains ""
   snprintf(body->name, sizeof body->name, "%s", name);
-  // Weak values: the list holds no object alive.
+  // Weak values: the list keeps no object alive.
   lua_getiuservalue(L, world, S2_STORE_BODIES);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, id.serial);
@@ -74,7 +74,7 @@ void s2_lua_push_body(lua_State *L, int world, S2BodyId id) {
     return;
   }
   world = lua_absindex(L, world);
-  // The object that there is, or a new one.
+  // Push the existing object, or a new one.
   lua_getiuservalue(L, world, S2_STORE_BODIES);
   if (lua_rawgeti(L, -1, id.serial) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -112,7 +112,7 @@ S2LuaBody *s2_lua_body_of(lua_State *L, int index, const S2LuaWorld *lw) {
   return body;
 }
 
-// Every error of the engine but a stale handle says what is wrong with the body by its name.
+// Errors of the engine already name the body, except for stale handles.
 static void raise_status(lua_State *L, const S2LuaBody *body, const S2Status *status) {
   if (status->code == S2_STALE) {
     body_destroyed(L, body);
@@ -128,7 +128,7 @@ static inline void try_body(lua_State *L, const S2LuaBody *body, S2Status status
 
 static int body_tostring(lua_State *L) {
   S2LuaBody *body = s2_lua_check(L, 1, s2_type_body);
-  // A destroyed body goes on being named as it was.
+  // A destroyed body keeps its name.
   if (!body_is_alive(body)) {
     lua_pushfstring(L, body->name[0] != '\0' ? "Body '%s' (destroyed)" : "Body (destroyed)",
                     body->name);
@@ -140,7 +140,7 @@ static int body_tostring(lua_State *L) {
     lua_pushfstring(L, "Body '%s'", name);
     return 1;
   }
-  // Without a name by its place in the order of creation.
+  // An unnamed body is shown with its number in creation order.
   int count, at = 0;
   const S2BodyId *bodies = s2_lua_bodies(body->lw, &count);
   while (at < count && bodies[at].serial != body->id.serial) {
@@ -156,16 +156,16 @@ static int32_t body_slot(const S2LuaBody *body) {
   return (int32_t)body->id.index - 1;
 }
 
-// The place of a number; false: it has no derivative.
+// The place of a number on the tape; false if it has no derivative.
 static bool body_place(const S2LuaBody *body, int field, S2Place *place) {
   if (field < S2_BODY_OMEGA) {
     *place = s2_place(S2_PLACE_Q, body_slot(body), field - S2_BODY_ANGLE);
   } else if (field < S2_BODY_STATE_COUNT) {
     *place = s2_place(S2_PLACE_V, body_slot(body), field - S2_BODY_OMEGA);
-  } else if (field - S2_BODY_STATE_COUNT < S2_BODY_NUMBERS) { // they come first in fields.def
+  } else if (field - S2_BODY_STATE_COUNT < S2_BODY_NUMBERS) { // they are first in fields.def
     *place = s2_place(S2_PLACE_BODY, body_slot(body), field - S2_BODY_STATE_COUNT);
   } else if (field == S2_BODY_MAX_FORCE || field == S2_BODY_MAX_TORQUE) {
-    // A bound is a number of the lock that drives the body; without one there is no place.
+    // A bound is a number of the lock that drives the body; without a lock there is no place.
     S2JointId drive = s2_body_drive(body->lw->world, body->id);
     *place = s2_place(S2_PLACE_JOINT, (int32_t)drive.index - 1,
                       field == S2_BODY_MAX_FORCE ? S2_OF_MAX_FORCE : S2_OF_MAX_TORQUE);
@@ -179,11 +179,12 @@ _Static_assert((int)S2_BODY_CONTACT_VISCOSITY - (int)S2_BODY_MASS == (int)S2_OF_
                    (int)S2_BODY_MASS == (int)S2_BODY_STATE_COUNT,
                "the order of S2BodyNumber");
 
-// Notes that numbers of q or v were written, of a body that yields where its drive goes on, too.
+// Records that numbers of q or v were written. For a body that yields, they are also the goal and
+// rate of its drive.
 static void wrote_state(lua_State *L, const S2LuaBody *body, int begin, const double *base,
                         int count, const S2Place *places) {
   enum { MOST = 3 };
-  // Where a lock drives it, what is written to q and v goes on as the lock's goal and rate.
+  // If a lock drives the body, its goal and rate continue from the written q and v.
   S2JointId drive = s2_body_drive(body->lw->world, body->id);
   S2Place all[2 * MOST];
   int from[2 * MOST], used = 0;
@@ -199,7 +200,7 @@ static void wrote_state(lua_State *L, const S2LuaBody *body, int begin, const do
   s2_lua_wrote_from(L, body->lw, begin, base, count, used, from, all);
 }
 
-// Places of a vector: q, v, or the last two of them.
+// Places of a vector: all of q or v, or their last two.
 static int body_places(const S2LuaBody *body, int field, S2Place places[3]) {
   S2PlaceKind kind = field == FIELD_POSITION || field == FIELD_Q ? S2_PLACE_Q : S2_PLACE_V;
   int count = field == FIELD_Q || field == FIELD_V ? 3 : 2;
@@ -210,14 +211,14 @@ static int body_places(const S2LuaBody *body, int field, S2Place places[3]) {
 }
 
 static void body_push_state(lua_State *L, const S2LuaBody *body, int field) {
-  // On a tape the components are its variables.
+  // On a tape the components are variables.
   if (s2_lua_on_tape(body->lw) != NULL) {
     S2Place places[3];
     int count = body_places(body, field, places);
     s2_lua_push_places(L, body->lw, count, places);
     return;
   }
-  // Off a tape: a copy of the numbers, which says what to assign instead of a component.
+  // Without a tape, a copy of the numbers whose messages name the field to assign.
   double state[3];
   bool is_q = field == FIELD_POSITION || field == FIELD_Q;
   const S2World *world = body->lw->world;
@@ -239,7 +240,7 @@ static void body_push_state(lua_State *L, const S2LuaBody *body, int field) {
 }
 
 static int body_push_drive(lua_State *L, const S2LuaBody *body) {
-  // The lock behind a body that yields; none where nothing has a bound.
+  // The lock that drives a body with a bound; nil for bodies without a bound.
   S2JointId drive = s2_body_drive(body->lw->world, body->id);
   if (drive.index == 0) {
     lua_pushnil(L);
@@ -255,7 +256,7 @@ static int body_index(lua_State *L) {
   S2LuaBody *body = s2_lua_check(L, 1, s2_type_body);
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
-  // Methods and fields share a table: functions are handed out as they are.
+  // Methods and fields share a table; functions are returned directly.
   if (type == LUA_TFUNCTION) {
     return 1;
   }
@@ -264,7 +265,7 @@ static int body_index(lua_State *L) {
   }
   int field = (int)lua_tointeger(L, -1);
   if (field < S2_BODY_FIELD_COUNT && body->lw->world != NULL) {
-    // The way of controllers: the engine looks whether the body lives, once is enough.
+    // Fast path for controllers: s2_body_get also checks that the body is alive.
     double value;
     S2Place place;
     try_body(L, body, s2_body_get(body->lw->world, body->id, (S2BodyField)field, &value));
@@ -275,7 +276,7 @@ static int body_index(lua_State *L) {
     s2_lua_field_push_number(L, s2_body_field((S2BodyField)field), value);
     return 1;
   }
-  // Fields of the object itself, of which `alive` alone is answered for a body that is destroyed.
+  // Other fields of the object. For a destroyed body only `alive` can be read.
   bool alive = body_is_alive(body);
   if (field == FIELD_ALIVE) {
     lua_pushboolean(L, alive);
@@ -309,22 +310,23 @@ static int body_index(lua_State *L) {
 
 // ---- Writing fields ---------------------------------------------------------------------------
 
-// A scalar of the engine, as its double; the engine checks the domain.
+// Reads a scalar of the engine as a double; the engine checks the domain.
 static bool read_scalar(lua_State *L, S2BodyField number, double *value, S2Complaint *complaint) {
   S2Field field = *s2_body_field(number);
-  // Typed as the field's domain has it, and turned into a double afterwards.
+  // Read it with the type of the field's domain, then convert it to double.
   union {
     double number;
     uint32_t bits;
     bool flag;
     int choice;
   } given = {.number = 0};
-  // nil is the palette's colour.
+  // nil selects the colour of the palette.
   if (field.domain == S2_FIELD_COLOR && lua_isnil(L, 3)) {
     *value = 0;
     return true;
   }
-  bool plain = field.domain <= S2_FIELD_BOUND; // in place: what is tracked is noted
+  // read in place, so that the tape knows the address of a tracked number
+  bool plain = field.domain <= S2_FIELD_BOUND;
   field.offset = 0;
   if (!s2_lua_field_read(L, 3, &field, plain ? (void *)value : &given, complaint)) {
     return false;
@@ -338,10 +340,10 @@ static bool body_write_state(lua_State *L, const S2LuaBody *body, int field,
   double state[3];
   S2World *world = body->lw->world;
   bool is_q = field == FIELD_POSITION || field == FIELD_Q;
-  // What is read from here on is what the new state depends on.
+  // The new state depends on the tracked numbers read from here on.
   int begin = s2_lua_writes(L, body->lw);
   try_body(L, body, is_q ? s2_body_q(world, body->id, state) : s2_body_v(world, body->id, state));
-  // Components that are not given stay: of position and velocity the angle's.
+  // Missing components keep their values; for position and velocity that is the angle's.
   bool good;
   if (field == FIELD_POSITION || field == FIELD_VELOCITY) {
     good = s2_value_vector(L, 3, 2, xy_names, "{x, y}", state + 1, complaint);
@@ -349,14 +351,14 @@ static bool body_write_state(lua_State *L, const S2LuaBody *body, int field,
     good = s2_value_vector(L, 3, 3, is_q ? q_names : v_names, is_q ? "{a, x, y}" : "{va, vx, vy}",
                            state, complaint);
   }
-  if (good && field == FIELD_VELOCITY) { // what drives its angle goes on as it does
+  if (good && field == FIELD_VELOCITY) { // a drive of its angle must continue unchanged
     try_body(L, body, s2_body_set(world, body->id, S2_BODY_VX, state[1]));
     try_body(L, body, s2_body_set(world, body->id, S2_BODY_VY, state[2]));
   } else if (good) {
     try_body(L, body,
              is_q ? s2_body_set_q(world, body->id, state) : s2_body_set_v(world, body->id, state));
   }
-  // The tape learns which of the numbers read went where.
+  // Record on the tape which number went to which place.
   if (good) {
     S2Place places[3];
     int count = body_places(body, field, places);
@@ -378,12 +380,12 @@ static bool body_write_name(lua_State *L, S2LuaBody *body, S2Complaint *complain
 
 static bool body_write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *complaint) {
   if (field < S2_BODY_FIELD_COUNT) {
-    // A number of the engine, of those with a derivative the tape learns what it depends on.
+    // A number of the engine; if it has a derivative, the tape records its dependencies.
     double value = 0;
     S2Place place;
     bool differentiable = body_place(body, field, &place);
     int begin = differentiable ? s2_lua_writes(L, body->lw) : 0;
-    // The tape knows neither another type nor a lock that was not there.
+    // The tape supports neither a change of type nor a new lock.
     if (field == S2_BODY_TYPE) {
       s2_lua_not_on_tape(L, body->lw, "changing a body's type");
     }
@@ -396,14 +398,14 @@ static bool body_write_field(lua_State *L, S2LuaBody *body, int field, S2Complai
     }
     S2Status status = s2_body_set(body->lw->world, body->id, (S2BodyField)field, value);
     if (status.code == S2_INVALID) {
-      // The engine names the field itself.
+      // The engine's message starts with the field's name.
       return s2_lua_fail(L, "Body.%s", status.message) == 0;
     }
     try_body(L, body, status);
     wrote_state(L, body, begin, &value, differentiable, &place);
     return true;
   }
-  // Fields of the object itself.
+  // Other fields of the object.
   switch (field) {
   case FIELD_NAME:
     return body_write_name(L, body, complaint);
@@ -424,7 +426,7 @@ static bool body_write_field(lua_State *L, S2LuaBody *body, int field, S2Complai
 
 static int body_newindex(lua_State *L) {
   S2LuaBody *body = s2_lua_check(L, 1, s2_type_body);
-  // As in body_index(): one table for fields and methods.
+  // As in body_index(), one table has fields and methods.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TFUNCTION) {
@@ -442,7 +444,7 @@ static int body_newindex(lua_State *L) {
   if (!body_write_field(L, body, field, &complaint)) {
     return s2_lua_fail(L, "Body.%s: %s", lua_tostring(L, 2), complaint.text);
   }
-  // What is likely to be in degrees.
+  // Warn about angles that are probably in degrees.
   if (field == S2_BODY_ANGLE && lua_type(L, 3) == LUA_TNUMBER) {
     s2_lua_hint_degrees(L, body->lw, "angle", lua_tonumber(L, 3));
   }
@@ -451,12 +453,12 @@ static int body_newindex(lua_State *L) {
 
 // ---- Methods ----------------------------------------------------------------------------------
 
-// The point of {at = {x, y}} in argument 3; false: none.
+// Reads {at = {x, y}} in argument 3; false if it is absent.
 static bool read_at(lua_State *L, double at[2]) {
   static const char *const names[] = {"at", NULL}, *const components[] = {"x", "y"};
   S2Complaint complaint;
   if (lua_isnoneornil(L, 3)) {
-    // Options of a table: {at = {x, y}}.
+    // The options are a table {at = {x, y}}.
     return false;
   }
   S2Keys keys = s2_keys_open(L, 3, false, names, NULL, 0);
@@ -475,7 +477,7 @@ static int push_body(lua_State *L, Push *push, bool impulse) {
   static const char *const names[] = {"x", "y"};
   S2LuaBody *body = s2_lua_body(L, 1);
   lua_settop(L, 3);
-  // The push and where it acts, the tape noting what they depend on.
+  // Read the push and its point of application; the tape records their dependencies.
   int begin = s2_lua_writes(L, body->lw);
   double numbers[4] = {0, 0, 0, 0};
   S2Complaint complaint;
@@ -486,7 +488,7 @@ static int push_body(lua_State *L, Push *push, bool impulse) {
   S2Vec2 at = {numbers[2], numbers[3]};
   try_body(L, body,
            push(body->lw->world, body->id, s2_vec2(numbers[0], numbers[1]), has_at ? &at : NULL));
-  // On a tape: a push has an entry of its own, with what it depends on.
+  // On a tape a push has its own entry with its dependencies.
   const S2LuaRead *list;
   S2Argument arguments[4];
   int reads;
@@ -513,7 +515,7 @@ static int body_apply_torque(lua_State *L) {
   try_body(L, body, s2_body_apply_torque(body->lw->world, body->id, torque));
   const S2LuaRead *list;
   S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
-  // On a tape: f[0] += torque, beside what acts already.
+  // On a tape: f[0] += torque, in addition to the present torque.
   S2Place place = s2_place(S2_PLACE_F, body_slot(body), 0);
   if (reads > 0) {
     const S2Term term = {.from = list[0].var, .factor = 1};
@@ -528,13 +530,13 @@ static S2Pose read_pose(lua_State *L, const S2LuaBody *body) {
   return s2_pose(q[0], q[1], q[2]);
 }
 
-// Argument 2, a point, turned by the pose: p + R x, or R'(x - p) when `back`.
+// Transforms the point in argument 2 by the pose: p + R x, or R'(x - p) if `back`.
 static int push_point(lua_State *L, bool back) {
   static const char *const names[] = {"x", "y"};
   S2LuaBody *body = s2_lua_body(L, 1);
   double given[2];
   S2Complaint complaint;
-  // The point given and the pose of the body are both what the result depends on.
+  // The result depends on the given point and on the pose of the body.
   int begin = s2_lua_writes(L, body->lw), reads;
   if (!s2_value_vector(L, 2, 2, names, "{x, y}", given, &complaint)) {
     return s2_lua_bad_argument(L, 2, "%s", complaint.text);
@@ -542,7 +544,7 @@ static int push_point(lua_State *L, bool back) {
   S2Pose pose = read_pose(L, body);
   S2Vec2 x = {given[0], given[1]};
   S2Vec2 point = back ? s2_pose_local(pose, x) : s2_pose_point(pose, x);
-  // Without a tape the numbers are all there is.
+  // Without a tape the result is a plain copy.
   const S2LuaRead *list;
   S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
   if (tape == NULL) {
@@ -566,7 +568,7 @@ static int body_local_point(lua_State *L) {
   return push_point(L, true);
 }
 
-// Bodies of infinite mass have no finite energy.
+// A body of infinite mass has no finite energy, so its term is left out.
 static void body_measure_energy(const void *user, const S2World *world, double *energy) {
   // 1/2 (J w^2 + m v^2)
   const S2BodyId *body = user;
@@ -582,7 +584,7 @@ static void body_measure_energy(const void *user, const S2World *world, double *
 static int body_kinetic_energy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double energy;
-  // On the tape together with its derivatives by the numbers it is made of.
+  // On a tape the energy is recorded with its derivatives by velocity, mass and inertia.
   if (s2_lua_on_tape(body->lw) == NULL) {
     body_measure_energy(&body->id, body->lw->world, &energy);
     lua_pushnumber(L, energy);
@@ -599,7 +601,7 @@ static int body_kinetic_energy(lua_State *L) {
 static int body_destroy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   try_body(L, body, s2_body_destroy(body->lw->world, body->id));
-  // Data and laws of bodies that are gone are swept now and then.
+  // Data and laws of destroyed bodies are swept occasionally.
   s2_lua_world_changed(body->lw);
   body->lw->destroyed++;
   lua_getiuservalue(L, 1, 1);
@@ -614,13 +616,13 @@ static int body_contacts(lua_State *L) {
   return 1;
 }
 
-// x, y, and what turned it about its centre.
+// Returns x, y, and the angular impulse about the centre.
 static int body_net_contact_impulse(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double impulse[3];
   try_body(L, body, s2_body_contact_impulse(body->lw->world, body->id, impulse));
   S2WorldTape *tape = s2_lua_on_tape(body->lw);
-  // Pushed as x, y, angle, while the engine has the angle first.
+  // The engine has the angle first, the script gets it last.
   S2Var var = tape == NULL
                   ? 0
                   : s2_world_tape_contact_impulse(tape, body->lw->world, body_slot(body), impulse);
@@ -632,7 +634,7 @@ static int body_net_contact_impulse(lua_State *L) {
   return 3;
 }
 
-// As above; plain numbers, also on a tape.
+// Like net_contact_impulse, but always plain numbers.
 static int body_net_correction(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double impulse[3];
@@ -657,7 +659,8 @@ void s2_lua_open_body(lua_State *L) {
                                      {"net_correction", body_net_correction},
                                      {"destroy", body_destroy},
                                      {NULL, NULL}};
-  // One table of fields and methods serves reading and writing; both functions have it as upvalue.
+  // One table of fields and methods serves reading and writing; it is the upvalue of both
+  // functions.
   s2_lua_metatable(L, s2_type_body);
   lua_newtable(L);
   for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
@@ -669,7 +672,7 @@ void s2_lua_open_body(lua_State *L) {
     lua_setfield(L, -2, fields[i].name);
   }
   s2_lua_functions(L, methods, 0);
-  // The table goes to both functions, as their first upvalue.
+  // Set the table as first upvalue of both functions.
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, body_index, 1);
   lua_setfield(L, -3, "__index");

@@ -1,7 +1,6 @@
 // Constructors of bodies: world:circle{...}, box, polygon, capsule, segment, compound, chain.
 //
-// All memory of a definition comes from the world's scratch arena: an error on the way leaves
-// nothing behind.
+// All memory of a definition comes from the world's scratch arena, so errors leak nothing.
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
 
@@ -17,7 +16,7 @@ static const char *const common_keys[] = {"position", "angle", "velocity", "angu
 #include "dynamics/fields.def"
                                           "name",     "data",  NULL};
 
-// Of a shape inside a compound, beside those of its kind.
+// Keys of a shape inside a compound, in addition to those of its kind.
 static const char *const piece_keys[] = {"position",    "angle",   "friction",
                                          "restitution", "density", NULL};
 
@@ -40,7 +39,7 @@ typedef struct Shapes {
 
 static S2ShapeDef *add_shape(S2Arena *arena, Shapes *shapes, const S2Vec2 *vertices, int count,
                              double radius) {
-  // Doubled in the arena; the old list stays there until the next reset.
+  // The list doubles in the arena; the old one stays there until the next reset.
   if (shapes->count == shapes->capacity) {
     int capacity = shapes->capacity == 0 ? 8 : 2 * shapes->capacity;
     S2ShapeDef *grown = S2_TAKE(arena, S2ShapeDef, capacity);
@@ -51,7 +50,7 @@ static S2ShapeDef *add_shape(S2Arena *arena, Shapes *shapes, const S2Vec2 *verti
     shapes->capacity = capacity;
   }
   S2ShapeDef *shape = &shapes->at[shapes->count++];
-  // NAN: as the body has it.
+  // NAN: the shape uses the value of the body.
   *shape = (S2ShapeDef){.vertices = vertices,
                         .count = count,
                         .radius = radius,
@@ -75,11 +74,11 @@ static void read_circle(const ShapeReader *reader) {
   add_shape(reader->arena, reader->shapes, centre, 1, radius);
 }
 
-// `size` is the full size, the rounding of the corners included.
+// `size` is the full size, including the rounded corners.
 static void read_box(const ShapeReader *reader) {
   S2Vec2 size = {0, 0};
   double radius = 0;
-  // The full size is given, the core polygon is smaller by the rounding on each side.
+  // The core polygon is smaller than the full size by the radius on each side.
   s2_keys_require(reader->keys, "size");
   s2_keys_vec2(reader->keys, "size", &size);
   s2_keys_number(reader->keys, "radius", S2_NON_NEGATIVE, &radius);
@@ -117,7 +116,7 @@ static void read_capsule(const ShapeReader *reader) {
 
 static void read_segment(const ShapeReader *reader) {
   S2Vec2 *ends = S2_TAKE_ZEROED(reader->arena, S2Vec2, 2);
-  // Both ends are required: no end of a segment is the origin by default.
+  // Both ends are required, because no default would be natural.
   s2_keys_require(reader->keys, "from");
   s2_keys_require(reader->keys, "to");
   s2_keys_vec2(reader->keys, "from", &ends[0]);
@@ -125,23 +124,23 @@ static void read_segment(const ShapeReader *reader) {
   add_shape(reader->arena, reader->shapes, ends, 2, 0);
 }
 
-// A list of points under `key`, at least `least` of them.
+// Reads a list of at least `least` points under `key`.
 static S2Vec2 *read_points(const ShapeReader *reader, const char *key, int least, int *count) {
   const S2Keys *keys = reader->keys;
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
-  // A list, or an array of the library.
+  // A list or an array of the library.
   s2_keys_require(keys, key);
   if (s2_keys_push(keys, key) != LUA_TTABLE && s2_lua_array_test(L, -1) == NULL) {
     s2_keys_fail(keys, key, "list of points expected, got %s", s2_lua_describe(L, -1, text));
   }
-  // Raises what is wrong before memory is taken for it.
+  // Check before taking memory.
   lua_Integer n = luaL_len(L, -1);
   if (n < least || n > INT32_MAX) {
     s2_keys_fail(keys, key, "at least %d points expected, got %lld", least, (long long)n);
   }
   S2Vec2 *points = S2_TAKE(reader->arena, S2Vec2, n);
-  // Raises with the number of the point.
+  // Errors give the number of the point.
   for (int i = 0; i < (int)n; i++) {
     S2Complaint complaint;
     lua_geti(L, -1, i + 1);
@@ -160,7 +159,7 @@ static void read_polygon(const ShapeReader *reader) {
   bool hull = false;
   S2Vec2 *points = read_points(reader, "vertices", 3, &count);
   s2_keys_boolean(reader->keys, "hull", &hull);
-  // The hull is one convex shape, whatever lies inside.
+  // The convex hull of the points is a single shape.
   if (hull) {
     S2Vec2 *outer = S2_TAKE(reader->arena, S2Vec2, count);
     int size = s2_hull(points, count, outer);
@@ -170,7 +169,7 @@ static void read_polygon(const ShapeReader *reader) {
     add_shape(reader->arena, reader->shapes, outer, size, 0);
     return;
   }
-  // Any other polygon becomes convex pieces.
+  // Any other polygon is decomposed into convex pieces.
   S2Pieces pieces;
   S2Status status = s2_decompose(points, count, reader->arena, &pieces);
   if (status.code != S2_OK) {
@@ -181,14 +180,14 @@ static void read_polygon(const ShapeReader *reader) {
   }
 }
 
-// Segments between neighbouring points; each knows its neighbours, so nothing catches on a joint
-// between two.
+// Segments between consecutive points. Each stores its neighbours, so bodies that slide over a
+// shared point do not catch on it.
 static void read_chain(const ShapeReader *reader) {
   int count;
   bool loop = false;
   s2_keys_boolean(reader->keys, "loop", &loop);
   S2Vec2 *points = read_points(reader, "points", loop ? 3 : 2, &count);
-  // A loop has a segment from the last point to the first.
+  // A loop has another segment from the last point to the first.
   int segments = loop ? count : count - 1;
   for (int i = 0; i < segments; i++) {
     S2Vec2 *ends = S2_TAKE(reader->arena, S2Vec2, 2);
@@ -198,7 +197,7 @@ static void read_chain(const ShapeReader *reader) {
       s2_keys_fail(reader->keys, "points", "points %d and %d are the same", i + 1,
                    (i + 1) % count + 1);
     }
-    // Both neighbours are points of the list; an open chain has none beyond its ends.
+    // The neighbours are points of the list; an open chain has none beyond its ends.
     S2ShapeDef *shape = add_shape(reader->arena, reader->shapes, ends, 2, 0);
     shape->has_previous = loop || i > 0;
     shape->has_next = loop || i + 2 < count;
@@ -213,7 +212,7 @@ static void read_chain(const ShapeReader *reader) {
 static void shapes_place(const Shapes *shapes, int first, S2Pose pose, S2Arena *arena) {
   for (int i = first; i < shapes->count; i++) {
     S2ShapeDef *shape = &shapes->at[i];
-    // The reader's vertices are const: placed copies take their place.
+    // The vertices are const, so the shape gets a transformed copy.
     S2Vec2 *placed = S2_TAKE(arena, S2Vec2, shape->count);
     for (int k = 0; k < shape->count; k++) {
       placed[k] = s2_pose_point(pose, shape->vertices[k]);
@@ -222,8 +221,8 @@ static void shapes_place(const Shapes *shapes, int first, S2Pose pose, S2Arena *
   }
 }
 
-// The keys of a shape tell its kind: {size = } a box, {vertices = } a polygon, {from = , to = } a
-// segment, {length = , radius = } a capsule, {radius = } a circle.
+// Reads a shape whose keys determine its kind: {size = } a box, {vertices = } a polygon, {from = ,
+// to = } a segment, {length = , radius = } a capsule, {radius = } a circle.
 static void read_piece(const ShapeReader *reader, int number) {
   static const struct {
     const char *key;
@@ -235,25 +234,26 @@ static void read_piece(const ShapeReader *reader, int number) {
                {"length", capsule_keys, read_capsule},
                {"radius", circle_keys, read_circle}};
   char scope[S2_KEYS_SCOPE];
-  // The first of these keys tells the kind: radius comes last, as others have one, too.
+  // The first of these keys that is present determines the kind. `radius` is last, because other
+  // kinds also have it.
   snprintf(scope, sizeof scope, "shapes[%d].", number);
   S2Keys any = s2_keys_inner(reader->keys, scope, any_shape_keys, piece_keys);
   size_t kind = 0;
   while (kind < sizeof kinds / sizeof kinds[0] && !s2_keys_has(&any, kinds[kind].key)) {
     kind++;
   }
-  // None of them: nothing to build from.
+  // None of the keys is present.
   if (kind == sizeof kinds / sizeof kinds[0]) {
     s2_keys_fail(reader->keys, "shapes",
                  "shape %d needs one of size, vertices, from and to, length, radius", number);
     return;
   }
-  // Now that the kind is known, keys of other kinds are refused.
+  // The kind is known, so keys of other kinds are refused.
   S2Keys keys = s2_keys_inner(reader->keys, scope, kinds[kind].keys, piece_keys);
   ShapeReader inner = {&keys, reader->arena, reader->shapes};
   int first = reader->shapes->count;
   kinds[kind].read(&inner);
-  // Where it is in the compound, and its own materials.
+  // Its pose in the compound, and its materials.
   S2Vec2 position = {0, 0};
   double angle = 0, friction = (double)NAN, restitution = (double)NAN, density = (double)NAN;
   s2_keys_vec2(&keys, "position", &position);
@@ -261,7 +261,7 @@ static void read_piece(const ShapeReader *reader, int number) {
   s2_keys_number(&keys, "friction", S2_NON_NEGATIVE, &friction);
   s2_keys_number(&keys, "restitution", S2_NON_NEGATIVE, &restitution);
   s2_keys_number(&keys, "density", S2_POSITIVE, &density);
-  // A polygon may have become several shapes: all get the same place and materials.
+  // A polygon may have become several shapes: all get the same pose and materials.
   shapes_place(reader->shapes, first, s2_pose(angle, position.x, position.y), reader->arena);
   for (int i = first; i < reader->shapes->count; i++) {
     reader->shapes->at[i].friction = friction;
@@ -278,7 +278,7 @@ static void read_compound(const ShapeReader *reader) {
     s2_keys_fail(reader->keys, "shapes", "list of shapes expected, got %s",
                  s2_lua_describe(L, -1, text));
   }
-  // One by one, each with the number that messages name it by.
+  // Read the shapes; messages give their numbers.
   lua_Integer count = luaL_len(L, -1);
   if (count == 0) {
     s2_keys_fail(reader->keys, "shapes", "at least 1 shape expected");
@@ -297,7 +297,7 @@ static void read_compound(const ShapeReader *reader) {
 // ---- Bodies -----------------------------------------------------------------------------------
 
 static void read_body(const S2Keys *keys, S2BodyDef *def) {
-  // The state, the name, then all numbers of fields.def by one loop.
+  // The state, the name, then all numbers of fields.def in a loop.
   s2_keys_vec2(keys, "position", &def->position);
   s2_keys_number(keys, "angle", S2_ANY_NUMBER, &def->angle);
   s2_keys_vec2(keys, "velocity", &def->velocity);
@@ -311,17 +311,17 @@ static void read_body(const S2Keys *keys, S2BodyDef *def) {
   }
 }
 
-// A definition as it stands in the arguments of the running function.
+// The definition in the arguments of the running function.
 typedef struct Recipe {
   const S2Keys *keys;
   S2Arena *arena;
   void (*read)(const ShapeReader *);
   S2BodyType type;
-  int begin; // s2_lua_writes
+  int begin; // result of s2_lua_writes
 } Recipe;
 
 static S2BodyDef body_read_recipe(const Recipe *recipe) {
-  // Read from the start each time: a difference quotient shifts one number of the same table.
+  // Read all arguments again each time, because a difference quotient shifts one number.
   s2_arena_reset(recipe->arena);
   Shapes shapes = {0};
   ShapeReader reader = {recipe->keys, recipe->arena, &shapes};
@@ -337,7 +337,7 @@ static S2BodyDef body_read_recipe(const Recipe *recipe) {
 static S2Status body_build_again(void *user, S2World *world, int which, double by) {
   const Recipe *recipe = user;
   S2BodyId id;
-  // The same body in a copy of the world, one tracked number of its definition shifted.
+  // Makes the same body in a copy of the world, with one tracked number of its definition shifted.
   s2_lua_tracked_shift(recipe->keys->L, recipe->begin, which, by);
   S2BodyDef def = body_read_recipe(recipe);
   return s2_body_create(world, &def, &id);
@@ -347,16 +347,16 @@ static int body_create(lua_State *L, const char *const *own_keys, void (*read)(c
                        S2BodyType type) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
-  // The definition is read, noting which tracked numbers it has.
+  // Read the definition and note its tracked numbers.
   S2Keys keys = s2_keys_open(L, 2, false, own_keys, common_keys, 0);
   Recipe recipe = {.keys = &keys, .arena = &lw->scratch, .read = read, .type = type};
   recipe.begin = s2_lua_writes(L, lw);
   S2BodyDef def = body_read_recipe(&recipe);
-  // The object is made first: afterwards nothing may fail that would leave a body without one.
+  // Make the object first: after the body exists, no step may fail.
   S2LuaBody *body = s2_lua_new_body(L, 1);
   S2BodyId id;
   S2Status status = s2_body_create(lw->world, &def, &id);
-  // The engine's message is about the table that was given.
+  // The engine's message is about the given table.
   if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }

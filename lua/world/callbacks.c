@@ -1,6 +1,6 @@
-// The way from inside the engine's step into Lua. No error may jump over the engine: functions run
-// protected, the error is put aside (S2_STORE_ERROR), the engine undoes the step, and the stepping
-// function raises it again.
+// Calls from inside the engine's step into Lua. An error must not unwind the engine. Functions
+// therefore run protected: the error is stored (S2_STORE_ERROR), the engine undoes the step, and
+// the stepping function raises the error again.
 #include "lua/diff/slope.h"
 #include "lua/solve/program_solver.h"
 
@@ -9,9 +9,9 @@
 
 // ---- Inside the step --------------------------------------------------------------------------
 
-// The error on top of the stack is kept for later; the engine has to stop.
+// Stores the error on top of the stack and makes the engine stop.
 static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
-  // Kept with the world until the stepping function raises it again.
+  // The world keeps it until the stepping function raises it again.
   lua_setiuservalue(L, 1, S2_STORE_ERROR);
   lw->failed = true;
   lua_settop(L, top);
@@ -24,7 +24,7 @@ bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double st
   if (!s2_lua_borrow_tape(L, lw, lw->at_handler, sloped, &tape)) {
     return put_aside(L, lw, top);
   }
-  // Whatever the function left on the stack is dropped; its time counts as that of the script.
+  // Drop what the function left on the stack, and count its time as that of the script.
   bool good = lua_pcall(L, arguments, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
   lua_settop(L, top);
   s2_lua_give_tape_back(L, lw, &tape);
@@ -33,7 +33,7 @@ bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double st
 }
 
 void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
-  // The position in front is that of the definition, since the function has returned.
+  // The position is that of the definition, because the function has already returned.
   lua_Debug info;
   lua_pushvalue(L, function);
   lua_getinfo(L, ">S", &info);
@@ -41,7 +41,8 @@ void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
   lua_error(L);
 }
 
-// Torque and force are numbers or, on a tape, tracked ones, whose variables are added to `sums`.
+// Torque and force may be plain or, on a tape, tracked; the variables of tracked ones are added to
+// `sums`.
 static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2ForceCall *call,
                        S2Var sums[3]) {
   for (int i = 0; i < 3; i++) {
@@ -61,14 +62,14 @@ static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2Fo
       return put_aside(L, lw, top);
     }
     call->force[i] += value;
-    if (var != 0) { // the value of this node is nobody's
+    if (var != 0) { // the value 0 of this node is never read
       sums[i] = sums[i] == 0 ? var : s2_tape_scalar2(lw->diff->tape, 0, sums[i], 1, var, 1);
     }
   }
   return true;
 }
 
-// All laws of the body, in the order they were given, until one fails.
+// Calls all laws of the body in the order of registration, until one fails.
 static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call, double t,
                       S2Var sums[3]) {
   int top = lua_gettop(L);
@@ -78,7 +79,7 @@ static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCa
     for (int i = 1; i <= count && good; i++) {
       lua_rawgeti(L, top + 1, i);
       if (!((const S2LuaHandle *)lua_touserdata(L, -1))->removed) {
-        // Arguments: the body (kept in the list at 0), the time and the step.
+        // Arguments: the body (stored in the list at 0), the time and the duration.
         lua_getiuservalue(L, -1, 1);
         lua_pushvalue(L, -1);
         lua_rawgeti(L, top + 1, 0);
@@ -97,11 +98,11 @@ static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCa
   return good;
 }
 
-// Step of the central difference by the time, of the world's step: the cube root of the rounding
-// unit.
+// Step of the central time difference as a fraction of the world's step: the cube root of the
+// rounding unit.
 static const double TIME_DIFFERENCE = 6e-6;
 
-// Where t is when bodies meet, and no number that is tracked.
+// The derivative by the time, for events in a step, whose times vary while t is not tracked.
 static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call) {
   S2ForceCall up = *call, down = *call;
   volatile double after = call->t + TIME_DIFFERENCE * call->dt;
@@ -119,7 +120,8 @@ static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2Forc
   return true;
 }
 
-// The world whose bodies the laws are given: that of the clone that asks, or the one it is of.
+// The world of the bodies that are passed to the laws: the clone itself, or its original if it
+// borrows the laws.
 static S2LuaWorld *laws_show(lua_State *L, S2LuaWorld *lw, uint32_t serial) {
   int top = lua_gettop(L);
   S2LuaWorld *shown = lw;
@@ -141,12 +143,12 @@ static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
   if (!s2_lua_law_slopes(L, shown, lw->at_handler, call->wanted, &slopes)) {
     return put_aside(L, lw, top);
   }
-  // Laws see the world that asks, which may be a clone.
+  // The laws must read the state of the calling world, which may be a clone.
   S2World *own = shown->world;
   shown->world = world;
   S2Var sums[3] = {0, 0, 0};
   bool good = laws_call(L, lw, shown, call, call->t, sums);
-  // How they change with the state goes to the engine.
+  // Pass the derivatives by the state to the engine.
   if (good && slopes.tape != NULL) {
     lua_pushcfunction(L, s2_lua_law_answer);
     lua_pushlightuserdata(L, &slopes);
@@ -158,7 +160,7 @@ static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
   }
   s2_lua_law_slopes_end(L, &slopes);
   shown->world = own;
-  // The stack as it was, and the time spent in the script.
+  // Restore the stack and count the time of the script.
   lua_settop(L, top);
   lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   return good;
@@ -169,10 +171,10 @@ typedef struct FilterCall {
   bool collide;
 } FilterCall;
 
-// Arguments: world, list of handles, the call. Making objects may fail, so all of it is protected.
+// Arguments: world, list of handles, the call. It runs protected, because making objects may fail.
 static int filter_call(lua_State *L) {
   FilterCall *call = lua_touserdata(L, 3);
-  // Objects of both bodies, for all filters that are asked.
+  // Objects of both bodies, for all filters.
   int count = (int)lua_rawlen(L, 2);
   s2_lua_push_body(L, 1, call->a);
   s2_lua_push_body(L, 1, call->b);
@@ -183,7 +185,7 @@ static int filter_call(lua_State *L) {
       lua_pushvalue(L, 4);
       lua_pushvalue(L, 5);
       lua_call(L, 2, 1);
-      // Only a plain false forbids: a function that says nothing about a pair lets it touch.
+      // Only the result false forbids contact; a filter that returns nil allows it.
       call->collide = lua_type(L, -1) != LUA_TBOOLEAN || lua_toboolean(L, -1) != 0;
     }
     lua_settop(L, 5);
@@ -196,7 +198,7 @@ static bool hook_dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, v
   lua_State *L = lw->L;
   int top = lua_gettop(L);
   double start = s2_lua_callback_clock(lw);
-  // Protected from its first allocation on: no error may jump over the engine.
+  // Protected from its first allocation on, because errors must not unwind the engine.
   lua_pushcfunction(L, function);
   lua_pushvalue(L, 1);
   lua_rawgeti(L, lw->at_hooks, hook + 1);
@@ -217,7 +219,7 @@ static bool engine_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bo
 
 static int pre_solve_call(lua_State *L) {
   int count = (int)lua_rawlen(L, 2);
-  // One object for all contacts of the world; it is valid during the call only.
+  // One object serves all contacts of the world; it is valid only during the call.
   s2_lua_push_contact(L, 1);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, i);
@@ -225,7 +227,7 @@ static int pre_solve_call(lua_State *L) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 4);
       lua_call(L, 1, 1);
-      if (lua_isboolean(L, -1)) { // as a filter would answer: nothing would come of it
+      if (lua_isboolean(L, -1)) { // an answer as for a filter: it would have no effect
         s2_lua_fail(L,
                     "pre_solve returned %s: its answer is set on the contact, for instance "
                     "contact.enabled = false",
@@ -240,8 +242,8 @@ static int pre_solve_call(lua_State *L) {
 static bool engine_pre_solve(void *user, S2World *world, S2PreContact *pre) {
   S2LuaWorld *lw = user;
   (void)world;
-  // The object points to the engine's contact for as long as the functions run.
-  S2LuaContact *contact = s2_lua_push_contact(lw->L, 1); // exists since the registration
+  // The object refers to the engine's contact while the functions run.
+  S2LuaContact *contact = s2_lua_push_contact(lw->L, 1); // made at the registration
   lua_pop(lw->L, 1);
   contact->contact = pre;
   bool good = hook_dispatch(lw, S2_HOOK_PRE_SOLVE, pre_solve_call, NULL);
@@ -259,7 +261,7 @@ void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
       (S2Callbacks){.user = lw,
                     .force = engine_force,
                     .filter = engine_filter,
-                    // Islands at rest and threads have to know that nobody asks.
+                    // NULL without functions, so that islands may rest and threads may run.
                     .pre_solve = lw->hooks[S2_HOOK_PRE_SOLVE] > 0 ? engine_pre_solve : NULL,
                     .constraint = s2_lua_engine_constraint,
                     .motion = s2_lua_engine_motion,

@@ -1,4 +1,4 @@
-// world.bodies and world.joints: arrays in creation order that also know names.
+// world.bodies and world.joints: arrays in creation order with access by name.
 #include "lua/world/binding.h"
 
 #include "base/text.h"
@@ -11,7 +11,7 @@ typedef struct Collection {
 } Collection;
 
 const S2BodyId *s2_lua_bodies(S2LuaWorld *lw, int *count) {
-  // The list is read from the engine again when bodies came or went since.
+  // Read the list from the engine again if bodies were made or destroyed.
   if (lw->bodies_stale) {
     int living = s2_world_bodies(lw->world, NULL, 0);
     s2_array_reserve(lw->bodies, living);
@@ -34,7 +34,7 @@ const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count) {
 }
 
 static Collection *collection_check(lua_State *L) {
-  // Either kind of list.
+  // A list of either kind.
   Collection *list = s2_lua_test(L, 1, s2_type_bodies);
   if (list == NULL) {
     list = s2_lua_check(L, 1, s2_type_joints);
@@ -51,9 +51,9 @@ static int collection_size(const Collection *list) {
                                       : s2_world_joints(world, NULL, 0);
 }
 
-// Item 0 .. length - 1; the collection is at stack index 1.
+// Pushes item 0 .. length - 1; the collection is at stack index 1.
 static void collection_push(lua_State *L, const Collection *list, int item) {
-  // The item's object, made if nobody holds one.
+  // The object of the item, made if no reference to one exists.
   lua_getiuservalue(L, 1, 1);
   if (list->type == s2_type_bodies) {
     s2_lua_push_body(L, -1, s2_world_body(list->lw->world, item));
@@ -75,7 +75,7 @@ static const char *item_name(const Collection *list, int item) {
 static int no_such_name(lua_State *L, Collection *list, const char *name) {
   const char *what = list->type == s2_type_bodies ? "body" : "joint";
   int count = collection_size(list), named = 0;
-  // All names, to find the nearest; unnamed ones take no part.
+  // Collect all names to find the nearest; unnamed items are skipped.
   s2_arena_reset(&list->lw->scratch);
   const char **names = S2_TAKE(&list->lw->scratch, const char *, count + 1);
   for (int i = 0; i < count; i++) {
@@ -95,11 +95,11 @@ static int names_of(const Collection *list) {
   return list->type == s2_type_bodies ? S2_STORE_NAMES : S2_STORE_JOINT_NAMES;
 }
 
-// Controllers ask for the same names in every step. Pushes the body or joint found under the key at
-// stack index 2 since such came, went or changed their names last; false: none.
+// Controllers read the same names in every step. Pushes the cached result for the key at stack
+// index 2; false if none is cached or names have changed since.
 static bool push_found(lua_State *L, const Collection *list) {
   lua_getiuservalue(L, 1, 1);
-  // Names have changed: what was found under them is forgotten.
+  // Names have changed, so clear the cache.
   if (list->lw->names_stale) {
     list->lw->names_stale = false;
     s2_lua_new_weak_table(L);
@@ -127,7 +127,7 @@ static void keep_found(lua_State *L, const Collection *list) {
 
 static int collection_index(lua_State *L) {
   Collection *list = collection_check(L);
-  // By number: a place in creation order; nil ends a loop over them.
+  // By number: the position in creation order; nil ends a loop.
   if (lua_isinteger(L, 2) || (lua_type(L, 2) == LUA_TNUMBER)) {
     int exact = 0;
     lua_Integer i = lua_tointegerx(L, 2, &exact);
@@ -142,7 +142,7 @@ static int collection_index(lua_State *L) {
     char text[S2_LUA_TEXT];
     return s2_lua_fail(L, "a number or a name expected, got %s", s2_lua_describe(L, 2, text));
   }
-  // By name: what was found before, else the first that has it.
+  // By name: the cached result, else the first item with the name.
   const char *name = lua_tostring(L, 2);
   if (push_found(L, list)) {
     return 1;
@@ -176,7 +176,7 @@ static int next_of_list(lua_State *L) {
   return lua_geti(L, 1, i) == LUA_TNIL ? 1 : 2;
 }
 
-// Over a copy of the list, so that the loop may destroy what it sees.
+// Iterates over a copy of the list, so that the loop may destroy items.
 static int collection_pairs(lua_State *L) {
   const Collection *list = collection_check(L);
   int count = collection_size(list);
@@ -209,7 +209,7 @@ void s2_lua_push_collection(lua_State *L, int world, bool joints) {
 }
 
 void s2_lua_open_collection(lua_State *L) {
-  // Lists of bodies and of joints differ in what they hold alone.
+  // Lists of bodies and joints have the same metamethods.
   static const luaL_Reg meta[] = {
       {"__index", collection_index},       {"__newindex", collection_newindex},
       {"__len", collection_length},        {"__pairs", collection_pairs},

@@ -1,5 +1,6 @@
-// Constraints of the script's own: world:constraint{...}, and the engine's way to their functions.
-// The functions of a joint are a list {phi, jacobian, hessian, rate} in S2_STORE_CONSTRAINTS.
+// Constraints written by the script, world:constraint{...}, and the engine's calls to their
+// functions. The functions of a joint are a list {phi, jacobian, hessian, rate} in
+// S2_STORE_CONSTRAINTS.
 #include "lua/diff/array.h"
 #include "lua/diff/slope.h"
 
@@ -12,14 +13,14 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "phi", "jacobian", "hessi
 
 // ---- Calling ----------------------------------------------------------------------------------
 
-typedef struct Reader { // of what a function returned
+typedef struct Reader { // reads the results of a function
   S2LuaSlopes slopes;
   int function; // stack index
   const char *what;
 } Reader;
 
-// The poses of all bodies; returns how many arguments these are. Without a second body there is nil
-// in place of its pose.
+// Pushes the poses of all bodies and returns the number of arguments. Without a second body its
+// pose is nil.
 static int push_poses(lua_State *L, S2LuaSlopes *slopes, double q[S2_JOINT_BODIES][3], int bodies) {
   for (int i = 0; i < bodies; i++) {
     s2_lua_slopes_pose(L, slopes, q[i], 3 * i);
@@ -39,7 +40,8 @@ static void read_number(lua_State *L, const Reader *reader, double *number, S2Sl
   }
 }
 
-// What is wrong with the list on top of the stack: all rows in one table is the likely slip.
+// Raises the error for the list on top of the stack; the most likely mistake is a single table with
+// all rows.
 static void constraint_refuse_list(lua_State *L, int count, const Reader *reader) {
   char text[S2_LUA_TEXT];
   const char *got = s2_lua_describe(L, -1, text), *remedy = "";
@@ -55,7 +57,7 @@ static void constraint_refuse_list(lua_State *L, int count, const Reader *reader
                       reader->what, count, count == 3 ? "the body" : "each body", got, remedy));
 }
 
-// A list of `count` (3 a body) numbers on top of the stack.
+// Reads a list of `count` numbers (3 per body) on top of the stack.
 static void read_list(lua_State *L, int count, const Reader *reader, double *numbers,
                       S2Slope *slope) {
   // An array of the library counts as a list.
@@ -63,7 +65,7 @@ static void read_list(lua_State *L, int count, const Reader *reader, double *num
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
     constraint_refuse_list(L, count, reader);
   }
-  // Each number with its slopes, where they are wanted.
+  // Each number with its slopes, if they are wanted.
   int list = lua_gettop(L);
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, list, i + 1);
@@ -87,11 +89,11 @@ static void read_matrix(lua_State *L, int columns, const Reader *reader,
   }
 }
 
-// The results lie between the function (exclusive) and the top.
+// The results are on the stack above the function.
 static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
                          const Reader *reader) {
   int function = reader->function;
-  // Slopes go where the engine wants them, a row after the other.
+  // Slopes go into the engine's memory, row by row.
   S2Slope *slope = reader->slopes.diff == NULL ? NULL : call->slope;
   int got = lua_gettop(L) - function, columns = 3 * call->bodies;
   if (got != call->rows) {
@@ -99,7 +101,7 @@ static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
                         lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which],
                                         call->rows, call->rows == 1 ? "" : "s", got));
   }
-  // Numbers, lists of a gradient, or matrices, one a row.
+  // Each result belongs to a row: a number, a gradient or a matrix.
   for (int r = 0; r < call->rows; r++) {
     lua_pushvalue(L, function + 1 + r);
     if (which == PHI || which == RATE) {
@@ -124,7 +126,7 @@ static bool is_number(lua_State *L, int index) {
 static int constraint_answer(lua_State *L) {
   S2ConstraintCall *call = lua_touserdata(L, 2);
   const S2LuaWorld *lw = lua_touserdata(L, 3);
-  // The engine asks for one thing at a time: whose place is given.
+  // The engine requests one result at a time: the one with a non-NULL destination.
   const bool asked[FUNCTIONS + 1] = {false, call->value != NULL, call->jacobian != NULL,
                                      call->hessian != NULL, call->rate != NULL};
   for (int which = PHI; which <= FUNCTIONS; which++) {
@@ -134,16 +136,17 @@ static int constraint_answer(lua_State *L) {
     lua_rawgeti(L, 1, which);
     Reader reader = {s2_lua_slopes(L, lw, call->slope != NULL), lua_gettop(L), names[which]};
     call->sloped = reader.slopes.diff != NULL;
-    // A number stands for a function that returns it.
-    if (call->rate != NULL && is_number(L, -1)) { // a rate that is the same for ever
+    // A number in place of the function stands for a constant.
+    if (call->rate != NULL && is_number(L, -1)) { // a constant rate
       read_number(L, &reader, call->rate, call->slope);
       lua_settop(L, 3);
       continue;
     }
-    // Poses and the time, as inputs where slopes are wanted.
+    // Poses and time are inputs if slopes are wanted.
     lua_pushvalue(L, reader.function);
     int poses = push_poses(L, &reader.slopes, call->q, call->bodies);
-    if (s2_world_way(s2_world_settings(lw->world)) == S2_EVENT) { // it asks when others meet, too
+    // event stepping also calls it at the times of other impacts
+    if (s2_world_way(s2_world_settings(lw->world)) == S2_EVENT) {
       s2_lua_slopes_number(L, &reader.slopes, call->t, S2_JOINT_COLUMNS);
     } else {
       s2_lua_slopes_time(L, lw, &reader.slopes, call->t, S2_JOINT_COLUMNS);
@@ -163,7 +166,7 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
   double start = s2_lua_callback_clock(lw);
   // Protected from its first allocation on.
   lua_pushcfunction(L, constraint_answer);
-  if (call->joint.index == 0) { // the one being made
+  if (call->joint.index == 0) { // the constraint that is being made
     lua_pushvalue(L, lw->at_making);
   } else {
     lua_rawgeti(L, lw->at_constraints, call->joint.serial);
@@ -177,7 +180,7 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
 
 static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   lua_State *L = keys->L;
-  // One to four bodies, all of this world and alive.
+  // One to four living bodies of this world.
   s2_keys_require(keys, "bodies");
   char text[S2_LUA_TEXT];
   if (s2_keys_push(keys, "bodies") != LUA_TTABLE) {
@@ -212,7 +215,7 @@ static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2J
 // Pushes the list of functions.
 static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
   lua_State *L = keys->L;
-  // A list of functions with false where there is none, so that it has no holes.
+  // Absent functions are false, so that the list has no holes.
   bool has[FUNCTIONS + 1] = {false};
   lua_createtable(L, FUNCTIONS, 0);
   for (int which = PHI; which <= FUNCTIONS; which++) {
@@ -224,7 +227,7 @@ static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
       s2_keys_fail(keys, names[which], "function%s expected, got %s",
                    which == RATE ? " or number" : "", s2_lua_describe(L, -1, text));
     }
-    // A rate may be a number, tracked or not.
+    // A rate may be a number, plain or tracked.
     double rate = 0;
     S2Var var;
     if (number && type != LUA_TNUMBER) {
@@ -243,7 +246,7 @@ static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
       lua_rawseti(L, -2, which);
     }
   }
-  // What belongs to each kind: velocity-only constraints have gradients but no value.
+  // Keys of each kind: velocity-only constraints have gradients but no value.
   s2_keys_boolean(keys, "velocity_only", &def->velocity_only);
   s2_keys_boolean(keys, "unilateral", &def->unilateral);
   s2_keys_require(keys, def->velocity_only ? "jacobian" : "phi");
@@ -257,10 +260,10 @@ static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
   def->has_rate = has[RATE];
 }
 
-// The functions on top of the stack are called once: as many rows as values.
+// Calls the functions on top of the stack once: the number of results is the number of rows.
 static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def) {
   lua_State *L = keys->L;
-  // Called with the present poses, and protected: it is not the engine that calls.
+  // Call with the present poses, and protected, although the engine is not involved.
   int functions = lua_gettop(L), which = def->velocity_only ? JACOBIAN : PHI;
   double q[S2_JOINT_BODIES][3];
   const S2BodyId ids[S2_JOINT_BODIES] = {def->a, def->b, def->more[0], def->more[1]};
@@ -275,13 +278,13 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
   int poses = push_poses(L, &plain, q, bodies);
   lua_pushnumber(L, s2_world_time(lw->world));
   S2Phase phase = lw->phase;
-  lw->phase = S2_INSIDE; // it must not step or restore the world
+  lw->phase = S2_INSIDE; // the function must not step or restore the world
   int result = lua_pcall(L, poses + 1, LUA_MULTRET, handler);
   lw->phase = phase;
   if (result != LUA_OK) {
     lua_error(L);
   }
-  // As many rows as values; a number as rate is for a single one.
+  // One row per result; a number as rate requires a single row.
   int count = lua_gettop(L) - handler, most = def->unilateral ? 1 : 3;
   lua_settop(L, functions);
   if (count < 1 || count > most) {
@@ -297,8 +300,8 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
   return count;
 }
 
-// Functions of constraints that were destroyed stay a while: a step or a snapshot that is undone
-// brings them back. They go when they outnumber the living.
+// Functions of destroyed constraints are kept for a while, because undoing a step or restoring a
+// snapshot brings the constraints back. They are removed when they outnumber the living ones.
 static void functions_sweep(lua_State *L, int world) {
   enum { SMALL = 64 };
   S2LuaWorld *lw = lua_touserdata(L, world);
@@ -306,11 +309,11 @@ static void functions_sweep(lua_State *L, int world) {
   const S2JointId *joints = s2_lua_joints(lw, &joint_count);
   const S2BodyId *bodies = s2_lua_bodies(lw, &body_count);
   int count = joint_count + body_count;
-  // Not inside a step, which may be undone, nor for a few.
+  // Not inside a step, which may be undone, and not for a few.
   if (lw->phase != S2_IDLE || lw->constraints < SMALL || lw->constraints < 2 * count) {
     return;
   }
-  // A new table of those that are alive takes the place of the old one.
+  // A new table with the functions of living constraints replaces the old one.
   lw->constraints = 0;
   lua_getiuservalue(L, world, S2_STORE_CONSTRAINTS);
   lua_newtable(L);
@@ -330,7 +333,7 @@ static void functions_sweep(lua_State *L, int world) {
 void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
   S2LuaWorld *lw = lua_touserdata(L, world);
   world = lua_absindex(L, world);
-  // Under the serial, which is never used twice.
+  // The key is the serial, which is never reused.
   functions_sweep(L, world);
   lua_getiuservalue(L, world, S2_STORE_CONSTRAINTS);
   lua_insert(L, -2);
@@ -342,11 +345,11 @@ void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
 // Compliance, damping and bounds that were given as tracked numbers.
 typedef struct Tracked {
   int count;
-  S2Term term[2 * (2 + 9) + 4]; // of places
+  S2Term term[2 * (2 + 9) + 4]; // one per place
   S2Place place[2 * (2 + 9) + 4];
 } Tracked;
 
-// The tracked number that was read into `at`, if there was one.
+// Adds the term of the tracked number that was read to `at`, if there is one.
 static void take_number(Tracked *tracked, const double *at, int number, const S2LuaRead *list,
                         int reads) {
   for (int i = 0; i < reads; i++) {
@@ -359,10 +362,10 @@ static void take_number(Tracked *tracked, const double *at, int number, const S2
   }
 }
 
-// `one`: a number for both, that was read into the linear one.
+// `one`: a single number for both, which was read into the linear one.
 static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool one, int number,
                          const S2LuaRead *list, int reads) {
-  // Which of the numbers of the definition each tracked one was read into.
+  // Find the place of each tracked number in the definition.
   for (int k = 0; k < 11; k++) { // linear, angular, matrix
     const double *at = k == 0 || (k == 1 && one) ? &weights->linear
                        : k == 1                  ? &weights->angular
@@ -378,11 +381,11 @@ static bool is_one(const S2Keys *keys, const char *key) {
   return one;
 }
 
-// How far its row may push, and what it is the friction of.
+// Bounds of the row's impulse, and the row whose friction it is.
 static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
-  // Both bounds or none.
+  // Both bounds or neither.
   bool lo = s2_keys_number(keys, "lo", S2_ANY_NUMBER, &def->bound_lo);
   bool hi = s2_keys_number(keys, "hi", S2_ANY_NUMBER, &def->bound_hi);
   if (lo != hi) {
@@ -392,7 +395,7 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
                  lo ? "hi" : "lo");
   }
   def->bounded = lo;
-  // Friction of another one, of this world.
+  // The friction of another constraint in this world.
   s2_keys_number(keys, "friction", S2_NON_NEGATIVE, &def->friction);
   s2_keys_number(keys, "restitution", S2_NON_NEGATIVE, &def->restitution);
   if (s2_keys_push(keys, "coupled_to") != LUA_TNIL) {
@@ -415,7 +418,7 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
 static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   Tracked tracked = {0};
   const S2LuaRead *list;
-  // Tracked numbers that are read from here on are compliance, damping or bounds.
+  // Compliance, damping and bounds may be tracked.
   int begin = s2_lua_writes(keys->L, lw);
   s2_lua_read_weights(keys, "compliance", &def->compliance);
   s2_lua_read_weights(keys, "damping", &def->damping);
@@ -437,7 +440,7 @@ static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t sl
   if (tracked->count == 0 && (!s2_lua_recording(lw) || s2_lua_on_tape(lw) == NULL)) {
     return;
   }
-  // The joint's other numbers are constants to the tape.
+  // For the tape, other numbers of the joint are constants.
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
   const S2Made constant = {.build = NULL};
   s2_lua_try(L, s2_world_tape_made_joint(tape, lw->world, slot, &constant));
@@ -460,7 +463,7 @@ static int world_constraint(lua_State *L) {
     return s2_lua_fail(L, "world:constraint() cannot be called from inside a step");
   }
   S2Keys keys = s2_keys_open(L, 2, false, keys_known, NULL, 0);
-  // All keys, then the functions, which stay on the stack.
+  // Read all keys, then the functions, which stay on the stack.
   S2JointDef def = s2_joint_def(S2_CONSTRAINT);
   constraint_read_bodies(&keys, lw, &def);
   Tracked tracked = read_weights(&keys, lw, &def);
@@ -470,12 +473,12 @@ static int world_constraint(lua_State *L) {
   s2_keys_boolean(&keys, "collide", &def.collide);
   constraint_read_functions(&keys, &def);
   int functions = lua_gettop(L);
-  // Called once for the number of rows; it may have closed the world.
+  // Call the functions once to count the rows; the call may have closed the world.
   def.rows = count_rows(&keys, lw, &def);
   if (lw->world == NULL) {
     return s2_lua_fail(L, "world is closed"); // by the function
   }
-  // The engine asks the functions while it makes the joint, as inside a step.
+  // The engine calls the functions while it makes the joint, as in a step.
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);
   luaL_checkstack(L, 40, "out of stack");
   lua_State *outer = lw->L;
@@ -492,15 +495,15 @@ static int world_constraint(lua_State *L) {
   lw->at_handler = handler;
   lw->failed = false;
   lua_pop(L, 1);
-  // An error of a function is raised as that of a step.
+  // An error of a function is raised like that of a step.
   if (failed) {
     lw->failed = true;
-    s2_lua_step_failed(L, lw, status); // raises the function's own error
+    s2_lua_step_failed(L, lw, status); // raises the error of the function
   }
   if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
-  // Only now are the functions kept, under the serial that the engine has given.
+  // Store the functions only now, because the engine has assigned the serial.
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
   lua_pushvalue(L, functions);

@@ -1,4 +1,4 @@
-// What a pre_solve callback sees of a contact: one object a world, valid only during the call.
+// The contact object passed to pre_solve callbacks: one per world, valid only during the call.
 #include "lua/world/binding.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static const char *const contact_fields[] = {"a",       "b",        "point",    
                                              "enabled", NULL};
 
 static int no_contact_field(lua_State *L) {
-  // As a table, which messages with the nearest name are made from.
+  // A table of the fields, for the nearest name in messages.
   lua_newtable(L);
   for (int i = 0; contact_fields[i] != NULL; i++) {
     lua_pushinteger(L, i);
@@ -28,7 +28,7 @@ static int no_contact_field(lua_State *L) {
 static int contact_index(lua_State *L) {
   const S2PreContact *contact = check_contact(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  // Bodies are objects, the rest are plain numbers and copies.
+  // Bodies are objects; other fields are plain numbers and copies.
   if (strcmp(key, "a") == 0 || strcmp(key, "b") == 0) {
     lua_getiuservalue(L, 1, 1);
     s2_lua_push_body(L, -1, key[0] == 'a' ? contact->a : contact->b);
@@ -56,7 +56,7 @@ static int contact_newindex(lua_State *L) {
   S2PreContact *contact = check_contact(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   S2Complaint complaint;
-  // What may change is written into the engine's contact; each value is checked first.
+  // Check the value and write it into the engine's contact.
   bool good = true;
   if (strcmp(key, "friction") == 0) {
     good = s2_value_number(L, 3, S2_NON_NEGATIVE, &contact->friction, &complaint);
@@ -71,7 +71,7 @@ static int contact_newindex(lua_State *L) {
   } else if (strcmp(key, "enabled") == 0) {
     good = s2_value_boolean(L, 3, &contact->enabled, &complaint);
   } else {
-    // Known but not writable, or not known at all.
+    // The field is read-only, or unknown.
     for (int i = 0; contact_fields[i] != NULL; i++) {
       if (strcmp(key, contact_fields[i]) == 0) {
         return s2_lua_fail(L, "Contact.%s is read-only", key);
@@ -92,7 +92,7 @@ static int contact_tostring(lua_State *L) {
 }
 
 S2LuaContact *s2_lua_push_contact(lua_State *L, int world) {
-  // Made once and kept: afterwards a step pushes it without taking memory.
+  // Made once and kept, so that a step needs no memory to push it.
   if (lua_getiuservalue(L, world, S2_STORE_CONTACT) != LUA_TUSERDATA) {
     lua_pop(L, 1);
     S2LuaContact *object = lua_newuserdatauv(L, sizeof *object, 1);

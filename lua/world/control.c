@@ -1,5 +1,5 @@
-// world:act and world:observation for plain numbers, and what lua/sim2d/control.lua makes them of.
-// What is tracked, or wrong, goes to the functions of that module, which are their upvalues.
+// world:act and world:observation for plain numbers, and the C functions of lua/sim2d/control.lua.
+// Tracked and bad values are passed to the Lua functions of that module, which are upvalues.
 #include "lua/diff/on_tape.h"
 
 #include "dynamics/control/control.h"
@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ACTUATORS = 64 }; // that a fast command takes
+enum { MOST_ACTUATORS = 64 }; // most actuators of the fast path
 
-// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit, fixed, x, y, most): its
-// place, from 1
+// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit, fixed, x, y, most): returns
+// its index, from 1
 static int control_actuator(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 4, s2_type_body);
@@ -24,7 +24,7 @@ static int control_actuator(lua_State *L) {
   }
   def.body = body != NULL ? body->id : (S2BodyId){0, 0};
   def.joint = joint != NULL ? joint->id : (S2JointId){0, 0};
-  // Where it acts, and how much it may.
+  // Point and direction of action, and bounds.
   def.direction = s2_vec2(luaL_checknumber(L, 5), luaL_checknumber(L, 6));
   def.lo = luaL_checknumber(L, 7);
   def.hi = luaL_checknumber(L, 8);
@@ -67,14 +67,14 @@ static int control_observed(lua_State *L) {
   return 1;
 }
 
-// (world, index): the last command
+// (world, index): returns the last command
 static int control_value(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_pushnumber(L, s2_actuator_value(lw->world, control_index(L, lw)));
   return 1;
 }
 
-// (world, index): the command that counts now, and when it was given
+// (world, index): returns the command in effect and the time it was given
 static int control_held(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   double time;
@@ -99,7 +99,7 @@ static bool control_number(lua_State *L, double *value) {
   return good && isfinite(*value);
 }
 
-// A list as long as there are actuators.
+// Reads a list with one number per actuator.
 static bool control_read_list(lua_State *L, int count, double *u) {
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, 2, i + 1);
@@ -110,7 +110,7 @@ static bool control_read_list(lua_State *L, int count, double *u) {
   return true;
 }
 
-// Numbers by name; the others stay as they are (NAN).
+// Reads numbers by name; the others are NAN (no change).
 static bool control_read_names(lua_State *L, const S2World *world, int count, double *u) {
   S2ActuatorDef def;
   for (int i = 0; i < count; i++) {
@@ -137,7 +137,7 @@ static bool control_read_names(lua_State *L, const S2World *world, int count, do
   return true;
 }
 
-// Upvalue: what does the same for all that is not plain, or says what is wrong.
+// Upvalue: the Lua function that handles tracked values and raises errors.
 static int control_act(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_actuator_count(lw->world);
@@ -150,7 +150,7 @@ static int control_act(lua_State *L) {
     plain = given == count ? control_read_list(L, count, u)
                            : given == 0 && control_read_names(L, lw->world, count, u);
   }
-  // All else is for the script's side, which also says what is wrong.
+  // Pass everything else to Lua, which also reports errors.
   if (!plain) {
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -169,7 +169,7 @@ static int control_act(lua_State *L) {
   return 1;
 }
 
-// (function): world:act, which falls back on it
+// (function): makes world:act; the function is its fallback
 static int control_make_act(lua_State *L) {
   lua_settop(L, 1);
   lua_pushcclosure(L, control_act, 1);
@@ -178,8 +178,8 @@ static int control_make_act(lua_State *L) {
 
 // ---- observation ------------------------------------------------------------------------------
 
-// (world, object, list of fields, noise): how many numbers are observed of it from now on; 0: this
-// is none for C
+// (world, object, list of fields, noise): observes the fields from now on and returns the number of
+// values; 0 if C cannot observe them
 static int control_observe(lua_State *L) {
   static const struct {
     const char *name;
@@ -196,12 +196,12 @@ static int control_observe(lua_State *L) {
   S2ObservationDef def = {.name = "", .fields = fields, .noise = luaL_checknumber(L, 4)};
   def.body = body != NULL ? body->id : (S2BodyId){0, 0};
   def.joint = joint != NULL ? joint->id : (S2JointId){0, 0};
-  // Vectors of bodies are their numbers.
+  // A vector of a body counts as its numbers.
   int given = (int)lua_rawlen(L, 3), count = 0;
   bool fits = true;
   for (int i = 0; i < given && fits; i++) {
     lua_rawgeti(L, 3, i + 1);
-    const char *name = luaL_checkstring(L, -1); // the list keeps it
+    const char *name = luaL_checkstring(L, -1); // the list keeps it alive
     const char *const one[3] = {name, NULL, NULL}, *const *names = one;
     for (size_t k = 0; body != NULL && k < sizeof groups / sizeof *groups; k++) {
       names = strcmp(name, groups[k].name) == 0 ? groups[k].fields : names;
@@ -221,8 +221,8 @@ static int control_observe(lua_State *L) {
   return 1;
 }
 
-// Upvalues: what does the same for all others; worlds -> {plan = {name, count, name, count, ...}},
-// where all is for C.
+// Upvalues: the Lua function for all other cases; a table worlds -> {plan = {name, count, name,
+// count, ...}} of worlds that C observes completely.
 static int control_observation(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
@@ -242,18 +242,18 @@ static int control_observation(lua_State *L) {
     lua_call(L, 2, 1);
     return 1;
   }
-  // The numbers, in the world's scratch memory.
+  // The values, in the world's scratch memory.
   s2_arena_reset(&lw->scratch);
   double *numbers = S2_TAKE(&lw->scratch, double, size + 1);
   s2_lua_try(L, s2_world_observe(lw->world, numbers));
   int names = (int)lua_rawlen(L, 4) / 2, at = 0;
   bool again = lua_type(L, 2) == LUA_TTABLE;
   if (again) {
-    lua_pushvalue(L, 2); // filled once more
+    lua_pushvalue(L, 2); // a table to fill again
   } else {
     lua_createtable(L, size, names);
   }
-  // As a list, and by name: a number, or a list of its own.
+  // As a list, and by name: a number, or a list of numbers.
   for (int i = 0; i < names; i++) {
     lua_rawgeti(L, 4, 2 * i + 1);
     lua_rawgeti(L, 4, 2 * i + 2);
@@ -263,7 +263,8 @@ static int control_observation(lua_State *L) {
       lua_pushnumber(L, numbers[at]);
     } else {
       lua_pushvalue(L, -1);
-      if (!again || lua_rawget(L, 5) != LUA_TTABLE) { // its list of the last time, or a new one
+      // reuse its list of the last call, or make a new one
+      if (!again || lua_rawget(L, 5) != LUA_TTABLE) {
         lua_pop(L, 1);
         lua_createtable(L, count, 0);
       }
@@ -281,7 +282,7 @@ static int control_observation(lua_State *L) {
   return 1;
 }
 
-// (function, systems): world:observation, which falls back on it
+// (function, systems): makes world:observation; the function is its fallback
 static int control_make_observation(lua_State *L) {
   lua_settop(L, 2);
   lua_pushcclosure(L, control_observation, 2);
@@ -290,7 +291,7 @@ static int control_make_observation(lua_State *L) {
 
 // ---- On a tape --------------------------------------------------------------------------------
 
-// Something of its actuators or observations is known in Lua alone.
+// (world): marks that some actuators or observations exist only in Lua
 static int control_in_lua(lua_State *L) {
   s2_lua_world(L, 1)->control_in_lua = true;
   return 0;
@@ -302,20 +303,20 @@ static int control_noise(lua_State *L) {
   return 0;
 }
 
-// (world): the seed of its noise; 0: none is declared
+// (world): returns the seed of its noise; 0 if no noise is declared
 static int control_noise_seed(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)s2_world_noise_seed(s2_lua_world(L, 1)->world));
   return 1;
 }
 
-// (world, random): an episode begins.
+// (world, random): starts the noise of a new episode
 static int control_renew_noise(lua_State *L) {
   S2LuaRandom *random = s2_lua_check(L, 2, s2_type_random);
   s2_world_renew_noise(s2_lua_world(L, 1)->world, &random->rng);
   return 0;
 }
 
-// (world, message): a warning, as the engine's own that no handler takes
+// (world, message): prints a warning as for engine warnings without a handler
 static int control_warn(lua_State *L) {
   s2_lua_warn(s2_lua_world(L, 1), luaL_checkstring(L, 2));
   return 0;
@@ -326,7 +327,7 @@ static int control_recording(lua_State *L) {
   return 1;
 }
 
-// (name): a tracked command to that actuator was clipped.
+// (name): records that a tracked command of that actuator was clipped
 static int control_clipped(lua_State *L) {
   s2_quiet_clipped(&s2_lua_diff(L)->quiet, luaL_checkstring(L, 1));
   return 0;
@@ -334,7 +335,7 @@ static int control_clipped(lua_State *L) {
 
 static const char BY_HAND[] = "sim2d.actuate_by_hand"; // in the registry
 
-// (function): f(world, t, dt) does what actuators do by forces that are on the tape.
+// (function): f(world, t, dt) applies the actuators as forces on the tape
 static int control_by_hand(lua_State *L) {
   lua_settop(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, BY_HAND);

@@ -1,4 +1,4 @@
-// Numbers of worlds and bodies between scripts and definitions, by their lines of fields.def.
+// Numbers of worlds and bodies between scripts and definitions, according to fields.def.
 #include "lua/diff/on_tape.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
   char text[S2_LUA_TEXT];
   int64_t integer = 0;
   int choice = 0;
-  // Numbers and flags are read into the member itself; integers by way of a wider one.
+  // Numbers and flags are read into the member itself, integers through a wider variable.
   switch (field->domain) {
   case S2_FIELD_ANY:
     return s2_value_number(L, index, S2_ANY_NUMBER, at, complaint);
@@ -24,7 +24,7 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
     if (!s2_value_number(L, index, S2_NON_NEGATIVE, at, complaint)) {
       return false;
     }
-    // What is tracked may be moved beyond its range for a difference: the engine says no to that.
+    // A finite difference may shift a tracked number out of its range; then the engine reports it.
     return s2_lua_is_tracked(L, index) ||
            s2_field_check(field, *(const double *)at).code == S2_OK ||
            s2_complain(complaint, "a number from 0 to %g expected, got %s", field->most,
@@ -52,14 +52,14 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
   case S2_FIELD_COLOR:
     return s2_value_color(L, index, at, complaint);
   }
-  // Integers of any width: the engine knows the member's type.
+  // Integers of any width: s2_field_set knows the member's type.
   s2_field_set(field, definition, (double)integer);
   return true;
 }
 
 void s2_lua_field_key(const S2Keys *keys, const S2Field *field, void *definition) {
   S2Complaint complaint;
-  // An absent key leaves what is there.
+  // An absent key leaves the member unchanged.
   if (s2_keys_push(keys, field->name) != LUA_TNIL &&
       !s2_lua_field_read(keys->L, -1, field, definition, &complaint)) {
     s2_keys_fail(keys, field->name, "%s", complaint.text);
@@ -70,10 +70,10 @@ void s2_lua_field_key(const S2Keys *keys, const S2Field *field, void *definition
 static void push_color(lua_State *L, uint32_t color) {
   char text[16];
   if (color == 0) {
-    lua_pushnil(L); // the palette's
+    lua_pushnil(L); // the colour of the palette
     return;
   }
-  // Opaque colours as #rrggbb, others with their alpha.
+  // Opaque colours as #rrggbb, others with alpha.
   if ((color & 0xff) == 0xff) {
     snprintf(text, sizeof text, "#%06x", (unsigned)(color >> 8));
   } else {
@@ -83,7 +83,7 @@ static void push_color(lua_State *L, uint32_t color) {
 }
 
 void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value) {
-  // As the script wrote it: integers as such, choices by name, colours as text.
+  // In the form that scripts write: integers, names of choices, colours as text.
   switch (field->domain) {
   case S2_FIELD_AT_LEAST_ONE:
   case S2_FIELD_BITS:
@@ -106,7 +106,7 @@ void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value) 
 
 void s2_lua_field_push(lua_State *L, const S2Field *field, const void *definition,
                        const char *vector) {
-  // Vectors are copies, which say what to assign to.
+  // Vectors are copies that know the field to assign to.
   if (field->domain == S2_FIELD_VECTOR) {
     s2_lua_push_vec2(L, *(const S2Vec2 *)s2_field_in(field, (void *)definition), vector);
   } else {

@@ -1,5 +1,5 @@
-// Warnings of slips that raise nothing: a number in degrees, a mass that nobody uses, a run in
-// which all has fallen out of the scene. Each once a world.
+// Warnings about likely mistakes that raise no error: an angle in degrees, the mass of a static
+// body, a run in which every body falls out of the scene. Each is printed once per world.
 #include "lua/world/binding.h"
 
 #include <math.h>
@@ -7,9 +7,9 @@
 
 enum { HINT_SIZE = 320 };
 
-// rad: an angle as large is written by hand in degrees, most likely.
+// rad: a larger round number was most likely meant in degrees.
 static const double TWO_TURNS = 4 * 3.14159265358979323846;
-// m: how far down it is looked for something to fall on
+// m: length of the ray that looks for ground below a body
 static const double FAR_DOWN = 1e6;
 
 static void hint_warn(lua_State *L, S2LuaWorld *lw, const char *text) {
@@ -21,7 +21,7 @@ static void hint_warn(lua_State *L, S2LuaWorld *lw, const char *text) {
 }
 
 void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle) {
-  // Radians that turn so often are multiples of pi or come from a run: no round numbers.
+  // Computed angles of this size are hardly ever multiples of 0.5 rad.
   if (!isfinite(angle) || fabs(angle) <= TWO_TURNS || fmod(angle, 0.5) != 0) {
     return;
   }
@@ -43,7 +43,7 @@ void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope) 
   if (!s2_joint_is_within(lw->world, joint)) {
     hint_warn(
         L, lw,
-        rope ? "key 'max_length': less than what is between the rope's anchors now, so it jumps "
+        rope ? "key 'max_length': less than the present distance of the rope's anchors, so it jumps "
                "in the next step; move its bodies, or make it longer"
              : "Joint.limits: they exclude where the joint is, so it jumps there in the next "
                "step; set its coordinate first, or limits that include it");
@@ -58,19 +58,19 @@ void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def)
   }
 }
 
-// Whether a body falls, lower than `lowest` (m, downwards), with nothing beneath it.
+// True if a body falls below `lowest` (m, downwards) with no body under it.
 static bool body_falls_for_ever(S2World *world, const S2BodyInfo *info, S2Vec2 down,
                                 double lowest) {
   S2Vec2 from = s2_vec2(info->q[1], info->q[2]);
   if (info->v[1] * down.x + info->v[2] * down.y <= 0 || s2_dot(from, down) <= lowest) {
     return false;
   }
-  // The ray starts within the body, which it does not see.
+  // The ray starts inside the body, which a ray does not hit.
   return s2_world_raycast(world, from, s2_add(from, s2_scale(FAR_DOWN, down)), NULL).body.index ==
          0;
 }
 
-// What bodies could rest on: the lowest centre of them, m downwards; -inf without any.
+// The lowest centre of a body that others could rest on, in m downwards; -inf if there is none.
 static double hint_lowest_ground(S2World *world, const S2BodyId *bodies, int count, S2Vec2 down) {
   double lowest = -INFINITY;
   for (int i = 0; i < count; i++) {
@@ -86,7 +86,7 @@ static double hint_lowest_ground(S2World *world, const S2BodyId *bodies, int cou
 void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw) {
   S2Vec2 gravity = s2_world_settings(lw->world)->gravity;
   double size = hypot(gravity.x, gravity.y);
-  // What hangs in joints swings without anything beneath it.
+  // Bodies that hang from joints may swing without ground.
   if (size == 0 || s2_world_joints(lw->world, NULL, 0) > 0) {
     return;
   }
@@ -95,10 +95,10 @@ void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw) {
   s2_arena_reset(&lw->scratch);
   S2BodyId *bodies = S2_TAKE(&lw->scratch, S2BodyId, count + 1);
   s2_world_bodies(lw->world, bodies, count);
-  // A flight without any ground is meant.
+  // Without any ground, free flight is intended.
   double lowest = hint_lowest_ground(lw->world, bodies, count, down);
   bool moving = false;
-  // One that does not fall is enough: most runs end here at the first body.
+  // Stop at the first body that does not fall, which is usually the first one.
   for (int i = 0; i < count && isfinite(lowest); i++) {
     S2BodyInfo info;
     if (s2_body_info(lw->world, bodies[i], &info).code == S2_OK && info.enabled &&
@@ -111,7 +111,7 @@ void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw) {
   }
   if (moving) {
     hint_warn(L, lw,
-              "at the end of the run every body falls with nothing beneath it: make the ground "
+              "at the end of the run every body falls with no body under it: make the ground "
               "wider, or look at 'mask' and 'category' of what should have touched it");
   }
 }

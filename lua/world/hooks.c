@@ -1,13 +1,14 @@
-// Functions of the script that the world calls: lists of handles, and the callbacks around a step.
+// Functions of the script that the world calls: lists of handles, and the callbacks before and
+// after a step.
 #include "lua/diff/on_tape.h"
 
 #include <string.h>
 
 // ---- Lists ------------------------------------------------------------------------------------
 
-// Pushes the list a handle belongs to, made if need be; `world` is an absolute index.
+// Pushes the list of a handle and makes it if needed; `world` is an absolute index.
 static void push_list(lua_State *L, int world, S2Hook hook, uint32_t serial) {
-  // Laws have a list a body, all others one a kind.
+  // Laws have one list per body, other hooks one per kind.
   bool is_law = hook == S2_HOOK_LAW;
   lua_Integer key = is_law ? (lua_Integer)serial : (lua_Integer)hook + 1;
   lua_getiuservalue(L, world, is_law ? S2_STORE_LAWS : S2_STORE_HOOKS);
@@ -20,7 +21,7 @@ static void push_list(lua_State *L, int world, S2Hook hook, uint32_t serial) {
   lua_remove(L, -2);
 }
 
-// The engine asks for pre-solve only where somebody wants to be.
+// The engine calls pre_solve only if a function is registered.
 static void hooks_set_callbacks(S2LuaWorld *lw) {
   if (lw->world != NULL) {
     S2Callbacks callbacks;
@@ -31,7 +32,7 @@ static void hooks_set_callbacks(S2LuaWorld *lw) {
 
 S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t serial) {
   world = lua_absindex(L, world);
-  // The handle holds the function and the world; the list holds the handle.
+  // The handle refers to the function and the world; the list refers to the handle.
   S2LuaHandle *handle = lua_newuserdatauv(L, sizeof *handle, 2);
   *handle = (S2LuaHandle){
       .type = s2_type_handle, .lw = lua_touserdata(L, world), .hook = hook, .serial = serial};
@@ -40,24 +41,25 @@ S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t seri
   lua_setiuservalue(L, -2, 1);
   lua_pushvalue(L, world);
   lua_setiuservalue(L, -2, 2);
-  // Behind those that are there: functions run in the order they were given.
+  // Append it, because functions run in the order of registration.
   push_list(L, world, hook, serial);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   lua_pop(L, 1);
   handle->lw->hooks[hook]++;
   if (hook == S2_HOOK_PRE_SOLVE) {
-    s2_lua_push_contact(L, world); // made now: the engine's step must not fail for want of memory
+    s2_lua_push_contact(L, world); // make it now, since an allocation during the step could fail
     lua_pop(L, 1);
     hooks_set_callbacks(handle->lw);
   }
   return handle;
 }
 
-// Takes the removed handles out of the list on top of the stack; returns how many are left.
+// Removes removed handles from the list on top of the stack; returns the number of the remaining
+// ones.
 static int sweep_list(lua_State *L) {
   lua_Integer kept = 0, count = (lua_Integer)lua_rawlen(L, -1);
-  // Those that stay close ranks, in their order.
+  // Move the remaining ones together, in order.
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, -1, i);
     const S2LuaHandle *handle = lua_touserdata(L, -1);
@@ -67,7 +69,7 @@ static int sweep_list(lua_State *L) {
       lua_rawseti(L, -2, ++kept);
     }
   }
-  // What is behind them now is empty.
+  // Clear the end of the list.
   for (lua_Integer i = kept + 1; i <= count; i++) {
     lua_pushnil(L);
     lua_rawseti(L, -2, i);
@@ -79,7 +81,7 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
   S2LuaWorld *lw = lua_touserdata(L, world);
   world = lua_absindex(L, world);
   lw->sweep = false;
-  // Lists by kind, with their counts; then those of laws, by body.
+  // First the lists by kind, with their counts; then those of laws, by body.
   lua_getiuservalue(L, world, S2_STORE_HOOKS);
   for (int hook = 0; hook < S2_HOOK_LAW; hook++) {
     if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE) {
@@ -97,7 +99,7 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
     sweep_list(L);
   }
   lua_pop(L, 1);
-  // Bodies whose last law is gone are no longer asked for.
+  // The engine no longer calls for bodies that have lost their last law.
   s2_lua_laws_sync(L, world);
 }
 
@@ -107,7 +109,7 @@ void s2_lua_laws_sync(lua_State *L, int world) {
   if (lw->world == NULL) {
     return;
   }
-  // After going back in time the engine's marks are those of then, the lists are those of now.
+  // After a restore the engine has the marks of that time, but the lists are those of the present.
   lua_getiuservalue(L, world, S2_STORE_LAWS);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
     lua_rawgeti(L, -1, 0);
@@ -120,12 +122,12 @@ void s2_lua_laws_sync(lua_State *L, int world) {
   lua_pop(L, 1);
 }
 
-// Destroyed bodies come back when a step or a snapshot is restored, so their data and laws stay
-// for a while; they go when the destroyed outnumber the living.
+// A restored step or snapshot brings destroyed bodies back, so their data and laws are kept for a
+// while. They are removed when the destroyed bodies outnumber the living.
 void s2_lua_laws_sweep(lua_State *L, int world) {
   S2LuaWorld *lw = lua_touserdata(L, world);
-  enum { SMALL = 64 }; // not worth a sweep
-  // Not inside a step, which may still be undone, and not for a few.
+  enum { SMALL = 64 }; // too few for a sweep
+  // Not inside a step, which may be undone, and not for a few.
   if (lw->phase != S2_IDLE || lw->destroyed < SMALL ||
       lw->destroyed < s2_world_bodies(lw->world, NULL, 0)) {
     return;
@@ -133,7 +135,7 @@ void s2_lua_laws_sweep(lua_State *L, int world) {
   int count;
   const S2BodyId *bodies = s2_lua_bodies(lw, &count);
   lw->destroyed = 0;
-  // New tables of the living take the place of the old ones, for data and for laws.
+  // New tables with the data and laws of living bodies replace the old ones.
   for (int store = S2_STORE_DATA; store <= S2_STORE_LAWS; store++) {
     lua_getiuservalue(L, world, store);
     lua_newtable(L);
@@ -153,7 +155,7 @@ void s2_lua_hook_remove(lua_State *L, S2LuaHandle *handle) {
   if (handle->removed) {
     return;
   }
-  // Only marked: a list that is being walked over must not change.
+  // Only mark it: the list must not change during a traversal.
   handle->removed = true;
   handle->lw->sweep = true;
   if (handle->lw->phase == S2_IDLE) {
@@ -168,17 +170,17 @@ static int handle_remove(lua_State *L) {
   return 0;
 }
 
-// Registers the functions of the list on top once more, for another world.
+// Registers the functions of the list on top of the stack for another world.
 static void copy_list(lua_State *L, int to, S2Hook hook, uint32_t serial) {
   lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
-  // Tasks are threads, which cannot be copied; what was removed stays behind.
+  // Skip tasks, whose threads cannot be copied, and removed handles.
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, -1, i);
     const S2LuaHandle *old = lua_touserdata(L, -1);
     if (!old->removed && old->timer != S2_TIMER_TASK) {
       lua_getiuservalue(L, -1, 1);
       S2LuaHandle *handle = s2_lua_hook_add(L, to, hook, serial);
-      // Timers go on with the times of the original.
+      // Timers keep the times of the original.
       handle->timer = old->timer;
       handle->start = old->start;
       handle->period = old->period;
@@ -189,7 +191,7 @@ static void copy_list(lua_State *L, int to, S2Hook hook, uint32_t serial) {
 }
 
 void s2_lua_hooks_copy(lua_State *L, int from, int to) {
-  // Lists by kind, then the laws of each body.
+  // First the lists by kind, then the laws of each body.
   lua_getiuservalue(L, from, S2_STORE_HOOKS);
   for (int hook = 0; hook < S2_HOOK_LAW; hook++) {
     if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE && hook != S2_HOOK_CONTROL) {
@@ -200,7 +202,7 @@ void s2_lua_hooks_copy(lua_State *L, int from, int to) {
   lua_pop(L, 1);
   lua_getiuservalue(L, from, S2_STORE_LAWS);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-    // The body of the copy has the same handle but is another object.
+    // In the copy, the body has the same handle and another object.
     lua_rawgeti(L, -1, 0);
     S2BodyId id = ((const S2LuaBody *)lua_touserdata(L, -1))->id;
     lua_pop(L, 1);
@@ -216,7 +218,7 @@ void s2_lua_hooks_copy(lua_State *L, int from, int to) {
 // ---- Around the step --------------------------------------------------------------------------
 
 void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
-  // Functions added meanwhile wait for the next step: the count is that of now.
+  // Functions added meanwhile wait for the next step, so read the count now.
   int count = lw->hooks[hook], top = lua_gettop(L);
   if (count == 0) {
     return;
@@ -226,7 +228,7 @@ void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, top + 1, i);
     const S2LuaHandle *handle = lua_touserdata(L, -1);
-    // Arguments: the world, the time and the step.
+    // Arguments: the world, the time and the duration.
     if (!handle->removed) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 1);
@@ -248,13 +250,13 @@ static const char *const event_names[] = {
     [S2_JOINT_BREAK] = "joint_break",         [S2_SOLVER_WARNING + 1] = NULL};
 
 static void set_number(lua_State *L, const char *key, double value) {
-  lua_pushnumber(L, value + 0.0); // no -0: it says nothing to a reader
+  lua_pushnumber(L, value + 0.0); // + 0.0 turns -0 into 0
   lua_setfield(L, -2, key);
 }
 
-// Pushes what a handler sees of an event.
+// Pushes the event table of handlers.
 static void push_event(lua_State *L, const S2Event *event) {
-  // A warning has a text, a break a joint and a force, contacts the rest.
+  // A warning has a text, a break a joint and a force, contacts the other fields.
   lua_createtable(L, 0, 10);
   lua_pushstring(L, event_names[event->type]);
   lua_setfield(L, -2, "type");
@@ -269,7 +271,7 @@ static void push_event(lua_State *L, const S2Event *event) {
   lua_setfield(L, -2, "b");
   s2_lua_push_vec2(L, event->point, NULL);
   lua_setfield(L, -2, "point");
-  // A joint that was destroyed meanwhile is left out.
+  // Leave out a joint that was destroyed meanwhile.
   if (event->type == S2_JOINT_BREAK) {
     if (s2_joint_alive(s2_lua_world(L, 1)->world, event->joint)) {
       s2_lua_push_joint(L, 1, event->joint);
@@ -278,7 +280,7 @@ static void push_event(lua_State *L, const S2Event *event) {
     set_number(L, "force", event->force);
     return;
   }
-  // Contacts: the impulses and how fast they met.
+  // Contacts: the impulses and the approach velocity.
   s2_lua_push_vec2(L, event->normal, NULL);
   lua_setfield(L, -2, "normal");
   set_number(L, "normal_impulse", event->normal_impulse);
@@ -289,24 +291,24 @@ static void push_event(lua_State *L, const S2Event *event) {
 }
 
 void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
-  // One event after the other, each with all of its handlers.
+  // Process the events in order, each with all of its handlers.
   int count, top = lua_gettop(L);
   for (int i = 0;; i++) {
-    // Handlers may change the world, and with it the list.
+    // Handlers may change the world and with it the list.
     const S2Event *events = s2_world_events(lw->world, &count);
     if (i >= count) {
       return;
     }
     S2Hook hook = (S2Hook)(S2_HOOK_EVENT + (int)events[i].type);
     int handlers = lw->hooks[hook];
-    // Warnings that nobody handles are printed.
+    // Warnings without a handler are printed.
     if (handlers == 0) {
       if (events[i].type == S2_SOLVER_WARNING) {
         s2_lua_warn(lw, events[i].message);
       }
       continue;
     }
-    // One table an event, for all of its handlers.
+    // One table per event, for all of its handlers.
     double start = s2_lua_callback_clock(lw);
     lua_rawgeti(L, lw->at_hooks, hook + 1);
     push_event(L, &events[i]);
@@ -364,7 +366,7 @@ static int world_pre_solve(lua_State *L) {
 }
 
 static int world_on(lua_State *L) {
-  // Which event, then the function.
+  // The type of event, then the function.
   s2_lua_world(L, 1);
   int type = 0;
   S2Complaint complaint;
@@ -385,7 +387,7 @@ static int world_no_contact(lua_State *L) {
 }
 
 int s2_lua_body_force_law(lua_State *L) {
-  // The engine asks for forces of bodies with this mark only.
+  // The engine calls only for bodies with this mark.
   S2LuaBody *body = s2_lua_body(L, 1);
   check_function(L, 2);
   lua_settop(L, 2);
@@ -399,7 +401,7 @@ int s2_lua_body_force_law(lua_State *L) {
   }
   s2_lua_try(L, s2_body_set_force_law(body->lw->world, body->id, true));
   lua_getiuservalue(L, 1, 1);
-  // The list has the body at place 0, as the law's first argument.
+  // The list contains the body at index 0, as the law's first argument.
   push_list(L, 3, S2_HOOK_LAW, body->id.serial);
   lua_pushvalue(L, 1);
   lua_rawseti(L, -2, 0);
@@ -428,7 +430,7 @@ static int handle_tostring(lua_State *L) {
 
 void s2_lua_open_hooks(lua_State *L) {
   static const luaL_Reg handle_methods[] = {{"remove", handle_remove}, {NULL, NULL}};
-  // The table of methods is __index; a name that it has not raises, with the nearest one.
+  // The table of methods is __index; reading an unknown name raises with the nearest one.
   s2_lua_metatable(L, s2_type_handle);
   lua_newtable(L);
   s2_lua_functions(L, handle_methods, 0);

@@ -1,5 +1,5 @@
-// Motions as functions of time: body:motion(fn), and the functions that world:lock{...} may be
-// given. They are lists {angle, x, y, velocity, pose} (false: none) in S2_STORE_CONSTRAINTS.
+// Motions as functions of time: body:motion(fn), and the functions of world:lock{...}. They are
+// lists {angle, x, y, velocity, pose} (false: absent) in S2_STORE_CONSTRAINTS.
 #include "lua/diff/slope.h"
 
 #include <math.h>
@@ -10,10 +10,10 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "angle", "x", "y", "veloc
 
 // ---- Calling ----------------------------------------------------------------------------------
 
-typedef struct Said { // what a function returns at a time
+typedef struct Said { // result of a function at a time
   double number[3];
-  bool has[3];      // else it was nil
-  S2Slope slope[3]; // by[0]: by the time; of a rate as of S2MotionCall.v
+  bool has[3];      // else it returned nil
+  S2Slope slope[3]; // by[0]: by the time; for a rate as in S2MotionCall.v
 } Said;
 
 typedef struct Asked {
@@ -21,12 +21,12 @@ typedef struct Asked {
   S2MotionCall *call;
 } Asked;
 
-// Calls the function on top of the stack with t. One number is wanted when `one`.
+// Calls the function on top of the stack with t; `one`: it must return one number.
 static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool one) {
-  // One number, or three of which nil leaves that component as it is.
+  // One number, or three, of which nil leaves that component unchanged.
   int count = one ? 1 : 3, function = lua_gettop(L);
   Said said = {.has = {false}};
-  // On a tape the time may be tracked, and results have slopes by it.
+  // On a tape the time may be tracked; the results then have slopes by it.
   S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, asked->call->slope != NULL);
   lua_pushvalue(L, function);
   s2_lua_slopes_time(L, asked->lw, &slopes, t, 0);
@@ -56,13 +56,13 @@ static void motion_set(S2MotionCall *call, int c, double v, const S2Slope *slope
   }
 }
 
-// So that the body is at `p` (of slope `of`) when the step ends.
+// Sets the velocity so that the body is at `p` (with slope `of`) at the end of the step.
 static void motion_reach(lua_State *L, const Asked *asked, int c, double p, const S2Slope *of) {
-  // v = (p - q)/h, so that positions given as functions of time are met at the end of the step.
+  // v = (p - q)/h: a position given as a function of time is reached at the end of the step.
   S2MotionCall *call = asked->call;
   double v = (p - call->q[c]) / call->h;
   S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
-  // Slopes by the time of the end, t + h, by where it is now, and by h.
+  // Slopes by the time of the end, t + h, by the present position, and by h.
   S2Slope ends = {.origin = of->origin}, slope = {.by = {0}};
   ends.by[3] = ends.by[4] = of->by[0];
   s2_lua_slopes_add(&slopes, &slope, 1 / call->h, &ends);
@@ -72,10 +72,11 @@ static void motion_reach(lua_State *L, const Asked *asked, int c, double p, cons
   motion_set(call, c, v, &slope);
 }
 
-// p'(t) of the function on top of the stack, on the side of t on which the step is: by differences
-// over parts of it, which are exact for parabolas and 0 where nothing moves.
+// p'(t) of the function on top of the stack, from the side of t on which the step is, by one-sided
+// differences. They are exact for parabolas, and 0 if the function is constant.
 static Said rate_at(lua_State *L, const Asked *asked, int which, int end) {
-  // Of the step, on one side: the error is a third derivative times by^2/3, next to rounding / by.
+  // Fraction of the step. The truncation error is p''' by^2/3; the rounding error is proportional
+  // to 1/by.
   static const double PART = 1.0 / 1024, weight[3] = {-3, 4, -1};
   const S2MotionCall *call = asked->call;
   double part = end == 0 ? PART : -PART, by = part * call->h, t = call->t + end * call->h;
@@ -88,7 +89,7 @@ static Said rate_at(lua_State *L, const Asked *asked, int which, int end) {
   for (int i = 0; i < 3; i++) {
     double first = at[1].number[i] - at[0].number[i], second = at[2].number[i] - at[0].number[i];
     rate.number[i] = (4 * first - second) / (2 * by);
-    // Its times move with t and, by their parts, with h.
+    // The sample times move with t and, by their fractions, with h.
     for (int k = 0; k < 3; k++) {
       S2Slope of = {.origin = at[k].slope[i].origin};
       of.by[3] = at[k].slope[i].by[0];
@@ -101,7 +102,7 @@ static Said rate_at(lua_State *L, const Asked *asked, int which, int end) {
   return rate;
 }
 
-// The velocities that a function gives for the end.
+// The velocities that a function gives for the end of the step.
 static Said velocities_at(lua_State *L, const Asked *asked, int end) {
   Said said = call_at(L, asked, VELOCITY, asked->call->t + end * asked->call->h, false);
   for (int i = 0; i < 3; i++) {
@@ -113,10 +114,10 @@ static Said velocities_at(lua_State *L, const Asked *asked, int end) {
   return said;
 }
 
-// The velocities at both ends of the step, of the function on top of the stack.
+// The velocities of the function on top of the stack at both ends of the step.
 static void motion_ends(lua_State *L, const Asked *asked, int which) {
   S2MotionCall *call = asked->call;
-  static const int place[3] = {1, 2, 0}; // of x, y, angle among angle, x, y
+  static const int place[3] = {1, 2, 0}; // index of x, y, angle in (angle, x, y)
   for (int end = 0; end < 2 && call->ends; end++) {
     double *to = end == 0 ? call->start : call->end;
     Said said = which == VELOCITY ? velocities_at(L, asked, end) : rate_at(L, asked, which, end);
@@ -131,9 +132,10 @@ static void motion_ends(lua_State *L, const Asked *asked, int which) {
   }
 }
 
-// The mean over the step by Gauss and Legendre's three points: exact up to polynomials of degree 5.
+// The mean over the step by three-point Gauss-Legendre quadrature, exact for polynomials up to
+// degree 5.
 static void mean_velocity(lua_State *L, const Asked *asked) {
-  // Points and weights of the rule on -1 .. 1, the weights for a mean.
+  // Points on -1 .. 1, and weights that add up to 1.
   S2MotionCall *call = asked->call;
   static const double point[3] = {-0.7745966692414834, 0, 0.7745966692414834};
   static const double weight[3] = {5.0 / 18, 8.0 / 18, 5.0 / 18};
@@ -143,7 +145,8 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
   for (int i = 0; i < 3; i++) {
     double part = (1 + point[i]) / 2;
     said = call_at(L, asked, VELOCITY, call->t + call->h * (1 + point[i]) / 2, false);
-    // The slope by t is that of the function; by h it has the point's share of the step.
+    // The slope by t is that of the function; by h it is multiplied by the point's fraction of the
+    // step.
     S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
     for (int c = 0; c < 3; c++) {
       S2Slope of = {.origin = said.slope[c].origin};
@@ -153,7 +156,7 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
       s2_lua_slopes_add(&slopes, &sum[c], weight[i], &of);
     }
   }
-  // Components that the function leaves out go on as they are.
+  // A component for which the function returns nil keeps its velocity.
   for (int c = 0; c < 3; c++) {
     if (said.has[c]) {
       motion_set(call, c, mean[c], &sum[c]);
@@ -164,25 +167,26 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
 static void motion_begin_slopes(lua_State *L, const Asked *asked) {
   S2MotionCall *call = asked->call;
   call->sloped = call->slope != NULL && s2_lua_slopes(L, asked->lw, true).diff != NULL;
-  for (int c = 0; c < 3 && call->sloped; c++) { // as it is
+  for (int c = 0; c < 3 && call->sloped; c++) { // unchanged velocity
     call->slope[c] = (S2Slope){.origin = 0};
     call->slope[c].by[5] = 1;
   }
 }
 
-// Arguments: the functions, what is asked.
+// Arguments: the functions, the request.
 static int motion_answer(lua_State *L) {
   const Asked *asked = lua_touserdata(L, 2);
   const S2MotionCall *call = asked->call;
   // At the end of the step.
   double end = call->t + call->h;
-  static const int place[3] = {1, 2, 0}; // of x, y, angle among angle, x, y
+  static const int place[3] = {1, 2, 0}; // index of x, y, angle in (angle, x, y)
   if (lua_type(L, 1) != LUA_TTABLE) {
     return luaL_error(L, "motion: its functions are gone");
   }
-  // Components that no function moves keep their velocity.
+  // Components without a function keep their velocity.
   motion_begin_slopes(L, asked);
-  for (int which = FUNCTIONS; which >= ANGLE; which--) { // a position counts more than a velocity
+  // a position takes precedence over a velocity
+  for (int which = FUNCTIONS; which >= ANGLE; which--) {
     if (lua_rawgeti(L, 1, which) == LUA_TFUNCTION && which == VELOCITY) {
       mean_velocity(L, asked);
       motion_ends(L, asked, which);
@@ -226,7 +230,7 @@ static void push_no_functions(lua_State *L) {
 }
 
 void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
-  // A component is held where it is (true) or moved as a function of time says.
+  // A component is held in place (true) or moved by a function of time.
   lua_State *L = keys->L;
   bool *const flags[4] = {NULL, &def->lock_angle, &def->lock_x, &def->lock_y};
   push_no_functions(L);
@@ -253,7 +257,7 @@ void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
       s2_keys_boolean(keys, names[which], flags[which]);
     }
   }
-  // A velocity function returns all three.
+  // A velocity function returns all three components.
   lua_rawgeti(L, -1, VELOCITY);
   bool both = lua_isfunction(L, -1) && s2_keys_has(keys, "angular_velocity");
   lua_pop(L, 1);
@@ -265,7 +269,7 @@ void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
 
 int s2_lua_body_motion(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
-  // nil stops it.
+  // nil stops the motion.
   bool has = !lua_isnoneornil(L, 2);
   char text[S2_LUA_TEXT];
   if (has && !lua_isfunction(L, 2)) {
@@ -278,14 +282,14 @@ int s2_lua_body_motion(lua_State *L) {
     return s2_lua_fail(L, "body '%s': %s", body->name, status.message);
   }
   s2_lua_try(L, status);
-  // The only function of a body is that of its pose.
+  // A body has only the function of its pose.
   lua_getiuservalue(L, 1, 1);
   if (has) {
     push_no_functions(L);
     lua_pushvalue(L, 2);
     lua_rawseti(L, -2, POSE);
   } else {
-    lua_pushnil(L); // so that a snapshot brings back what was there
+    lua_pushnil(L); // set to nil first, so that a snapshot keeps the old list
   }
   s2_lua_store_functions(L, 3, body->id.serial);
   return 0;

@@ -1,22 +1,21 @@
-// Springs that pull as a function of the script says: world:spring{force = function(x) ... end}.
-// The function of a joint is a list {function} beside those of constraints.
+// Springs whose force is a function of the script: world:spring{force = function(x) ... end}. The
+// function is a list {function} in S2_STORE_CONSTRAINTS.
 #include "lua/diff/slope.h"
 
 #include <math.h>
 #include <string.h>
 
-// Step of the central difference that stands for a derivative the function does not give, part of
-// the extension or of the rest length: the cube root of the rounding unit.
+// Step of the central difference for functions that return no derivative, as a fraction of the
+// extension or the rest length: the cube root of the rounding unit.
 static const double DIFFERENCE = 6e-6;
 
 typedef struct Pull {
-  double x, size; // m: the extension, what differences are measured by
+  double x, size; // m: the extension, the length scale of differences
   S2SpringCall *call;
   S2LuaWorld *lw;
 } Pull;
 
-// The results of the function on stack index `function` for x: its force, and the derivative where
-// it gives one.
+// Calls the function at stack index `function` with x: force and, if returned, derivative.
 static bool spring_evaluate(lua_State *L, const Pull *pull, int function, double x, double *numbers,
                             S2Slope *slope) {
   // On a tape the extension is an input, and the results have slopes by it.
@@ -40,7 +39,7 @@ static bool spring_evaluate(lua_State *L, const Pull *pull, int function, double
   return known;
 }
 
-// Arguments: list of the function, the pull.
+// Arguments: the list of the function, the pull.
 static int spring_answer(lua_State *L) {
   const Pull *pull = lua_touserdata(L, 2);
   S2SpringCall *call = pull->call;
@@ -48,7 +47,7 @@ static int spring_answer(lua_State *L) {
   S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
   lua_rawgeti(L, 1, 1);
   if (!spring_evaluate(L, pull, 3, pull->x, numbers, slope)) {
-    // (F(x + d) - F(x - d))/2d where the function gives no derivative, with slopes alike.
+    // (F(x + d) - F(x - d))/2d if the function returns no derivative; the slopes likewise.
     double up = pull->x + DIFFERENCE * pull->size, down = pull->x - DIFFERENCE * pull->size;
     double above[2], below[2];
     S2Slope of_above[2] = {{{0}, 0}}, of_below[2] = {{{0}, 0}};
@@ -59,7 +58,7 @@ static int spring_answer(lua_State *L) {
     s2_lua_slopes_add(&slopes, &slope[1], 1 / (up - down), of_above);
     s2_lua_slopes_add(&slopes, &slope[1], -1 / (up - down), of_below);
   }
-  // Back to the engine, with slopes where they were wanted.
+  // Return the results to the engine, with slopes if wanted.
   call->force = numbers[0];
   call->tangent = numbers[1];
   if (call->sloped) {
@@ -72,7 +71,7 @@ bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call) {
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
   int top = lua_gettop(L);
-  // Differences are measured by the extension or the rest length, the larger one.
+  // The length scale is the larger of extension and rest length.
   double start = s2_lua_callback_clock(lw), rest = 0;
   (void)s2_joint_get(world, call->joint, S2_JOINT_REST_LENGTH, &rest);
   Pull pull = {.x = call->extension, .call = call, .lw = lw};
@@ -96,7 +95,7 @@ bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def) {
     s2_keys_fail(keys, "force", "a function of the extension expected, got %s",
                  s2_lua_describe(L, -1, text));
   }
-  // A law is all of the pull: nothing stands beside it.
+  // A law is the entire force, so other keys for it are refused.
   static const char *const others[] = {"stiffness", "quadratic", "cubic"};
   for (int i = 0; i < 3; i++) {
     if (s2_keys_has(keys, others[i])) {

@@ -1,20 +1,21 @@
 // Simulated time: world:every, world:at, world:start with sim.wait.
 //
-// Timers keep no count of what they have fired. Whether one fires follows from the times before and
-// after the step alone, so a world that was set back fires again what lies ahead of it.
+// Timers do not count their calls. The times before and after a step alone determine whether a
+// timer fires, so a restored world fires the timers after the restored time again.
 #include "lua/world/binding.h"
 
 #include <math.h>
 
-// A timer fires this part of its period, or of dt, early: sums of dt miss their mark by rounding.
+// A timer fires early by this fraction of its period or of dt, because sums of dt miss the exact
+// time by rounding.
 static const double EARLY = 1e-6;
 
 // Registry key, by address: thread -> handle, weak.
 static const char TASKS = 'w';
 
-// How often a timer is due up to time t.
+// The number of times a timer is due up to time t.
 static double timer_due(const S2LuaHandle *handle, double t, double dt) {
-  // How many whole periods are over; of a time, whether it has come.
+  // For a period the number of whole periods; for a time 1 after it, else 0.
   if (handle->timer == S2_TIMER_EVERY) {
     return floor((t - handle->start) / handle->period + EARLY);
   }
@@ -27,13 +28,13 @@ static double timer_due(const S2LuaHandle *handle, double t, double dt) {
 static void task_resume(lua_State *L, S2LuaHandle *handle, int world) {
   lua_State *task = lua_tothread(L, -1);
   int arguments = 0, results = 0;
-  // The first time the function gets the world as argument.
+  // At the first call the function gets the world as argument.
   if (lua_status(task) == LUA_OK) { // not started yet
     lua_pushvalue(L, world);
     lua_xmove(L, task, 1);
     arguments = 1;
   }
-  // An interrupt must reach the thread that runs, and the outer one afterwards.
+  // An interrupt must reach the running thread, and afterwards the outer one.
   lua_State *volatile *interruptible = handle->lw->session->open.task;
   lua_State *outer = interruptible != NULL ? *interruptible : NULL;
   handle->running = true;
@@ -45,12 +46,12 @@ static void task_resume(lua_State *L, S2LuaHandle *handle, int world) {
     *interruptible = outer;
   }
   handle->running = false;
-  // It waits: its results are none of ours.
+  // It waits; its results are ignored.
   if (status == LUA_YIELD) {
     lua_pop(task, results);
     return;
   }
-  // It has ended: no more handle, and an error is raised here with its own traceback.
+  // It has ended: drop the handle, and raise an error with the thread's traceback.
   handle->removed = true;
   handle->lw->sweep = true;
   if (status != LUA_OK) {
@@ -72,14 +73,14 @@ int s2_lua_wait(lua_State *L) {
   if (handle == NULL || !handle->running) {
     return s2_lua_fail(L, "sim.wait works only inside a function started by world:start");
   }
-  handle->start += duration; // from when it should have woken up: no drift
+  handle->start += duration; // relative to the scheduled time, so that delays do not accumulate
   return lua_yield(L, 0);
 }
 
 // ---- Firing -----------------------------------------------------------------------------------
 
 static void timer_fire(lua_State *L, S2LuaHandle *handle, double before, double now, double dt) {
-  // Tasks wake up once their time has come; timers as often as they are due within the step.
+  // Tasks wake up after their time has come; timers fire as often as they are due within the step.
   if (handle->timer == S2_TIMER_TASK) {
     if (!handle->running && now >= handle->start - EARLY * dt) {
       lua_getiuservalue(L, -1, 1);
@@ -87,7 +88,7 @@ static void timer_fire(lua_State *L, S2LuaHandle *handle, double before, double 
     }
     return;
   }
-  // Due by now less due before: no counter, so going back in time is safe.
+  // The number due by now minus the number due before: without a counter, a restore needs no care.
   double times = timer_due(handle, now, dt) - fmax(timer_due(handle, before, dt), 0);
   for (; times > 0 && !handle->removed; times--) {
     lua_getiuservalue(L, -1, 1);
@@ -103,7 +104,7 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
     return;
   }
   double start = s2_lua_callback_clock(lw), dt = s2_world_settings(lw->world)->dt;
-  // Functions added meanwhile wait: the count is that of now.
+  // Functions added meanwhile wait, so read the count now.
   lua_rawgeti(L, lw->at_hooks, hook + 1);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, top + 1, i);
@@ -112,7 +113,7 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
       lua_pop(L, 1);
       continue;
     }
-    // Timers of a step that is over; those of the present fire before it.
+    // After a step: S2_HOOK_TIMER; before a step: those for the present time.
     if (hook == S2_HOOK_TIMER) {
       timer_fire(L, handle, before, now, dt);
     } else if (fabs(now - handle->start) <= EARLY * dt) {
@@ -140,7 +141,7 @@ static S2LuaWorld *timer_check(lua_State *L, int function) {
 static int world_every(lua_State *L) {
   double period = s2_argument_number(L, 2, S2_POSITIVE);
   S2LuaWorld *lw = timer_check(L, 3);
-  // The count of periods starts now.
+  // The first period starts now.
   S2LuaHandle *handle = s2_lua_hook_add(L, 1, S2_HOOK_TIMER, 0);
   handle->timer = S2_TIMER_EVERY;
   handle->start = s2_world_time(lw->world);
@@ -155,7 +156,7 @@ static int world_at(lua_State *L) {
   if (time < now - early) {
     return s2_lua_bad_argument(L, 2, "the time %.14g s is over: world.time is %.14g s", time, now);
   }
-  // The present is no time a step ends at: it fires before the step that starts now.
+  // No step ends at the present time, so such a timer fires before the next step.
   S2LuaHandle *handle = s2_lua_hook_add(L, 1, time <= now + early ? S2_HOOK_NOW : S2_HOOK_TIMER, 0);
   handle->timer = S2_TIMER_AT;
   handle->start = time;
@@ -163,7 +164,7 @@ static int world_at(lua_State *L) {
 }
 
 static int world_start(lua_State *L) {
-  // The thread holds the function; the handle holds the thread.
+  // The thread refers to the function, the handle to the thread.
   S2LuaWorld *lw = timer_check(L, 2);
   lua_State *task = lua_newthread(L);
   lua_insert(L, 2);
@@ -172,14 +173,14 @@ static int world_start(lua_State *L) {
   handle->timer = S2_TIMER_TASK;
   handle->start = s2_world_time(lw->world);
   int at = lua_gettop(L);
-  // From the thread to its handle, for sim.wait; weak, so that it holds neither.
+  // A weak table from threads to handles, for sim.wait; it keeps neither alive.
   lua_getiuservalue(L, at, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &TASKS);
   lua_pushvalue(L, -2);
   lua_pushvalue(L, at);
   lua_rawset(L, -3);
   lua_pop(L, 1);
-  // Runs at once, up to its first wait.
+  // Run at once, until its first wait.
   task_resume(L, handle, 1);
   lua_settop(L, at);
   return 1;
@@ -189,7 +190,7 @@ const luaL_Reg s2_world_timer_methods[] = {
     {"every", world_every}, {"at", world_at}, {"start", world_start}, {NULL, NULL}};
 
 void s2_lua_open_timers(lua_State *L) {
-  // Weak keys: a thread that nobody holds is collected.
+  // Weak keys: unreferenced threads are collected.
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// Fields that are no settings; numbered behind those in the table of fields.
+// Fields that are not settings; numbered after those in the table of fields.
 enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
-static const char WORLDS = 'w'; // registry key, by address: objects by number, weak
+static const char WORLDS = 'w'; // registry key, by address: weak table from numbers to worlds
 
-// Parts of the contract that are not built yet.
+// Documented names that are not implemented yet.
 static const char *const later_names[] = {NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
@@ -36,8 +36,8 @@ void s2_lua_new_weak_table(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-// Lua's collector does not see what the engine's world takes (8 kB with a body that was stepped),
-// and would let thousands of worlds pile up: it is told of so much.
+// Reports the size of the engine's world (8 kB with a body that was stepped) to Lua's collector. It
+// does not see that memory and would let thousands of worlds pile up.
 static void world_tell_collector(lua_State *L) {
   enum { KILOBYTES = 8 };
   if (lua_gc(L, LUA_GCISRUNNING) == 1) {
@@ -47,7 +47,7 @@ static void world_tell_collector(lua_State *L) {
 
 S2LuaWorld *s2_lua_push_world(lua_State *L) {
   world_tell_collector(L);
-  // The user values hold what belongs to the world; the engine's world comes later.
+  // User values hold the Lua values of the world; the engine's world is made later.
   S2LuaSession *session = s2_lua_session(L);
   S2LuaWorld *lw = lua_newuserdatauv(L, sizeof *lw, S2_STORE_COUNT);
   memset(lw, 0, sizeof *lw);
@@ -57,7 +57,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   lw->number = ++session->made;
   lw->bodies_stale = lw->joints_stale = lw->names_stale = true;
   s2_arena_init(&lw->scratch);
-  // Objects by serial are weak, the script's values are not.
+  // Tables of objects by serial are weak, those of the script's values are not.
   int world = lua_gettop(L);
   for (int store = S2_STORE_BODIES; store <= S2_STORE_COUNT; store++) {
     if (store == S2_STORE_BODIES || store == S2_STORE_JOINTS) {
@@ -69,7 +69,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
       lua_setiuservalue(L, world, store);
     }
   }
-  // Lists, and the guard that undoes a step, are made once.
+  // The lists, and the guard that undoes a step, are made once.
   s2_lua_push_collection(L, world, false);
   lua_setiuservalue(L, world, S2_STORE_BODY_LIST);
   s2_lua_push_collection(L, world, true);
@@ -77,7 +77,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   s2_lua_push_guard(L, world);
   lua_setiuservalue(L, world, S2_STORE_GUARD);
   luaL_setmetatable(L, "sim2d.World");
-  // Objects by number, for sim.worlds: it keeps none of them.
+  // A weak table of worlds by number, for sim.worlds.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &WORLDS) != LUA_TTABLE) {
     lua_pop(L, 1);
     s2_lua_new_weak_table(L);
@@ -94,7 +94,7 @@ int s2_lua_worlds(lua_State *L) {
   lua_newtable(L);
   int list = lua_gettop(L);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &WORLDS) == LUA_TTABLE) {
-    // Those that are open and not about to be collected, oldest first.
+    // Worlds that are open and not about to be collected, oldest first.
     for (const S2LuaWorld *lw = s2_lua_session(L)->oldest; lw != NULL; lw = lw->newer) {
       if (lua_rawgeti(L, -1, (lua_Integer)lw->number) != LUA_TNIL) {
         lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
@@ -108,7 +108,7 @@ int s2_lua_worlds(lua_State *L) {
 }
 
 void s2_lua_world_attach(S2LuaWorld *lw, S2World *world) {
-  // The session's list of living worlds, oldest first, for what closes them all.
+  // Append it to the session's list of open worlds, which s2_session_close closes.
   lw->world = world;
   lw->older = lw->session->newest;
   if (lw->older != NULL) {
@@ -117,7 +117,7 @@ void s2_lua_world_attach(S2LuaWorld *lw, S2World *world) {
     lw->session->oldest = lw;
   }
   lw->session->newest = lw;
-  // From here on the engine calls back into Lua.
+  // From now on the engine calls back into Lua.
   S2Callbacks callbacks;
   s2_lua_engine_callbacks(lw, &callbacks);
   s2_world_set_callbacks(world, &callbacks);
@@ -132,14 +132,14 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   if (lw->world == NULL) {
     return true;
   }
-  // The viewer and recordings first: they still look at the world.
+  // Close viewer and recordings first, because they still read the world.
   s2_lua_live_world_closes(lw);
   bool good = s2_lua_recorders_close(lw, status);
   s2_lua_world_gather(lw);
   s2_lua_warnings_close(lw);
   s2_world_destroy(lw->world);
   lw->world = NULL;
-  // Memory of the binding, then the session's list, from both sides.
+  // Free the memory of the binding, then unlink the world from the session's list.
   s2_arena_free(&lw->scratch);
   s2_array_free(lw->bodies);
   s2_array_free(lw->joints);
@@ -149,10 +149,10 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   return good;
 }
 
-// Does a function of ours further down the stack work on this world? Metamethods of the tables it
-// reads and finalizers run in the middle of it.
+// True if a function further down the stack works on this world: metamethods of tables it reads,
+// and finalizers, run within it.
 static bool is_in_use(lua_State *L, const S2LuaWorld *lw) {
-  // C functions have the object as their first argument; that tells which world they work on.
+  // The first argument of our C functions is the object, which leads to the world.
   lua_Debug frame;
   bool in_use = false;
   for (int level = 1; !in_use && lua_getstack(L, level, &frame); level++) {
@@ -169,7 +169,7 @@ static bool is_in_use(lua_State *L, const S2LuaWorld *lw) {
 
 static int world_close(lua_State *L) {
   S2LuaWorld *lw = check_world(L, 1);
-  // Closing frees what a running function still looks at.
+  // Closing would free memory that the running function uses.
   if (lw->phase != S2_IDLE) {
     return s2_lua_fail(L, "world:close() cannot be called from inside a step");
   }
@@ -186,7 +186,7 @@ static int world_close(lua_State *L) {
   return 0;
 }
 
-// A collector has nobody to raise to.
+// A finaliser cannot raise an error, so failures are ignored.
 static int world_collect(lua_State *L) {
   S2LuaWorld *lw = check_world(L, 1);
   S2Status status;
@@ -212,7 +212,7 @@ static int world_tostring(lua_State *L) {
 // ---- Making -----------------------------------------------------------------------------------
 
 static int sim_world(lua_State *L) {
-  // Settings of the command line are defaults, those of the script come on top.
+  // Options of the command line are defaults; settings of the script override them.
   S2LuaSession *session = s2_lua_session(L);
   lua_settop(L, 1);
   S2Keys keys = s2_keys_open(L, 1, true, s2_setting_names, NULL, 0);
@@ -232,12 +232,12 @@ static int sim_world(lua_State *L) {
   def.strict = session->open.strict;
   def.audit = session->open.audit || session->open.strict;
   def.profile = session->open.profile;
-  // The object is made before the engine's world: afterwards nothing may fail that would leak it.
+  // Make the object before the engine's world, so that no later failure can leak it.
   S2LuaWorld *lw = s2_lua_push_world(L);
   lw->judged = s2_keys_push(&keys, "audit") == LUA_TNIL;
   lua_pop(L, 1);
   S2SettingReads reads = s2_setting_reads(L, lw);
-  // In the order of the settings, each noting what it depends on.
+  // In the order of the settings; each notes its tracked numbers.
   for (int i = 0; s2_setting_names[i] != NULL; i++) {
     S2Complaint complaint;
     if (s2_keys_push(&keys, s2_setting_names[i]) != LUA_TNIL &&
@@ -247,7 +247,7 @@ static int sim_world(lua_State *L) {
     lua_pop(L, 1);
     s2_setting_was_read(L, i, &def, &reads);
   }
-  // The engine checks settings against each other.
+  // The engine checks the settings against each other.
   S2World *world = NULL;
   S2Status status = s2_world_create(&def, &world);
   if (status.code != S2_OK) {
@@ -261,10 +261,10 @@ static int sim_world(lua_State *L) {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
-// Upvalue 1: name -> number of a field, method, or false for what is not built yet.
+// Upvalue 1: name -> number of a field, method, or false if not implemented yet.
 static int world_index(lua_State *L) {
   S2LuaWorld *lw = check_world(L, 1);
-  // Methods and fields share a table: functions are handed out as they are.
+  // Methods and fields share a table; functions are returned directly.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TFUNCTION) {
@@ -277,7 +277,7 @@ static int world_index(lua_State *L) {
   if (lw->world == NULL) {
     return s2_lua_fail(L, "world is closed");
   }
-  // Lists are objects of the world; the rest are settings or the time.
+  // Lists are objects of the world; other fields are settings or the time.
   switch (field) {
   case FIELD_TIME:
     s2_lua_push_time(L, lw, s2_world_time(lw->world));
@@ -311,14 +311,14 @@ static int world_newindex(lua_State *L) {
   if (lw->world == NULL) {
     return s2_lua_fail(L, "world is closed");
   }
-  // A copy is changed and checked as a whole, then taken.
+  // Change and check a copy, then take it over.
   S2WorldDef def = *s2_world_settings(lw->world);
   S2Complaint complaint;
   S2SettingReads reads = s2_setting_reads(L, lw);
   if (!s2_setting_read(L, 3, field, &def, &complaint)) {
     return s2_lua_fail(L, "World.%s: %s", lua_tostring(L, 2), complaint.text);
   }
-  // On a tape: which variables the new setting comes from.
+  // On a tape: record the variables of the new setting.
   s2_setting_was_read(L, field, &def, &reads);
   s2_lua_try(L, s2_world_configure(lw->world, &def));
   s2_setting_wrote(L, lw, &reads);
@@ -332,7 +332,7 @@ void s2_lua_open_world(lua_State *L) {
                                   {"__tostring", world_tostring},
                                   {NULL, NULL}};
   static const luaL_Reg functions[] = {{"world", sim_world}, {NULL, NULL}};
-  // Fields by number; `false` stands for names that are not built yet.
+  // Fields by number; `false` marks names that are not implemented yet.
   s2_lua_metatable(L, s2_type_world);
   luaL_setfuncs(L, meta, 0);
   lua_newtable(L); // fields
@@ -365,14 +365,14 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, s2_annotate_methods, 0);
   s2_lua_functions(L, s2_world_problem_methods, 0);
   s2_lua_functions(L, s2_world_linearize_methods, 0);
-  // The table goes to both functions, as their first upvalue.
+  // Set the table as first upvalue of both functions.
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, world_index, 1);
   lua_setfield(L, -3, "__index");
   lua_pushcclosure(L, world_newindex, 1);
   lua_setfield(L, -2, "__newindex");
   lua_pop(L, 1);
-  // Pushes sim.world, by way of a table, which registers its name for messages.
+  // Pushes sim.world through a table, which registers its name for messages.
   lua_newtable(L);
   s2_lua_functions(L, functions, 0);
   lua_getfield(L, -1, "world");

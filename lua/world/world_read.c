@@ -5,7 +5,7 @@
 #include <string.h>
 
 static void set_number(lua_State *L, const char *key, double value) {
-  lua_pushnumber(L, value + 0.0); // no -0: it says nothing to a reader
+  lua_pushnumber(L, value + 0.0); // + 0.0 turns -0 into 0
   lua_setfield(L, -2, key);
 }
 
@@ -22,7 +22,7 @@ static void set_body(lua_State *L, int world, const char *key, S2BodyId body) {
 // ---- Contacts ---------------------------------------------------------------------------------
 
 static void set_list2(lua_State *L, const char *key, S2Vec2 value, S2Var var) {
-  // Without a variable a plain copy, else a tracked list.
+  // Without a variable a plain copy, otherwise a tracked list.
   const double numbers[2] = {value.x, value.y};
   if (var == 0) {
     s2_lua_push_vec2(L, value, NULL);
@@ -39,12 +39,12 @@ static void set_tracked(lua_State *L, const char *key, double value, S2Var var) 
 
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
   S2LuaWorld *lw = lua_touserdata(L, world);
-  // The engine makes its list when asked for it.
+  // The engine makes the list on demand.
   int count, listed = 0;
   (void)s2_world_contacts(lw->world, &count);
   lua_createtable(L, body.index == 0 ? count : 0, 0);
   for (int i = 0; i < count; i++) {
-    // A view that is read again each time: making objects may run finalizers of the script.
+    // Get the list again each time, because making objects may run finalizers of the script.
     const S2Contact *contacts = s2_world_contacts(lw->world, &count);
     if (i >= count) {
       break;
@@ -53,7 +53,7 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
     if (body.index != 0 && contact.a.serial != body.serial && contact.b.serial != body.serial) {
       continue;
     }
-    // Each contact is a table of its own, with variables where the world is on a tape.
+    // A table per contact, with variables if the world is on a tape.
     lua_createtable(L, 0, 10);
     set_body(L, world, "a", contact.a);
     set_body(L, world, "b", contact.b);
@@ -95,9 +95,9 @@ static void world_measure_momentum(const void *user, const S2World *world, doubl
   s2_world_momentum(world, numbers);
 }
 
-// Pushes what depends on all bodies and joints.
+// Pushes a measure that depends on all bodies and joints.
 static void push_of_all(lua_State *L, S2LuaWorld *lw, int count, S2WorldMeasure *measure) {
-  // Poses, velocities, masses: all that energy and momentum depend on.
+  // Energy and momentum depend on all poses, velocities and masses.
   int most = s2_energy_places(lw->world, NULL, 0);
   s2_arena_reset(&lw->scratch);
   S2Place *places = S2_TAKE(&lw->scratch, S2Place, most);
@@ -106,13 +106,13 @@ static void push_of_all(lua_State *L, S2LuaWorld *lw, int count, S2WorldMeasure 
 }
 
 static int push_energy_on_tape(lua_State *L, S2LuaWorld *lw) {
-  // The engine knows no derivative of what compliant contacts store.
+  // The energy stored in compliant contacts has no derivative.
   static const char *const names[] = {"kinetic", "potential"};
   if (s2_world_has_soft_contacts(lw->world)) {
     return s2_lua_fail(L, "the energy of compliant contacts has no derivative yet: add up "
                           "body:kinetic_energy() and what else is wanted");
   }
-  // Both are measured at once; the total is their sum on the tape, too.
+  // Both are measured at once; on a tape, too, the total is their sum.
   push_of_all(L, lw, 2, world_measure_energy);
   int list = lua_gettop(L);
   lua_createtable(L, 0, 3);
@@ -154,7 +154,7 @@ static int world_momentum(lua_State *L) {
 
 static int world_residuals(lua_State *L) {
   S2WorldResiduals residuals = s2_world_residuals(s2_lua_world(L, 1)->world);
-  // Of the last solve, then of the positions.
+  // Residuals of the last solve, then of the positions.
   lua_createtable(L, 0, 7);
   set_number(L, "dynamics", residuals.solve.dynamics);
   set_number(L, "complementarity", residuals.solve.complementarity);
@@ -175,7 +175,7 @@ static int world_residuals(lua_State *L) {
 
 static int world_stats(lua_State *L) {
   const S2WorldStats *stats = s2_world_stats(s2_lua_world(L, 1)->world);
-  // Counts of the run, worst residuals, times, what there is now, solvers that were used.
+  // Counts of the run, worst residuals, times, present counts, solvers that were used.
   lua_createtable(L, 0, 30);
   set_integer(L, "steps", stats->steps);
   set_integer(L, "solves", stats->solves);
@@ -224,7 +224,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "arena_bytes", stats->arena_bytes);
   lua_createtable(L, 0, S2_SOLVER_COUNT);
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
-    if (i != S2_SOLVER_AUTO) { // never the one whose answer it is
+    if (i != S2_SOLVER_AUTO) { // it never solves a problem itself
       set_integer(L, s2_solver_name((S2Solver)i), stats->used[i]);
     }
   }
@@ -242,11 +242,11 @@ static S2LuaWorld *world_check_idle(lua_State *L, const char *what) {
   return lw;
 }
 
-// A filter of the keys, if there is a table; its list lies in the world's scratch memory.
+// Reads a filter from the keys; its list is in the world's scratch memory.
 static void query_read_ignored(const S2Keys *keys, S2LuaWorld *lw, S2QueryFilter *filter) {
   lua_State *L = keys->L;
   int type = s2_keys_push(keys, "ignore");
-  // One body or a list of them.
+  // One body or a list of bodies.
   bool list = type == LUA_TTABLE;
   int count = list ? (int)luaL_len(L, -1) : type != LUA_TNIL;
   S2BodyId *ignored = S2_TAKE(&lw->scratch, S2BodyId, count + 1);
@@ -259,9 +259,9 @@ static void query_read_ignored(const S2Keys *keys, S2LuaWorld *lw, S2QueryFilter
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
     if (body == NULL || body->lw != lw) {
       s2_keys_fail(keys, "ignore", "a body of this world, or a list of them, expected");
-      return; // not reached: it raises
+      return; // not reached, since it raises
     }
-    ignored[i] = body->id; // a destroyed one is not found anyway
+    ignored[i] = body->id; // a query never finds a destroyed body anyway
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -269,7 +269,7 @@ static void query_read_ignored(const S2Keys *keys, S2LuaWorld *lw, S2QueryFilter
   filter->ignored_count = count;
 }
 
-// The keys of a fan are among its own; nil: none.
+// A filter from the keys of a query (which may also have keys of a fan); nil: no filter.
 static S2QueryFilter query_filter(lua_State *L, S2LuaWorld *lw, int argument,
                                   const char *const *more) {
   static const char *const names[] = {"category", "mask", "ignore", "sensors", NULL};
@@ -279,7 +279,7 @@ static S2QueryFilter query_filter(lua_State *L, S2LuaWorld *lw, int argument,
     return filter;
   }
   S2Keys keys = s2_keys_open(L, argument, true, names, more, 0);
-  // No bits at all would find nothing: not what somebody meant.
+  // A mask without bits would find no body, which cannot be intended.
   int64_t category = 0, mask = 0;
   s2_keys_integer(&keys, "category", 1, UINT32_MAX, &category);
   s2_keys_integer(&keys, "mask", 1, UINT32_MAX, &mask);
@@ -290,17 +290,17 @@ static S2QueryFilter query_filter(lua_State *L, S2LuaWorld *lw, int argument,
   return filter;
 }
 
-// A ray as it was read, with what its ends depend on.
+// A ray and the dependencies of its ends.
 enum { RAY_NUMBERS = 4 };
 typedef struct LuaRay {
   S2LuaWorld *lw;
   S2Vec2 ends[2];
-  S2WorldTape *tape; // NULL: nothing is to be noted
+  S2WorldTape *tape; // NULL: not recorded
   int count;
   S2Argument arguments[RAY_NUMBERS];
 } LuaRay;
 
-// Its ends lie at two places of the stack; complaints are about the last of them.
+// Reads the two ends from two stack places; messages are about the last of them.
 static LuaRay query_read_ray(lua_State *L, S2LuaWorld *lw, int from, int to) {
   LuaRay ray = {.lw = lw};
   S2Complaint complaint;
@@ -311,7 +311,7 @@ static LuaRay query_read_ray(lua_State *L, S2LuaWorld *lw, int from, int to) {
       s2_lua_bad_argument(L, at[i], "%s", complaint.text);
     }
   }
-  // Where the hit is depends on the ends and on the body that was hit.
+  // The hit depends on the ends and on the body.
   const S2LuaRead *list;
   ray.tape = s2_lua_written(L, lw, begin, &reads, &list);
   ray.count = s2_lua_arguments(list, reads, &ray.ends[0].x, ray.arguments, RAY_NUMBERS);
@@ -333,7 +333,7 @@ static void push_hit(lua_State *L, const LuaRay *ray, const S2RayResult *hit) {
 
 static S2LuaWorld *ray_begin(lua_State *L, const char *what) {
   S2LuaWorld *lw = world_check_idle(L, what);
-  // Missing ends raise as arguments, before anything is read.
+  // A missing end raises a bad argument before anything is read.
   if (lua_gettop(L) < 3) { // raises
     (void)s2_argument_vec2(L, 2);
     (void)s2_argument_vec2(L, 3);
@@ -359,7 +359,7 @@ static int world_raycast_all(lua_State *L) {
   S2LuaWorld *lw = ray_begin(L, "world:raycast_all()");
   S2QueryFilter filter = query_filter(L, lw, 4, NULL);
   LuaRay ray = query_read_ray(L, lw, 2, 3);
-  // As many as there are bodies, at most; the memory is of Lua, as others' finalizers may run.
+  // At most one hit per body. Lua owns the memory, because finalizers may use the scratch memory.
   int capacity = s2_world_bodies(lw->world, NULL, 0);
   S2RayResult *hits = lua_newuserdatauv(L, ((size_t)capacity + 1) * sizeof *hits, 0);
   int count = s2_world_raycast_all(lw->world, ray.ends[0], ray.ends[1], &filter, hits, capacity);
@@ -371,12 +371,13 @@ static int world_raycast_all(lua_State *L) {
   return 1;
 }
 
-// ---- Fans of rays: lua/sim2d/rays.lua makes their ends, which may be tracked -------------------
+// ---- Fans of rays: lua/sim2d/rays.lua makes their ends, which may be tracked ------------------
 
 static const char *const FAN_KEYS[] = {"rays", "range", "angle", "spread", NULL};
 enum { FAN_MOST = 1000000 };
 
-// (world, from, options): how many rays, then x, y, range, angle, spread as they were given or nil.
+// (world, from, options): returns the number of rays, then x, y, range, angle, spread unchanged, or
+// nil.
 int s2_lua_fan_options(lua_State *L) {
   lua_settop(L, 3);
   S2LuaWorld *lw = world_check_idle(L, "world:raycast_fan()");
@@ -385,10 +386,10 @@ int s2_lua_fan_options(lua_State *L) {
     lua_replace(L, 3);
   }
   (void)query_filter(L, lw, 3, FAN_KEYS);
-  (void)s2_lua_writes(L, lw); // tracked numbers are welcome; they are noted with the rays
+  (void)s2_lua_writes(L, lw); // tracked numbers are allowed; they are recorded with the rays
   (void)s2_argument_vec2(L, 2);
   S2Keys keys = {.L = L, .table = 3, .argument = 3};
-  // All are checked here; the values go on as they are.
+  // Only check the values; the script's values are passed on.
   int64_t rays = 0;
   double number;
   s2_keys_require(&keys, "rays");
@@ -410,12 +411,12 @@ int s2_lua_fan_options(lua_State *L) {
   return 6;
 }
 
-// (world, from, options, ends): a list of hits, false where there is none.
+// (world, from, options, ends): returns a list of hits, with false for a miss.
 int s2_lua_fan(lua_State *L) {
   S2LuaWorld *lw = world_check_idle(L, "world:raycast_fan()");
   int rays = (int)luaL_len(L, 4);
   S2QueryFilter filter = query_filter(L, lw, 3, FAN_KEYS);
-  // The list of what is ignored has to outlive what the hits call.
+  // The list of ignored bodies must outlive the calls that make the hits.
   size_t bytes = (size_t)filter.ignored_count * sizeof *filter.ignored;
   S2BodyId *ignored = lua_newuserdatauv(L, bytes + 1, 0);
   if (bytes > 0) {
@@ -439,7 +440,7 @@ int s2_lua_fan(lua_State *L) {
   return 1;
 }
 
-// Room for all bodies, from the world's scratch memory, behind what a filter took.
+// Memory for all bodies, from the world's scratch memory, after that of a filter.
 static S2BodyId *take_bodies(S2LuaWorld *lw, int *capacity) {
   *capacity = s2_world_bodies(lw->world, NULL, 0);
   return S2_TAKE(&lw->scratch, S2BodyId, *capacity + 1);
@@ -455,7 +456,7 @@ static void push_bodies(lua_State *L, const S2BodyId *bodies, int count) {
 
 static int world_query_aabb(lua_State *L) {
   S2LuaWorld *lw = world_check_idle(L, "world:query_aabb()");
-  // Corners in the wrong order are a slip, not an empty box.
+  // Swapped corners are a mistake, not an empty box.
   S2Vec2 lo = s2_argument_vec2(L, 2), hi = s2_argument_vec2(L, 3);
   if (hi.x < lo.x || hi.y < lo.y) {
     return s2_lua_bad_argument(L, 3, "the upper corner lies below the lower one");
@@ -481,7 +482,7 @@ static int world_closest(lua_State *L) {
   S2LuaWorld *lw = world_check_idle(L, "world:closest()");
   S2LuaBody *a = s2_lua_body_of(L, 2, lw), *b = s2_lua_body_of(L, 3, lw);
   S2ClosestBodies closest;
-  // On a tape all of it has variables; what has no derivative raises.
+  // On a tape all fields are tracked; those without a derivative raise.
   s2_lua_try(L, s2_world_closest(lw->world, a->id, b->id, &closest));
   S2ClosestVars vars = {0};
   if (s2_lua_on_tape(lw) != NULL) {
@@ -496,12 +497,12 @@ static int world_closest(lua_State *L) {
   return 1;
 }
 
-// Returns the largest overlap left, in m.
+// Returns the largest remaining overlap in m.
 static int world_resolve_overlaps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   s2_lua_not_on_tape(L, lw, "world:resolve_overlaps()");
-  // A step as others are: callbacks run, and a failure undoes it.
-  s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // filters are asked
+  // It runs callbacks, and a failure undoes it, as in a step.
+  s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // calls filters
   double remaining = 0;
   S2Status status = s2_world_resolve_overlaps(lw->world, &remaining);
   if (status.code != S2_OK) {
@@ -511,25 +512,25 @@ static int world_resolve_overlaps(lua_State *L) {
   return 1;
 }
 
-// Returns whether the bodies rest, and what is left of their accelerations in m/s^2.
+// Returns whether the bodies rest, and their remaining acceleration in m/s^2.
 static int world_solve_static(lua_State *L) {
   static const char *const names[] = {"tolerance", "max_steps", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
-  // Options, by the defaults of the engine.
+  // Options, with the engine's defaults.
   S2StaticOptions options = s2_static_options();
   S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
   int64_t steps = options.max_steps;
   s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options.tolerance);
   s2_keys_integer(&keys, "max_steps", 1, INT32_MAX, &steps);
   options.max_steps = (int)steps;
-  // Force laws may depend on anything: no derivative of the place where they leave the bodies.
+  // Force laws may depend on anything, so the rest position has no derivative with them.
   if (s2_world_asks(lw->world)) {
     s2_lua_not_on_tape(L, lw, "world:solve_static() with force laws");
   }
   s2_lua_step_open(L, lw, "world:solve_static()");
   S2StaticResult result;
-  // On a tape the derivative is that of where bodies rest, not of the way there.
+  // On a tape the derivative is that of the rest position, not of the iterations.
   S2WorldTape *tape = s2_lua_on_tape(lw);
   S2Status status = tape == NULL ? s2_world_solve_static(lw->world, &options, &result)
                                  : s2_world_tape_static(tape, lw->world, &options, &result);

@@ -1,4 +1,4 @@
-// Settings of a world: the keys of sim.world{...} and, later, its fields: the lines of fields.def.
+// Settings of a world: keys of sim.world{...} and then fields of the world, by fields.def.
 #include "lua/diff/on_tape.h"
 #include "lua/solve/program_solver.h"
 
@@ -7,7 +7,7 @@
 const char *const s2_setting_names[] = {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) #member,
 #include "dynamics/fields.def"
-    "post_stabilization", // short for two values of stabilization
+    "post_stabilization", // a short name for two values of `stabilization`
     NULL,
 };
 
@@ -19,7 +19,7 @@ static bool is_solver(int setting) {
 
 bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
                      S2Complaint *complaint) {
-  // A solver of the script's own, by its name.
+  // A solver of the script, by its name.
   if (is_solver(setting) && lua_type(L, index) == LUA_TSTRING) {
     int number = s2_lua_program_solver(L, lua_tostring(L, index));
     if (number > 0) {
@@ -32,7 +32,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
                                     "name of one expected");
     }
   }
-  // The short name stands for two values of stabilization.
+  // The short name stands for two values of `stabilization`.
   if (setting != POST_STABILIZATION) {
     return s2_lua_field_read(L, index, &s2_world_fields[setting], def, complaint);
   }
@@ -56,14 +56,14 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
 
 // ---- Tracked ----------------------------------------------------------------------------------
 
-// Places of a setting that has a derivative; returns how many.
+// Tape places of a setting that has a derivative; returns their number.
 static int setting_places(int setting, S2Place places[2]) {
   static const S2WorldNumber numbers[] = {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) derivative,
 #include "dynamics/fields.def"
       S2_OF_NONE, // of post_stabilization
   };
-  // Settings that are no numbers, or change nothing smooth.
+  // The setting is not a number, or has no smooth effect.
   if (numbers[setting] == S2_OF_NONE) {
     return 0;
   }
@@ -85,19 +85,19 @@ void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2Set
   if (reads->begin == 0) {
     return;
   }
-  // Tracked numbers that were read since the last setting belong to this one.
+  // Tracked numbers read since the last setting belong to this one.
   int count = s2_lua_tracked_count(L, reads->begin, &list), known = setting_places(setting, places);
   if (count > reads->count && known == 0) {
     s2_lua_fail(L, "World.%s has no derivative: give a plain number, x:value() of a tracked one",
                 s2_setting_names[setting]);
   }
-  // Of a vector the second number is known by where it was read to.
+  // The address distinguishes the second number of a vector from the first.
   for (int r = reads->count; r < count; r++) {
     bool second = list[r].where == &def->gravity.y;
     reads->term[reads->terms++] =
         (S2Term){.to = reads->places + (second ? 1 : 0), .from = list[r].var, .factor = 1};
   }
-  // The places of this setting, for those that are read later to follow.
+  // Append the places of this setting.
   for (int i = 0; i < known && (size_t)reads->places < sizeof reads->place / sizeof places[0];
        i++) {
     reads->place[reads->places++] = places[i];
@@ -106,13 +106,13 @@ void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2Set
 }
 
 void s2_setting_wrote(lua_State *L, S2LuaWorld *lw, const S2SettingReads *reads) {
-  // All settings of a table are written to the tape at once.
+  // Record all settings of a table on the tape at once.
   const S2LuaRead *list;
   int count;
   S2WorldTape *tape = s2_lua_written(L, lw, reads->begin, &count, &list);
   if (tape != NULL && reads->places > 0) {
     s2_world_tape_write(tape, lw->world, reads->places, reads->place, reads->terms, reads->term);
-    // From here on the time depends on tracked numbers, too.
+    // If dt is tracked, the time depends on it from now on.
     for (int i = 0; i < reads->terms; i++) {
       lw->dt_on_tape |= reads->place[reads->term[i].to].number == S2_OF_DT;
     }

@@ -4,14 +4,15 @@
 
 #include <string.h>
 
-// A snapshot is an engine image and references to what else comes back with destroyed bodies.
+// A snapshot is an engine image with references to the Lua values that return with destroyed
+// bodies.
 typedef struct Snapshot {
   const char *type;
-  uint64_t world;       // its number
-  S2WorldTape *on_tape; // what it is on the tape of the gradient call `generation`
-  uint32_t generation;  // 0: of none
+  uint64_t world;       // number of the world
+  S2WorldTape *on_tape; // record of the world on the tape of the gradient call `generation`
+  uint32_t generation;  // 0: not on a tape
   bool dt_on_tape;
-  size_t size; // of the image
+  size_t size; // bytes of the image
   unsigned char image[];
 } Snapshot;
 
@@ -30,7 +31,7 @@ static double *take_state(S2LuaWorld *lw, int *count) {
   return S2_TAKE(&lw->scratch, double, *count + 1);
 }
 
-// In the world's scratch memory.
+// The places of state(), in the world's scratch memory.
 static S2Place *state_places(S2LuaWorld *lw, int *count) {
   *count = s2_world_state_size(lw->world);
   s2_arena_reset(&lw->scratch);
@@ -42,7 +43,7 @@ static S2Place *state_places(S2LuaWorld *lw, int *count) {
 static int world_state(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count;
-  // On a tape a list of variables, else a table of numbers.
+  // On a tape a list of variables, otherwise a table of numbers.
   if (s2_lua_on_tape(lw) != NULL) {
     S2Place *places = state_places(lw, &count);
     const S2World *world = lw->world;
@@ -69,7 +70,7 @@ static int world_set_state(lua_State *L) {
   if (lua_type(L, 2) != LUA_TTABLE && s2_lua_array_test(L, 2) == NULL) {
     return s2_lua_bad_argument(L, 2, "table expected, got %s", s2_lua_describe(L, 2, text));
   }
-  // As many numbers as state() gives; what is read is noted.
+  // As many numbers as state() returns; tracked ones are noted.
   int count, begin = s2_lua_writes(L, lw);
   double *state = take_state(lw, &count);
   lua_Integer given = luaL_len(L, 2);
@@ -85,7 +86,7 @@ static int world_set_state(lua_State *L) {
     }
     lua_pop(L, 1);
   }
-  // Checked and written at once by the engine, then noted on the tape.
+  // The engine checks and writes them at once; then they are recorded on the tape.
   s2_lua_try(L, s2_world_set_state(lw->world, state, count));
   const S2LuaRead *list;
   int reads;
@@ -100,16 +101,16 @@ static int world_set_state(lua_State *L) {
 
 // ---- Snapshots --------------------------------------------------------------------------------
 
-// Pushes a copy of a table whose values are copied too where they are tables and `deep`.
+// Pushes a copy of a table; with `deep`, nested tables are copied, too.
 static void push_copy(lua_State *L, int table, bool deep) {
   table = lua_absindex(L, table);
   lua_newtable(L);
-  // Lists of laws are copied, too: those of the world may lose handles.
+  // Copy the lists of laws too, because the world may remove handles from its lists.
   for (lua_pushnil(L); lua_next(L, table) != 0;) {
     lua_pushvalue(L, -2);
     if (deep && lua_type(L, -2) == LUA_TTABLE) {
       push_copy(L, -2, false);
-      lua_pushinteger(L, 0); // lists of laws hold the body there
+      lua_pushinteger(L, 0); // index 0 of a list of laws is the body
       lua_rawget(L, -4);
       lua_rawseti(L, -2, 0);
     } else {
@@ -127,7 +128,7 @@ static void refuse_inside(lua_State *L, const S2LuaWorld *lw, const char *what) 
 }
 
 static int world_snapshot(lua_State *L) {
-  // An image of the engine, what is on the tape, and the tables of the script.
+  // The engine's image, the tape record, and the tables of the script.
   S2LuaWorld *lw = s2_lua_world(L, 1);
   refuse_inside(L, lw, "world:snapshot()");
   size_t size = s2_world_image_size(lw->world);
@@ -136,7 +137,7 @@ static int world_snapshot(lua_State *L) {
   snapshot->world = lw->number;
   snapshot->size = size;
   s2_world_image_write(lw->world, snapshot->image);
-  // Of another gradient call it is worth nothing, hence its generation.
+  // The record is valid only in this gradient call, hence the generation.
   snapshot->generation = 0;
   if (s2_lua_on_tape(lw) != NULL) {
     snapshot->on_tape = s2_world_tape_new(lw->diff->tape, NULL);
@@ -145,7 +146,7 @@ static int world_snapshot(lua_State *L) {
     s2_world_tape_copy(snapshot->on_tape, lw->on_tape);
   }
   luaL_setmetatable(L, "sim2d.Snapshot");
-  // What comes back with destroyed bodies: data, laws, functions.
+  // Values that return with destroyed bodies: data, laws, functions.
   int at = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_DATA);
   push_copy(L, -1, false);
@@ -160,9 +161,10 @@ static int world_snapshot(lua_State *L) {
   return 1;
 }
 
-// Entries of the snapshot's table that the world no longer has: their bodies had been destroyed.
+// Adds entries of the snapshot's table that the world no longer has, because their bodies were
+// destroyed.
 static void bring_back(lua_State *L, int store, int from) {
-  // Only what the world has no more: what is there now may be newer.
+  // Keep entries that the world has, because they may be newer.
   lua_getiuservalue(L, 1, store);
   lua_getiuservalue(L, 2, from);
   int kept = lua_gettop(L);
@@ -184,13 +186,13 @@ static int world_restore(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const Snapshot *snapshot = s2_lua_check(L, 2, s2_type_snapshot);
   refuse_inside(L, lw, "world:restore()");
-  // The engine's state, then what is on the tape, then the tables.
+  // Restore the engine's state, then the tape record, then the tables.
   S2Status status = s2_world_image_read(lw->world, snapshot->image, snapshot->size);
   if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   s2_lua_try(L, status);
-  // A snapshot of this gradient call has its variables; any other is constant now.
+  // Only a snapshot of this gradient call has variables; any other is constant now.
   bool tracked = snapshot->generation != 0 && snapshot->generation == lw->diff->generation;
   if (tracked || s2_lua_on_tape(lw) != NULL) {
     s2_world_tape_copy(s2_lua_put_on_tape(lw), tracked ? snapshot->on_tape : NULL);
@@ -201,7 +203,7 @@ static int world_restore(lua_State *L) {
   if (snapshot->world == lw->number) { // laws are callbacks: a clone has its own, or none
     bring_back(L, S2_STORE_LAWS, SNAPSHOT_LAWS);
     bring_back(L, S2_STORE_CONSTRAINTS, SNAPSHOT_CONSTRAINTS);
-  } else { // its joints are those of the other world
+  } else { // the functions are keyed by joints of the other world
     lua_getiuservalue(L, 2, SNAPSHOT_CONSTRAINTS);
     push_copy(L, -1, false);
     lua_setiuservalue(L, 1, S2_STORE_CONSTRAINTS);
@@ -230,7 +232,7 @@ static int snapshot_tostring(lua_State *L) {
 // ---- Clones -----------------------------------------------------------------------------------
 
 static int world_clone(lua_State *L) {
-  // Without callbacks, unless asked for.
+  // Without callbacks, unless requested.
   static const char *const names[] = {"callbacks", "functions", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
@@ -240,19 +242,19 @@ static int world_clone(lua_State *L) {
   s2_keys_boolean(&keys, "functions", &functions);
   functions = functions || callbacks;
   refuse_inside(L, lw, "world:clone()");
-  // What the script constrains cannot do without its functions.
+  // Constraints of the script need their functions.
   if (!functions && s2_lua_has_constraints(lw)) {
     return s2_lua_fail(L, "world:clone(): functions of the script constrain, pull or move bodies; "
                           "they come along with {functions = true}, or with {callbacks = true}");
   }
-  // The object first, then the engine's copy, which it owns from then on.
+  // Make the object first, then the engine's copy, which the object owns.
   S2LuaWorld *copy = s2_lua_push_world(L);
   int at = lua_gettop(L);
   S2World *world;
   s2_lua_try(L, s2_world_clone(lw->world, &world));
   s2_lua_world_attach(copy, world);
   copy->judged = lw->judged;
-  // The copy's numbers depend on what those of the original did.
+  // The numbers of the copy have the dependencies of the original.
   if (s2_lua_on_tape(lw) != NULL) {
     s2_world_tape_copy(s2_lua_put_on_tape(copy), lw->on_tape);
     copy->dt_on_tape = lw->dt_on_tape;
@@ -261,7 +263,7 @@ static int world_clone(lua_State *L) {
   push_copy(L, -1, false);
   lua_setiuservalue(L, at, S2_STORE_DATA);
   lua_settop(L, at);
-  // Functions that the engine asks within a step, then callbacks around it.
+  // Functions called within a step, then callbacks before and after it.
   if (functions) {
     lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
     push_copy(L, -1, false);

@@ -1,8 +1,8 @@
 // Stepping: world:step, world:run, world:steps.
 //
-// A step is: before_step callbacks, the engine's step, recordings, events, timers, after_step
-// callbacks. Whatever is raised before the engine has finished undoes the step: a guard on the
-// stack of the stepping function is closed by Lua however that function is left.
+// A step consists of before_step callbacks, the engine's step, recordings, events, timers and
+// after_step callbacks. An error before the engine has finished undoes the step: Lua closes a guard
+// on the stack of the stepping function however that function ends.
 #include "lua/diff/on_tape.h"
 #include "lua/record/live.h"
 
@@ -10,17 +10,18 @@
 
 #include <math.h>
 
-// A run ends this part of a step early: sums of dt miss their mark by rounding.
+// A run ends early by this fraction of a step, because sums of dt miss the exact time by rounding.
 static const double EARLY = 1e-6;
 
 typedef struct Guard {
-  S2LuaWorld *lw; // whose user value this is; its own user value is the world
+  S2LuaWorld *lw; // the world whose guard it is; its own user value is the World
 } Guard;
 
 // ---- Guard ------------------------------------------------------------------------------------
 
 static void step_undo(lua_State *L, S2LuaWorld *lw, int world) {
-  // Back to the mark, if there is one: without callbacks before it the engine has undone all.
+  // Return to the mark, if there is one; without callbacks before its step the engine has undone
+  // everything itself.
   if (lw->marked) {
     s2_world_rollback(lw->world);
     if (s2_lua_on_tape(lw) != NULL) {
@@ -29,14 +30,14 @@ static void step_undo(lua_State *L, S2LuaWorld *lw, int world) {
     s2_lua_world_changed(lw);
     s2_lua_laws_sync(L, world);
   }
-  // A step that is undone has drawn no random numbers.
+  // An undone step puts back the random numbers it has drawn.
   lw->session->random->rng = lw->random_before;
 }
 
 static int guard_close(lua_State *L) {
   S2LuaWorld *lw = ((Guard *)lua_touserdata(L, 1))->lw;
   lua_settop(L, 1);
-  // Left in the middle of a step: it is undone, however the function was left.
+  // The function ended in the middle of a step, which is undone.
   lua_getiuservalue(L, 1, 1);
   s2_progress_end(&lw->progress);
   if (lw->phase == S2_BEFORE || lw->phase == S2_INSIDE) {
@@ -59,13 +60,13 @@ void s2_lua_push_guard(lua_State *L, int world) {
 }
 
 void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what) {
-  // Room for all that callbacks push, so that no push inside the engine can fail.
-  enum { SLOTS = 40 }; // more than any callback of ours pushes
+  // Reserve stack slots for callbacks, so that no push inside the engine can fail.
+  enum { SLOTS = 40 }; // more than any of our callbacks pushes
   if (lw->phase != S2_IDLE) {
     s2_lua_fail(L, "%s cannot be called from inside a step", what);
   }
   luaL_checkstack(L, SLOTS, "out of stack");
-  // Where callbacks find handler, lists and functions: on the stack of the stepping function.
+  // Callbacks find the handler, lists and functions on the stack of the stepping function.
   lw->L = L;
   lw->marked = lw->failed = false;
   lua_pushcfunction(L, s2_lua_keep_traceback);
@@ -76,14 +77,14 @@ void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what) {
   lw->at_laws = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
   lw->at_constraints = lua_gettop(L);
-  // Closed by Lua when the function is left, also by an error.
+  // Lua closes it when the function ends, also by an error.
   lua_getiuservalue(L, 1, S2_STORE_GUARD);
   lua_toclose(L, -1);
   lw->phase = S2_BETWEEN;
 }
 
 void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status) {
-  // A callback's error was put aside; it is raised as if it had come from here.
+  // Raise the stored error of a callback as if it came from here.
   if (lw->failed) {
     lua_getiuservalue(L, 1, S2_STORE_ERROR);
     lua_pushnil(L);
@@ -101,11 +102,11 @@ void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status) {
 // ---- One step ---------------------------------------------------------------------------------
 
 static void step_once(lua_State *L, S2LuaWorld *lw) {
-  // Interrupts come between steps, too.
+  // Interrupts are also checked between steps.
   if (s2_lua_interrupted(lw->session)) {
     s2_lua_fail(L, "interrupted");
   }
-  // Recordings and the viewer have a first frame before the first step.
+  // Recordings and the viewer get the initial state as first frame.
   bool aside = lw->session->open.aside;
   bool live = !aside && s2_live_is_on(lw->session->open.live);
   if (!lw->stepped && !aside) {
@@ -115,7 +116,7 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     }
   }
   double before = s2_world_time(lw->world);
-  // A mark is needed only where functions of the script run before the engine's step.
+  // A mark is needed only if functions of the script run before the engine's step.
   lw->random_before = lw->session->random->rng;
   bool by_hand = s2_lua_recording(lw) && s2_world_actuator_count(lw->world) > 0;
   lw->marked = by_hand || lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0 ||
@@ -131,15 +132,15 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     s2_lua_timers_call(L, lw, S2_HOOK_NOW, before, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_CONTROL, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_BEFORE, before);
-    if (by_hand) { // what actuators do has derivatives
+    if (by_hand) { // applies the actuators on the tape, so that they have derivatives
       s2_lua_actuate_by_hand(L, lw, before);
     }
   }
-  // Inside: from here on the engine undoes what fails.
+  // From here on the engine undoes a failed step.
   lw->phase = S2_INSIDE;
   lw->failed = false;
   if (s2_lua_recording(lw) && s2_lua_on_tape(lw) == NULL && s2_world_asks(lw->world)) {
-    s2_lua_put_on_tape(lw); // functions may give tracked numbers
+    s2_lua_put_on_tape(lw); // functions may return tracked numbers
   }
   S2WorldTape *tape = s2_lua_on_tape(lw);
   s2_world_set_actuated(lw->world, !by_hand);
@@ -149,7 +150,7 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
-  // The step is done: recordings, events, timers, callbacks; none of these undoes it.
+  // The step is done: recordings, events, timers and callbacks follow and do not undo it.
   lw->phase = S2_AFTER;
   s2_lua_record_step(L, lw);
   s2_lua_events_call(L, lw);
@@ -181,7 +182,7 @@ static int world_step(lua_State *L) {
 
 typedef struct Run {
   double start, duration; // s
-  int64_t steps;          // at most
+  int64_t steps;          // maximum
   bool has_until;
 } Run;
 
@@ -191,7 +192,7 @@ static double end_time(const S2LuaWorld *lw, double start, double duration) {
 
 static Run read_run(lua_State *L, const S2LuaWorld *lw, bool *progress) {
   static const char *const names[] = {"duration", "steps", "until_", "progress", NULL};
-  // One of three says when to stop; duration and steps exclude each other.
+  // A duration or a number of steps, which exclude each other ...
   if (lua_type(L, 2) == LUA_TNUMBER) {
     s2_lua_bad_argument(L, 2,
                         "table expected, got %g; write run { duration = seconds } or "
@@ -207,19 +208,19 @@ static Run read_run(lua_State *L, const S2LuaWorld *lw, bool *progress) {
     }
     bounded = true;
   }
-  // A condition may stand alone or beside them.
+  // ... and a condition, alone or in addition.
   run.has_until = s2_keys_has(&keys, "until_");
   if (!bounded && !run.has_until) {
     s2_lua_bad_argument(L, 2, "one of the keys 'duration', 'steps', 'until_' expected");
   }
-  *progress = true; // shown on terminals only
+  *progress = true; // shown only on a terminal
   s2_keys_boolean(&keys, "progress", progress);
   // The function stays on the stack.
   if (run.has_until && s2_keys_push(&keys, "until_") != LUA_TFUNCTION) {
     char text[S2_LUA_TEXT];
     s2_keys_fail(&keys, "until_", "function expected, got %s", s2_lua_describe(L, -1, text));
   }
-  return run; // with the function on top of the stack, if there is one
+  return run; // with the function on top of the stack, if given
 }
 
 static int world_run(lua_State *L) {
@@ -228,11 +229,11 @@ static int world_run(lua_State *L) {
   bool progress;
   Run run = read_run(L, lw, &progress);
   s2_lua_step_open(L, lw, "world:run()");
-  // A bar needs an end to move towards.
+  // A bar needs a known end.
   bool bounded = run.steps < INT64_MAX || isfinite(run.duration);
   s2_progress_begin(&lw->progress, progress && bounded && !lw->session->open.quiet);
   int64_t done = 0;
-  // Until the condition holds, the steps are done or the time is over.
+  // Step until the condition holds, the steps are done or the time is over.
   bool finished = false;
   while (!finished && done < run.steps &&
          s2_world_time(lw->world) < end_time(lw, run.start, run.duration)) {
@@ -243,7 +244,7 @@ static int world_run(lua_State *L) {
                        isfinite(run.duration) ? (time - run.start) / run.duration
                                               : (double)done / (double)run.steps,
                        time);
-    // Asked after every step.
+    // Evaluated after every step.
     if (run.has_until) {
       lua_pushvalue(L, 3);
       lua_pushvalue(L, 1);
@@ -257,9 +258,9 @@ static int world_run(lua_State *L) {
   return 1;
 }
 
-// Upvalues: the world, the time to end at.
+// Upvalues: the world, the end time.
 static int next_step(lua_State *L) {
-  // The world is argument 1 of whatever opens a step.
+  // Functions that open a step expect the world as argument 1.
   double end = lua_tonumber(L, lua_upvalueindex(2));
   lua_settop(L, 0);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -276,7 +277,7 @@ static int next_step(lua_State *L) {
 static int world_steps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   double duration = s2_argument_number(L, 2, S2_NON_NEGATIVE);
-  // A closure of the world and the end is the iterator.
+  // The iterator is a closure of the world and the end time.
   lua_pushvalue(L, 1);
   lua_pushnumber(L, end_time(lw, s2_world_time(lw->world), duration));
   lua_pushcclosure(L, next_step, 2);
@@ -287,7 +288,7 @@ const luaL_Reg s2_world_step_methods[] = {
     {"step", world_step}, {"run", world_run}, {"steps", world_steps}, {NULL, NULL}};
 
 void s2_lua_open_step(lua_State *L) {
-  // Its only use is to be closed.
+  // The guard has only a __close metamethod.
   luaL_newmetatable(L, "sim2d.Guard");
   lua_pushcfunction(L, guard_close);
   lua_setfield(L, -2, "__close");

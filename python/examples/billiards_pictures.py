@@ -1,8 +1,8 @@
 """Billiards from pictures, few of them labelled: python billiards_pictures.py [iterations] [seed] [strip.png]
 
-Three balls on a table, 32 x 32 pixels. An encoder (a small convolutional network) sees three frames and says where the balls are
-and how fast; the engine goes on from there for a second, with all that bounces; its balls are drawn and compared with the frames
-that came. So frames without labels teach the encoder, through the engine, what 48 labels alone do not. After de Avila
+Three balls on a table, 32 x 32 pixels. An encoder (a small convolutional network) sees three frames and gives the positions and
+velocities of the balls; the engine continues from there for a second, with all bounces; its balls are drawn and compared with the
+following frames. So frames without labels teach the encoder, through the engine, more than 48 labels alone do. After de Avila
 Belbute-Peres et al. (2018), "End-to-end differentiable physics for learning and control". pip install 'sim2d[torch]'.
 """
 
@@ -67,7 +67,7 @@ def engine(states: torch.Tensor, frames: int) -> torch.Tensor:
 
 
 class Network(torch.nn.Module):
-    """In the engine's place in the comparison: all frames that follow at once, at first straight lines that end at the walls."""
+    """Replaces the engine in the comparison: all following frames at once, at first straight lines that end at the walls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Network(torch.nn.Module):
 
 
 def straight(states: torch.Tensor, frames: int) -> torch.Tensor:
-    """Places [n, frames, BALLS, 2] of balls that meet nothing."""
+    """Positions [n, frames, BALLS, 2] of balls without collisions."""
     times = FRAME * torch.arange(1, frames + 1)[:, None, None]
     return states[:, None, :, :2] + times * states[:, None, :, 2:]
 
@@ -106,7 +106,7 @@ class Encoder(torch.nn.Module):
 
 
 def apart(places: torch.Tensor, passes: int = 10) -> torch.Tensor:
-    """The places of balls on the table, none in another: what the engine is to begin with."""
+    """Positions of balls on the table without overlaps, from which the engine can start."""
     for _ in range(passes):
         way = places[..., :, None, :] - places[..., None, :, :]
         length = (way ** 2).sum(-1, keepdim=True).clamp(min=1e-6).sqrt()
@@ -116,7 +116,7 @@ def apart(places: torch.Tensor, passes: int = 10) -> torch.Tensor:
 
 
 def draw(places: torch.Tensor) -> torch.Tensor:
-    """Frames [..., BALLS, PIXELS, PIXELS] of places [..., BALLS, 2]: each ball a disc, soft by a pixel, in a colour of its own."""
+    """Frames [..., BALLS, PIXELS, PIXELS] of places [..., BALLS, 2]: each ball a disc, soft by a pixel, in its own colour."""
     at = (torch.arange(PIXELS) + 0.5) / PIXELS
     dx, dy = at - places[..., 0, None].float(), at - places[..., 1, None].float()
     distance = (dx[..., None, :] ** 2 + dy[..., :, None] ** 2 + 1e-9).sqrt()
@@ -124,7 +124,7 @@ def draw(places: torch.Tensor) -> torch.Tensor:
 
 
 class Samples:
-    """Sequences: frames that are `seen` and frames `after` these, noisy; `states` in the last that is seen, and `later`."""
+    """Sequences: noisy frames, those that are `seen` and those `after`; `states` in the last one seen, and `later`."""
 
     def __init__(self, count: int, rng: np.random.Generator):
         starts = []
@@ -142,14 +142,14 @@ class Samples:
 
 
 def picture_loss(drawn: torch.Tensor, frames: torch.Tensor) -> torch.Tensor:
-    """Mean square of differences of pixels, and of means over 4 x 4 and 8 x 8 of them, which a ball further off feels, too."""
+    """Mean square of differences of pixels, and of means over 4 x 4 and 8 x 8 of them, which also depend on more distant balls."""
     difference = (drawn - frames).flatten(0, -3)
     return sum((torch.nn.functional.avg_pool2d(difference, size) ** 2).mean() for size in (1, 4, 8))
 
 
 def train(encoder: Encoder, predict, labelled: Samples, pictures: Samples | None, iterations: int,
           rng: np.random.Generator) -> None:
-    """By labels, and, where there are pictures, by these through `predict(states, frames)`; in place."""
+    """Trains by labels and, where there are pictures, by these through `predict(states, frames)`; in place."""
     weights = [*encoder.parameters(), *(predict.parameters() if isinstance(predict, Network) else ())]
     adam = torch.optim.Adam(weights, lr=2e-3)
     slower = torch.optim.lr_scheduler.CosineAnnealingLR(adam, iterations, 1e-5)
@@ -157,7 +157,7 @@ def train(encoder: Encoder, predict, labelled: Samples, pictures: Samples | None
         some = rng.integers(len(labelled.seen), size=BATCH)
         loss = ((encoder(labelled.seen[some]) - labelled.states[some]) ** 2).mean()
         if pictures:
-            # the further ahead, the later: a frame of the future at first, then ever more
+            # one future frame at first, then more and more of them
             frames = min(AHEAD, 1 + 2 * AHEAD * iteration // iterations)
             some = rng.integers(len(pictures.seen), size=BATCH)
             states = encoder(pictures.seen[some])
@@ -177,7 +177,7 @@ def rms(difference: torch.Tensor) -> float:
 
 @torch.no_grad()
 def errors(encoder: Encoder, predict, held_out: Samples) -> dict[str, float]:
-    """Root mean squares over held-out balls: of place, m, and velocity, m/s, and of the places half a second and a second later."""
+    """Root mean squares over held-out balls: position, m, velocity, m/s, and the positions half a second and a second later."""
     states = encoder(held_out.seen)
     later = predict(states, AHEAD)[..., :2] - held_out.later[..., :2]
     return {"place": rms((states - held_out.states)[..., :2]), "velocity": rms((states - held_out.states)[..., 2:]),
@@ -186,7 +186,7 @@ def errors(encoder: Encoder, predict, held_out: Samples) -> dict[str, float]:
 
 @torch.no_grad()
 def strip(encoders: list[tuple[Encoder, object]], held_out: Samples, path: str, shown: int = 3) -> None:
-    """A picture: for some samples a row of true frames, and below it a row for each encoder of what it foresees."""
+    """A picture: for some samples a row of true frames, and below it a row of predictions for each encoder."""
     from PIL import Image
 
     rows = []

@@ -1,4 +1,4 @@
-"""A network that fits friction but never sticks, beside a layer that does: python friction_network.py [epochs] [seed]
+"""A network that fits friction but never sticks, compared with a layer that does: python friction_network.py [epochs] [seed]
 
 A block of 1 kg on a floor, pushed: from samples (speed, force) -> speed a step later, a network learns the step, and the engine,
 as a layer, learns its one number, the coefficient of friction. Then a force below the limit pushes the block at rest for ten
@@ -61,7 +61,7 @@ def main(epochs: int = 2000, seed: int = 0) -> tuple[float, float, float]:
         ((step(mu, speeds, forces) - after) ** 2).mean().backward()
         adam.step()
 
-    # at rest, pushed by two thirds of what friction holds
+    # at rest, pushed by two thirds of the largest friction
     push, moved, rested, fast, still = 2.0, 0.0, 0.0, torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
     with torch.no_grad():
         for _ in range(200):

@@ -15,7 +15,7 @@ import sim2d.torch
 
 HIDDEN, STEPS = 8, 50
 
-# starts: [episodes, 4]. The cost of what happens in a second: angles, places and forces.
+# starts: [episodes, 4]. The cost of one second: angles, positions and forces.
 SCRIPT = """
 local sim = require "sim2d"
 local HIDDEN, STEPS, FORCE = %d, %d, 10
@@ -52,7 +52,7 @@ end""" % (HIDDEN, STEPS)
 
 
 def play(w1, b1, w2, episodes=20):
-    """Mean return in the task, whose actions are full pushes to a side: of the side that the network pushes to."""
+    """Mean return in the task, whose actions are full pushes to a side: the side to which the network pushes."""
     env, returns = sim2d.make("cart_pole"), []
     for episode in range(episodes):
         seen, total, over = env.reset(seed=1000 + episode)[0], 0.0, False

@@ -24,7 +24,7 @@ TASKS = {
 
 
 def make(task: str) -> gymnasium.Env:
-    """The task's environment, with commands from -1 to 1 where they are numbers: a policy begins with such."""
+    """The task's environment, with numeric commands scaled to -1 .. 1, the initial range of a policy."""
     env = sim2d.make(task)
     return env if isinstance(env.action_space, gymnasium.spaces.Discrete) else gymnasium.wrappers.RescaleAction(env, -1, 1)
 
@@ -48,7 +48,7 @@ class Progress(BaseCallback):
 def main(task: str = "cart_pole", steps: int | None = None, seed: int = 0) -> float:
     usual, settings = TASKS[task]
     steps = steps or usual
-    # what is observed is brought to mean 0 and deviation 1, rewards stay as they are but for their size
+    # observations are scaled to mean 0 and deviation 1, rewards only in size
     envs = VecNormalize(VecMonitor(DummyVecEnv([lambda: make(task)] * 8)), gamma=settings["gamma"])
     model = PPO("MlpPolicy", envs, seed=seed, device="cpu", **settings)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A force nobody has told the engine of, learned inside its steps: python residual_force.py [iterations] [seed]
+"""A force that the engine does not know, learned inside its steps: python residual_force.py [iterations] [seed]
 
 A ball of 1 kg is thrown over a floor that it bounces off. The engine knows weight, floor, restitution and friction; it does not
 know of the air: a wind that grows with height, and drag by the square of the speed in it. A small network gives the force that is
@@ -52,7 +52,7 @@ def nothing(states):
 
 
 def throw(states, force, steps):
-    """States after each of so many steps, [steps, n, 6], of a force that is asked at each of them."""
+    """States after each of so many steps, [steps, n, 6], with a force that is evaluated in each of them."""
     way = []
     for _ in range(steps):
         states = step(states, force(states)).reshape(-1, 6)
@@ -66,7 +66,7 @@ def starts(rng, n):
 
 
 class Residual(torch.nn.Module):
-    """Of height, velocity and speed alone: air knows no place, and the ball is round."""
+    """A function of height, velocity and speed only: the air is the same at all x, and the ball is round."""
 
     def __init__(self, width=16):
         super().__init__()
@@ -92,7 +92,7 @@ def main(iterations: int = 80, seed: int = 0) -> tuple[float, float, float]:
         seen = throw(first, air, SEEN)[:, :, 1:3]
         seen += NOISE * torch.tensor(rng.normal(size=seen.shape))
 
-    # a short beginning of the throws first, so that nothing is far off when it bounces
+    # a short beginning of the throws first, so that errors are small at the bounces
     residual, began = Residual(), time.perf_counter()
     for steps in SEEN // 4, SEEN // 2, SEEN:
         lbfgs = torch.optim.LBFGS(residual.parameters(), max_iter=iterations, history_size=50, tolerance_change=0,
@@ -111,7 +111,7 @@ def main(iterations: int = 80, seed: int = 0) -> tuple[float, float, float]:
         with torch.no_grad():
             print(f"{steps} steps: missed by {missed() ** 0.5:.2e} m, {time.perf_counter() - began:.0f} s")
 
-    # throws that were not seen, twice as long
+    # unseen throws, twice as long
     with torch.no_grad():
         true = throw(new, air, 2 * SEEN)
         without = rms((throw(new, nothing, 2 * SEEN) - true)[:, :, 1:3])

@@ -1,4 +1,4 @@
-"""The library, and Lua states in it. Nothing here is shared between states."""
+"""The library, and Lua states in it. States share no data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRACEBACK = "\nstack traceback:\n"
 
 
 class Error(RuntimeError):
-    """What a script or the engine raised. `str(error)` is its message, with file and line; `traceback` the lines of the script
+    """An error of a script or of the engine. `str(error)` is its message, with file and line; `traceback` the lines of the script
     that led there."""
 
     traceback: str
@@ -42,7 +42,7 @@ ffi, _library = _open()
 
 version: str = ffi.string(_library.s2_bridge_version()).decode()
 
-# Threads of the parent are gone in a forked process, and a state may have been in the middle of something.
+# A forked process does not have the threads of its parent, and the fork may have interrupted a call of a state.
 _forks = 0
 
 
@@ -56,7 +56,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Bridge:
-    """One Lua state. Calls from several threads take turns; while one runs, other threads of Python go on."""
+    """One Lua state. Calls from several threads take turns; other threads of Python run meanwhile."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -93,7 +93,7 @@ class Bridge:
         return Error(message, traceback)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """A function of bridge.lua; None, its result, or a tuple of several."""
+        """Calls a function of bridge.lua; returns None, its result, or a tuple of several."""
         items = b"".join(map(pack, arguments))
         data = _HEAD.pack(6, len(arguments), 1) + items + _COUNT + _INTEGER.pack(3, len(arguments))
         with self._lock:
@@ -106,14 +106,14 @@ class Bridge:
         return values if count > 1 else values[0] if count == 1 else None
 
     def exchange(self, number: int, given: Any, in_count: int, told: Any, out_count: int) -> None:
-        """Of pointers to doubles (cffi): numbers in, numbers out."""
+        """Takes pointers to doubles (cffi): numbers in, numbers out."""
         with self._lock:
             state = self._alive()
             if _library.s2_bridge_exchange(state, number, given, in_count, told, out_count) != 0:
                 raise self._fail(state)
 
     def __reduce__(self):
-        raise TypeError("a Lua state cannot be pickled; make it anew where it is needed")
+        raise TypeError("a Lua state cannot be pickled; make another one where it is needed")
 
 
 _HEAD = struct.Struct("<BQQ")
@@ -122,7 +122,7 @@ _COUNT = pack("n")
 
 
 def source_of(script: str | os.PathLike[str], code: bool = False) -> str:
-    """What bridge.lua's load_source takes: "@file", or a program's text."""
+    """The argument of bridge.lua's load_source: "@file", or a program's text."""
     if code:
         return str(script)
     path = pathlib.Path(script)
@@ -132,5 +132,5 @@ def source_of(script: str | os.PathLike[str], code: bool = False) -> str:
 
 
 def pointer(array: Any) -> Any:
-    """To the doubles of a contiguous array, which has to live meanwhile."""
+    """A pointer to the doubles of a contiguous array, which has to exist as long as the pointer is used."""
     return ffi.cast("double *", array.ctypes.data)

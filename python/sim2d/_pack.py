@@ -1,4 +1,4 @@
-"""Values as bytes, on the way to a Lua state and back: the form of lua/parallel/pack.h."""
+"""Values as bytes, for the transfer to a Lua state and back: the format of lua/parallel/pack.h."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _pack_array(value: np.ndarray, out: bytearray) -> None:
 
 
 def unpack(data: bytes) -> Any:
-    """What `pack`, or Lua's side, has made. Lists come as lists, other tables as dicts, arrays as NumPy's."""
+    """Reads the bytes of `pack`, or of Lua. Lists become lists, other tables dicts, arrays those of NumPy."""
     return _unpack(_Reader(data))
 
 

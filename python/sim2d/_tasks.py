@@ -16,7 +16,7 @@ def tasks() -> list[str]:
 
 
 def task_source(name: str | os.PathLike[str], code: bool) -> str:
-    """Of a task's name, a file, or (code) a program's text."""
+    """The source for a task's name, a file, or (code) a program's text."""
     if not code and isinstance(name, str) and name in tasks():
         return source_of(_FOLDER / f"{name}.lua")
     if not code and not pathlib.Path(name).is_file():

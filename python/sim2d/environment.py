@@ -12,21 +12,21 @@ import numpy as np
 from ._bridge import Bridge, Error, pointer
 from ._tasks import task_source
 
-# Behind what is observed: reward, terminated, truncated, residual, unsolved, time, mode changes (bridge.lua).
+# After the observation: reward, terminated, truncated, residual, unsolved, time, mode changes (bridge.lua).
 _TOLD = 7
 
 
-# Seeds of Lua's generators that entropy is asked for, from 0 on.
+# The number of seeds of Lua's generators, from 0 on, among which entropy chooses.
 _SEEDS = 2**63
 
 
 def entropy_seed(random: np.random.Generator) -> int:
-    """The seed of an environment that none was given for: of Gymnasium's generator, which begins with entropy."""
+    """The seed of an environment without a given one: from Gymnasium's generator, which begins with entropy."""
     return int(random.integers(_SEEDS))
 
 
 def spaces_of(about: dict[str, Any]) -> tuple[gymnasium.Space, gymnasium.Space]:
-    """What is observed, and the actions."""
+    """The spaces of observations and actions."""
     low, high = np.asarray(about["low"], dtype=float), np.asarray(about["high"], dtype=float)
     observed = gymnasium.spaces.Box(low, high, dtype=np.float64)
     if about.get("actions") is not None:
@@ -36,7 +36,7 @@ def spaces_of(about: dict[str, Any]) -> tuple[gymnasium.Space, gymnasium.Space]:
 
 
 def action_numbers(action: Any, space: gymnasium.Space, shape: tuple[int, ...]) -> np.ndarray:
-    """As doubles; ValueError or TypeError where they are none of the space's (its bounds clip, they do not refuse)."""
+    """The action as doubles; raises ValueError or TypeError if it does not belong to the space (bounds clip and do not raise)."""
     array = np.asarray(action)
     discrete = isinstance(space, (gymnasium.spaces.Discrete, gymnasium.spaces.MultiDiscrete))
     if array.dtype.kind not in ("iu" if discrete else "fiu"):
@@ -54,10 +54,10 @@ def action_numbers(action: Any, space: gymnasium.Space, shape: tuple[int, ...]) 
 
 
 class Env(gymnasium.Env):
-    """A task (`sim.env` of a Lua script) as Gymnasium has them; `sim2d.make` makes it.
+    """A task (`sim.env` of a Lua script) as an environment of Gymnasium; `sim2d.make` makes it.
 
     `info` of a step: residual (of the complementarity problem), unsolved (did it miss its tolerance?), time (s), mode_changes
-    (contact points that came to stick, slip or part).
+    (contact points that began to stick, to slip or to part).
     reset(options={"randomise": True}) draws the task's parameters, options={"parameters": {...}} sets them.
     """
 
@@ -102,7 +102,7 @@ class Env(gymnasium.Env):
         return np.asarray(seen, dtype=float), {"parameters": parameters or {}}
 
     def step(self, action: Any):
-        # the usual actions, without asking NumPy
+        # the usual actions, without a call of NumPy
         if self._most > 0 and isinstance(action, (int, np.integer)) and 0 <= action < self._most:
             self._action[0] = action
         else:
@@ -148,5 +148,5 @@ def _read_png(path: str) -> np.ndarray:
 
 
 def make(name: str | os.PathLike[str], *, code: bool = False, render_mode: str | None = None) -> Env:
-    """A task by its name (`sim2d.tasks()`), of a Lua file that returns what sim.env gives, or (code=True) of its text."""
+    """A task by its name (`sim2d.tasks()`), from a Lua file that returns the result of sim.env, or (code=True) from its text."""
     return Env(name, code=code, render_mode=render_mode)

@@ -11,7 +11,7 @@ from ._bridge import Bridge, source_of
 
 
 class Loss:
-    """A function that a Lua script returns, of arrays, with the gradient that goes through its worlds.
+    """A function of arrays that a Lua script returns, with its gradient through the worlds in it.
 
     script: a file's name, or with code=True the text of a program. It returns a function, or a table of functions.
     function: the name of one of those, or of a global function.
@@ -39,14 +39,14 @@ class Loss:
         return np.asarray(value, dtype=float) if isinstance(value, list) else value
 
     def value_and_grad(self, *arrays: Any, by: Sequence[int] | None = None) -> tuple[float, tuple[Any, ...]]:
-        """Its value, a number, and how it changes with each array, or with those whose numbers (from 0) `by` lists."""
+        """Its value, a number, and its gradient by each array, or by those whose numbers (from 0) `by` lists."""
         given = _plain(arrays)
         by = _which(by, len(given))
         value, gradients = self._bridge.call("value_and_grad", self._number, given, [i + 1 for i in by])
         return value, _like(gradients, [given[i] for i in by])
 
     def vjp(self, weights: Any, *arrays: Any, by: Sequence[int] | None = None) -> tuple[Any, ...]:
-        """How weights . value changes with each array (or those of `by`), where the value is a list of numbers, or a number."""
+        """The gradient of weights . value by each array (or those of `by`), where the value is a list of numbers, or a number."""
         given = _plain(arrays)
         by = _which(by, len(given))
         weights = np.atleast_1d(np.asarray(weights, dtype=float))
@@ -63,12 +63,12 @@ class Loss:
         self.close()
 
     def __reduce__(self):
-        raise TypeError("a Loss cannot be pickled; make it anew from its script")
+        raise TypeError("a Loss cannot be pickled; make another one from its script")
 
 
 def _plain(arrays: tuple[Any, ...]) -> list[Any]:
     if not arrays:
-        raise TypeError("an array at least expected: what the function is of")
+        raise TypeError("at least one array expected: the arguments of the function")
     given = []
     for array in arrays:
         numbers = np.asarray(array)

@@ -12,7 +12,7 @@ from .gradient import Loss
 
 
 def function(loss: Loss, count: int | None = None):
-    """Of arrays, a function with a reverse-mode derivative, also under `jit`; the engine is called back, in doubles.
+    """A function of arrays with a reverse-mode derivative, also under `jit`; it calls the engine back, in doubles.
 
     count: how many numbers it returns (a list); None: one number. Results have JAX's usual type: set jax_enable_x64 for doubles.
     """

@@ -33,7 +33,7 @@ class _Call(torch.autograd.Function):
 
 
 def function(loss: Loss):
-    """Of tensors, a function whose value (a number, or a list of numbers) has derivatives of the first order.
+    """A function of tensors whose value (a number, or a list of numbers) has derivatives of the first order.
 
     The engine computes in doubles on the CPU; values have the type and device of the first tensor. Backward runs the script's
     function once more, on a tape.
@@ -47,7 +47,7 @@ def function(loss: Loss):
 
     def call(*tensors: torch.Tensor) -> torch.Tensor:
         if not tensors or not all(isinstance(t, torch.Tensor) for t in tensors):
-            raise TypeError("tensors expected: what the function is of")
+            raise TypeError("tensors expected as arguments of the function")
         return _Call.apply(loss, *tensors)
 
     return call

@@ -24,7 +24,7 @@ _MODES = {
 class VectorEnv(gymnasium.vector.VectorEnv):
     """`num_envs` environments in one Lua state; their worlds are stepped by `threads`. `sim2d.make_vec` makes it.
 
-    With copy=False arrays that step returns are those of the last step, filled again."""
+    With copy=False step returns the same arrays each time, with new values."""
 
     def __init__(self, name: str | os.PathLike[str], num_envs: int, *, code: bool = False, threads: int | None = None,
                  autoreset: str | AutoresetMode = AutoresetMode.NEXT_STEP, randomise: bool = False, copy: bool = True):
@@ -65,7 +65,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._pointers = (pointer(self._action), self._action.size, pointer(self._told), self._told.size)
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
-        """options: {"reset_mask": which} of bools resets those alone (autoreset "disabled"). Environment i begins with seed + i,
+        """options: {"reset_mask": bools} resets only these (autoreset "disabled"). Environment i begins with seed + i,
         or with seed[i]. Without a seed its first episode begins with entropy, and its generator continues in later ones."""
         n = self.num_envs
         one = isinstance(seed, (int, np.integer))

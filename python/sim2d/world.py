@@ -11,7 +11,7 @@ from ._bridge import Bridge, Error, source_of
 
 
 def run(script: str | os.PathLike[str], *arguments: Any, code: bool | None = None) -> Any:
-    """Runs a Lua program and returns what it returns: numbers, texts, lists, dicts, NumPy arrays; several values as a tuple.
+    """Runs a Lua program and returns its results: numbers, texts, lists, dicts, NumPy arrays; several values as a tuple.
 
     script: the name of a file NAME.lua, a path, or (code=True decides) the text of a program.
     arguments: what `...` is in the program.
@@ -29,7 +29,7 @@ def run(script: str | os.PathLike[str], *arguments: Any, code: bool | None = Non
 
 
 class Snapshot:
-    """A world as it was; `World.restore` goes back to it."""
+    """A saved state of a world; `World.restore` returns to it."""
 
     def __init__(self, world: "World", number: int):
         self._world, self._number = world, number
@@ -44,10 +44,10 @@ class Snapshot:
 
 
 class World:
-    """A world made by a Lua script, in a Lua state of its own.
+    """A world made by a Lua script, in its own Lua state.
 
     script: a file's name, or with code=True the text of a program. It returns a world, a function that builds one, a table
-        with a function `build`, or a task (`sim.env`); or it leaves a world behind.
+        with a function `build`, or a task (`sim.env`); or it makes a world and returns nothing.
     builder: the name of another function of that table, or a global one.
     parameters: given to the script (as `...`) and to the builder.
 
@@ -109,7 +109,7 @@ class World:
 
     @property
     def state(self) -> np.ndarray:
-        """All that moves: as `world:state()`, a list of numbers. May be assigned."""
+        """The state as in `world:state()`, a list of numbers. May be assigned."""
         return np.asarray(self._bridge.call("state", self._number))
 
     @state.setter
@@ -118,12 +118,12 @@ class World:
         self._bridge.call("set_state", self._number, numbers)
 
     def snapshot(self) -> Snapshot:
-        """The world as it is, for `restore`: with what solvers remember, so that the same bits follow."""
+        """The present state, for `restore`: with the data that solvers keep, so that the same bits follow."""
         return Snapshot(self, self._bridge.call("snapshot", self._number))
 
     def restore(self, snapshot: Snapshot) -> None:
         if snapshot._world is not self:
-            raise ValueError("a snapshot of this world expected, it is of another")
+            raise ValueError("a snapshot of this world expected, got one of another world")
         self._bridge.call("restore", self._number, snapshot._number)
 
     # ---- Bodies, joints, contacts ----
@@ -133,7 +133,7 @@ class World:
 
     @property
     def names(self) -> list[str]:
-        """Of the bodies, in the order of their creation; "" where there is none."""
+        """The names of the bodies, in the order of their creation; "" where there is none."""
         return self._bridge.call("names", self._number, "bodies")
 
     @property
@@ -146,12 +146,12 @@ class World:
 
     @property
     def positions(self) -> np.ndarray:
-        """[bodies, 3]: x, y, m, and the angle, rad: a copy."""
+        """[bodies, 3]: x, y, m, and the angle, rad; a copy."""
         return self._numbers("x", "y", "angle")
 
     @property
     def velocities(self) -> np.ndarray:
-        """[bodies, 3]: vx, vy, m/s, and the angular one, rad/s: a copy."""
+        """[bodies, 3]: vx, vy, m/s, and the angular velocity, rad/s; a copy."""
         return self._numbers("vx", "vy", "omega")
 
     def body(self, which: int | str, field: str) -> Any:
@@ -169,12 +169,12 @@ class World:
         self._bridge.call("set_field", self._number, "joints", which, field, value)
 
     def contacts(self) -> list[dict[str, Any]]:
-        """What touches: a, b (numbers of bodies from 0), point, normal (from b to a), gap (m), normal_impulse, tangent_impulse
+        """The contacts: a, b (numbers of bodies from 0), point, normal (from b to a), gap (m), normal_impulse, tangent_impulse
         (N s, on a), sliding."""
         return self._bridge.call("contacts", self._number) or []
 
     def residuals(self) -> dict[str, Any]:
-        """scaled: of the last step; unsolved, steps: so many so far."""
+        """scaled: of the last step; unsolved, steps: numbers so far."""
         return self._bridge.call("residuals", self._number)
 
     # ---- Control ----
@@ -185,17 +185,17 @@ class World:
         self._bridge.call("call", self._number, "act", given)
 
     def observe(self) -> np.ndarray:
-        """What the script's world:observe { ... } declares."""
+        """The observations that the script's world:observe { ... } declares."""
         return np.asarray(self._bridge.call("observation", self._number), dtype=float)
 
     def rollout(self, controls: Any, cost: Sequence[Mapping[str, Any]], *, period: float | None = None, gradient: bool = False,
                 states: bool = False, threads: int | None = None) -> Any:
-        """What n sequences of commands cost, each from the present state on; threads share them out, and the world stays as it is.
+        """The costs of n sequences of commands, each from the present state on; threads share them, and the world is unchanged.
 
         controls: [n, knots, actuators]. cost: terms as `sim.rollout` takes them, naming bodies and joints:
             [{"of": "cart", "field": "x", "goal": 1, "terminal": 10}, {"of": "controls", "weight": 1e-3}]. period: s a knot
             holds, default dt.
-        Returns costs [n]; with gradient=True costs and how each changes with its controls, shaped as these; with states=True costs
+        Returns costs [n]; with gradient=True costs and their gradients, shaped as the controls; with states=True costs
         and states [n, knots, numbers of `state`]."""
         given = np.asarray(controls, dtype=np.float64)
         if given.ndim != 3 or given.size == 0:
@@ -214,7 +214,7 @@ class World:
         self._bridge.call("draw", self._number, str(path), options or None)
 
     def __reduce__(self):
-        raise TypeError("a World cannot be pickled; make it anew from its script, and assign `state`")
+        raise TypeError("a World cannot be pickled; make another one from its script, and assign `state`")
 
 
 def _finite(numbers: Any, what: str) -> np.ndarray:

@@ -1,5 +1,5 @@
--- What python/sim2d calls (bridge.c): a table of functions. Values travel packed; worlds and environments stay here, known by
--- number.
+-- The functions that python/sim2d calls (through bridge.c), in a table. Values are passed packed; worlds and
+-- environments stay here and are identified by numbers.
 local sim = ...
 
 local objects, exchanges, count = {}, {}, 0
@@ -17,7 +17,7 @@ local function object(number)
   return value
 end
 
--- "@file.lua" is read from its file, everything else is the text of a program itself.
+-- "@file.lua" is read from its file; any other source is the text of a program.
 local function load_source(source, name)
   local f, message
   if source:sub(1, 1) == "@" then f, message = loadfile(source:sub(2)) else f, message = load(source, name or "=(python)", "t") end
@@ -42,7 +42,7 @@ function bridge.collect() collectgarbage() end
 
 -- ---- Worlds -----------------------------------------------------------------------------------
 
--- A chunk may return a world, a function that builds one, a table with such a function, or what sim.env gives.
+-- A chunk may return a world, a function that builds one, a table with such a function, or the result of sim.env.
 function bridge.world(source, name, builder, parameters)
   local before = #sim.worlds()
   local made = load_source(source, name)(parameters)
@@ -89,7 +89,7 @@ function bridge.numbers(number, one, two, three)
   return #all > 0 and sim.array(all) or nil
 end
 
--- What sequences of controls cost from the present state on: costs, states or nil, gradient or nil.
+-- The costs of sequences of controls from the present state on: costs, states or nil, gradient or nil.
 function bridge.rollout(number, controls, options, gradient)
   local world = object(number)
   if not gradient then
@@ -162,7 +162,7 @@ end
 
 -- ---- Gradients --------------------------------------------------------------------------------
 
--- A function of the script: what the chunk returns.
+-- A function of the script: the result of the chunk.
 function bridge.loss(source, name, key)
   local made = load_source(source, name)()
   if key then made = type(made) == "table" and made[key] or rawget(_G, key) end
@@ -172,7 +172,7 @@ end
 
 function bridge.evaluate(number, parameters) return object(number)(table.unpack(parameters)) end
 
--- f(p1, p2 ...) as a function of those of the parameters whose numbers `by` lists, and these.
+-- f(p1, p2 ...) as a function of only the parameters whose numbers `by` lists, and the list of these.
 local function of_some(f, parameters, by)
   local some, all = {}, table.move(parameters, 1, #parameters, 1, {})
   for k, i in ipairs(by) do some[k] = parameters[i] end
@@ -185,7 +185,8 @@ end
 -- The value of f(p1, p2 ...), a number, and a gradient for each that `by` lists.
 function bridge.value_and_grad(number, parameters, by) return sim.value_and_grad(of_some(object(number), parameters, by)) end
 
--- f(p1, p2 ...) is a list of numbers y; what weights . y changes by with each: reverse mode with a vector.
+-- f(p1, p2 ...) is a list of numbers y; returns the derivative of weights . y by each parameter: reverse mode with a
+-- vector.
 function bridge.vjp(number, parameters, by, weights)
   local f, some = of_some(object(number), parameters, by)
   local _, gradient = sim.value_and_grad(function(p)
@@ -200,7 +201,7 @@ end
 
 -- ---- Environments -----------------------------------------------------------------------------
 
--- In an array of numbers that Python reads: 1 .. m observed, then these.
+-- The layout of an array of numbers that Python reads: 1 .. m observed, then these.
 local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME, MODES = 1, 2, 3, 4, 5, 6, 7
 
 local function load_env(source, name)
@@ -217,7 +218,7 @@ local function describe(env)
     action_names = env.action_space.names, max_steps = env.max_steps, period = env.period, passed = env.passed }
 end
 
--- One action as the task wants it: Python counts actions from 0.
+-- One action in the form of the task: Python counts actions from 0.
 local function action_of(env, to)
   if env.action_space.n then return math.tointeger(to[1]) + 1 end
   local u = {}
@@ -248,9 +249,9 @@ function bridge.env_reset(number, options)
   return seen, info.parameters
 end
 
-local laws = setmetatable({}, { __mode = "k" }) -- Env -> its baseline, and the world of the episode that it is of
+local laws = setmetatable({}, { __mode = "k" }) -- Env -> its baseline, and the world of the episode to which it belongs
 
--- The baseline's action for what was seen last, counted as Python does.
+-- The baseline's action for the last observation, counted as Python does.
 function bridge.env_baseline(number, seen)
   local env = object(number)
   if not env.baseline then error(env.name .. ": there is no baseline", 0) end

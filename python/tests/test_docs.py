@@ -1,4 +1,4 @@
-"""The examples of docs/python.md, and of other pages with Python, print what they say."""
+"""The examples of docs/python.md, and of other pages with Python, print the documented output."""
 
 import contextlib
 import io
@@ -10,7 +10,7 @@ import pytest
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "python.md"
 PAGES = [PAGE, *sorted(DOCS.glob("*/*.md"))]
-# A block of Python with one of text right below it, which is what it prints.
+# A block of Python followed by one of text, which is its output.
 BLOCK = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```$", re.M)
 BLOCKS = [(page.relative_to(DOCS).as_posix(), *block) for page in PAGES for block in BLOCK.findall(page.read_text())]
 

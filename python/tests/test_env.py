@@ -79,7 +79,7 @@ def test_same_bits_from_lua(name):
     actions = [env.action_space.sample() for _ in range(30)]
     discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
     told = list(itertools.chain(*episode(env, 3, actions)))
-    # once more in the same environment, whose world is used again
+    # again in the same environment, whose world is used again
     assert list(itertools.chain(*episode(env, 3, actions))) == told
     file = str(sim2d._tasks._FOLDER / f"{name}.lua")
     plain = [int(a) if discrete else a.tolist() for a in actions]
@@ -171,7 +171,7 @@ def test_pictures():
 
 
 def apart_from_gymnasium(parts, actions):
-    """How far the ends are apart when both divide a period of 0.02 s into so many steps."""
+    """The distance of the ends when both divide a period of 0.02 s into so many steps."""
     text = (sim2d._tasks._FOLDER / "cart_pole.lua").read_text()
     assert text.count("dt = 0.02,") == 1 and text.count("max_steps = 500,") == 1
     text = text.replace("dt = 0.02,", f"dt = 0.02 / {parts},").replace("max_steps = 500,", "max_steps = 500, period = 0.02,")
@@ -188,7 +188,7 @@ def apart_from_gymnasium(parts, actions):
 
 
 def test_cart_pole_moves_as_gymnasiums():
-    """Both take steps of the first order: the distance falls as they do, to none."""
+    """Both take steps of the first order: the distance falls with the steps, to 0."""
     actions = [1, 0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0]
     apart = [apart_from_gymnasium(parts, actions) for parts in (1, 10, 100)]
     assert apart[0] < 0.05 and 0.08 < apart[1] / apart[0] < 0.12 and 0.08 < apart[2] / apart[1] < 0.12, apart
@@ -219,7 +219,7 @@ def test_without_a_seed_episodes_begin_with_entropy(text):
     first = [env.reset()[0].tolist() for env in envs]
     later = [env.reset()[0].tolist() for env in envs]
     assert len({tuple(x) for x in first + later}) == 6
-    # what is drawn from entropy can be given, and continues the same
+    # a seed drawn from entropy can be given, and continues the same
     for env in envs:
         env.np_random = np.random.default_rng(5)
         seeded = [env.reset(seed=7)[0].tolist(), env.reset()[0].tolist(), env.reset()[0].tolist()]

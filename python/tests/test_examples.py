@@ -1,4 +1,4 @@
-"""Examples in short; the whole of them are in test_slow.py."""
+"""Short runs of the examples; test_slow.py has the full ones."""
 
 import pathlib
 import sys
@@ -27,7 +27,7 @@ def test_pictures_find_the_state_through_the_engine():
         adam.zero_grad()
         billiards.picture_loss(frames(states), wanted).backward()
         adam.step()
-    # no frame shows a velocity, yet they are found
+    # no frame shows a velocity, but velocities are found
     assert (states - true).abs().max() < 3e-3
 
 
@@ -37,7 +37,7 @@ def test_samples_of_billiards():
     samples = billiards.Samples(4, np.random.default_rng(0))
     assert samples.seen.shape == (4, 3, 3, 32, 32) and samples.after.shape == (4, 10, 3, 32, 32)
     assert samples.states.shape == (4, 3, 4) and samples.later.shape == (4, 10, 3, 4)
-    # the engine goes on from the states that are labels to what follows, bounces and all
+    # from the labelled states the engine continues to the later ones, with all bounces
     assert torch.allclose(billiards.engine(samples.states, 10), samples.later, atol=1e-6)
 
 
@@ -68,5 +68,5 @@ def test_billiards_in_short(monkeypatch, tmp_path):
 def test_a_few_iterations_by_gradients_balance_the_pole_longer():
     import policy_by_gradient
 
-    # a pole that nobody balances falls within some 40 steps
+    # without a controller a pole falls within some 40 steps
     assert policy_by_gradient.main(30) > 150

@@ -1,4 +1,4 @@
-"""Whatever is given: an exception or a result, never the end of the interpreter."""
+"""Any input gives an exception or a result, and never ends the interpreter."""
 
 import numpy as np
 import pytest
@@ -14,13 +14,13 @@ plain = st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), st
 keys = st.one_of(st.text(), st.integers(-(2**63), 2**63 - 1))
 values = st.recursive(plain, lambda v: st.one_of(st.lists(v, max_size=5), st.dictionaries(keys, v, max_size=5)), max_leaves=20)
 anything = st.one_of(values, st.binary(), st.complex_numbers(), st.tuples(plain), st.sets(st.integers()), st.just(print))
-# the same every time, and not judged by how long it takes
+# the same every time, without a limit on the time of an example
 few = settings(max_examples=150, deadline=None, derandomize=True, database=None,
                suppress_health_check=[hypothesis.HealthCheck.too_slow])
 
 
 def arrives(value, through_lua=False):
-    """What becomes of it: tables have no keys without values, and an empty one is a list. Lua has no numbers 1 .. n as keys."""
+    """The value after the transfer: no keys without values, an empty table is a list, and so are keys 1 .. n."""
     if isinstance(value, list):
         return [arrives(v, through_lua) for v in value]
     if not isinstance(value, dict):
@@ -89,7 +89,7 @@ def test_programs(text):
 @given(st.binary(max_size=200))
 @few
 def test_bytes_of_a_call(data):
-    """The C side reads what Python packs, but takes nothing for granted."""
+    """The C side reads the bytes of Python, and checks all of them."""
     from sim2d import _bridge
 
     state = STATE._bridge._state

@@ -155,7 +155,7 @@ def test_torch_beside_a_network():
     network = torch.nn.Linear(3, 2)
     throw(network(torch.ones(3))).sum().backward()
     assert torch.isfinite(network.weight.grad).all() and network.weight.grad.abs().sum() > 0
-    # no derivative by what needs none: math.sin would raise
+    # no derivative by arrays that need none: math.sin would raise
     mixed = sim2d.torch.function(sim2d.Loss("return function(x, y) return x[1] * math.sin(y[1]) end", code=True))
     x = torch.tensor([2.0], requires_grad=True)
     mixed(x, torch.tensor([0.5])).backward()

@@ -28,7 +28,7 @@ def test_pictures_teach_through_the_engine():
     import billiards_pictures
 
     few, engine, straight, _, every = billiards_pictures.main().values()
-    # what is learned of pictures is worth more than half of what all labels would be, and bounces are foreseen
+    # pictures give more than half of the gain of a full set of labels, and bounces are predicted
     assert few["place"] - engine["place"] > 0.5 * (few["place"] - every["place"]) > 0
     assert engine["second"] < 0.8 * min(few["second"], straight["second"])
 

@@ -1,4 +1,4 @@
-"""Vector environments: each is what the single one is."""
+"""Vector environments: each gives the results of a single one."""
 
 import numpy as np
 import pytest
@@ -223,7 +223,7 @@ def test_without_seeds_vectors_begin_with_entropy(text):
     assert len({tuple(x) for x in seen}) == 16
     one = [sim2d.make_vec(text, 3, code=code).reset(seed=[1, None, 3])[0].tolist() for _ in range(2)]
     assert one[0][0] == one[1][0] and one[0][1] != one[1][1] and one[0][2] == one[1][2]
-    # those of a mask alone have begun
+    # only those of a mask have begun
     vectors = [sim2d.make_vec(text, 2, code=code, autoreset="disabled") for _ in range(2)]
     for v in vectors:
         v.reset(seed=[1, None], options={"reset_mask": np.array([True, False])})

@@ -1,4 +1,4 @@
-"""Worlds of scripts: the same bits as the command's, and nothing left behind."""
+"""Worlds of scripts: the same bits as the command's, and all memory is freed."""
 
 import os
 import resource
@@ -209,7 +209,7 @@ def test_one_world_from_many_threads(world):
     assert world.time == pytest.approx(2)
 
 
-# In a process of its own: threads of libraries that other tests have loaded are no company for a fork.
+# In a separate process: a fork is not safe with the threads of libraries that other tests have loaded.
 FORK = f"""
 import os, sim2d
 build = {BALL + "return build"!r}

@@ -1,9 +1,9 @@
 """Installs PyTorch for the CPU into a virtual environment: python torch_cpu.py ENVIRONMENT
 
 On Linux PyPI has PyTorch with CUDA only (0.5 GB), which asks for all of CUDA's libraries, larger than itself, and does not load
-without them, although the CPU needs none. Here it is installed alone, and in the place of each such library stands one whose
-functions say "no device" (100, cudaErrorNoDevice). For tests: `torch.cuda.is_available()` is False. Needs gcc and readelf. Does
-nothing where torch loads already.
+without them, although the CPU needs none. Here it is installed alone, with a replacement of each such library whose
+functions return "no device" (100, cudaErrorNoDevice). For tests: `torch.cuda.is_available()` is False. Needs gcc and readelf.
+Does nothing where torch loads already.
 """
 
 import collections
@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-# What torch's Python code imports; `pip install --no-deps` leaves it out.
+# The imports of torch's Python code; `pip install --no-deps` omits them.
 NEEDS = ["numpy", "filelock", "typing-extensions", "sympy", "networkx", "jinja2", "fsspec", "setuptools"]
-# Libraries whose symbols carry no version that names them, by how the symbols begin.
+# Libraries whose symbols have no version with their name, by the prefix of the symbols.
 BEGINNINGS = {"cuFile": "libcufile", "nccl": "libnccl", "cusparseLt": "libcusparseLt", "nvshmem": "libnvshmem_host"}
 
 
@@ -24,7 +24,7 @@ def output(*command: str) -> str:
 
 
 def missing_symbols(folder: pathlib.Path) -> dict[str, set[tuple[str, str]]]:
-    """For each library that those in `folder` do not find: (symbol, its version or "") of the functions wanted of it."""
+    """For each library that those in `folder` do not find: (symbol, its version or "") of the functions that they need."""
     libraries = [str(path) for path in folder.glob("*.so*")]
     missing = {line.split()[0] for line in output("ldd", *libraries).splitlines() if "not found" in line}
     wanted: dict[str, set[tuple[str, str]]] = {name: set() for name in missing}

@@ -21,7 +21,7 @@ if sim.is_main() then
   local fell = {}
   for t in world:steps(6) do
     for i = 1, count do
-      -- Falling over counts once it leans beyond the corner.
+      -- A domino counts as fallen once it leans beyond its corner.
       if not fell[i] and world.bodies["domino" .. i].angle < -0.25 then
         fell[i] = t
       end

@@ -1,4 +1,4 @@
--- Galton's board: balls fall through rows of pegs and gather in bins, most in the middle.
+-- Galton's board: balls fall through rows of pegs and gather in bins, most of them in the middle.
 local sim = require "sim2d"
 
 local ROWS, BALLS = 8, 60

@@ -1,10 +1,12 @@
--- Discs run out of a hopper: the wider its mouth, the faster, by Beverloo's law, a power of 3/2 of the width.
+-- Discs run out of a hopper: the wider its mouth, the faster. By Beverloo's law the flow grows with the power 3/2 of
+-- the width.
 local sim = require "sim2d"
 
 local DISCS, RADIUS, FRICTION = 80, 0.1, 0.3
-local WIDTHS = { 0.8, 1.2 }      -- m, of the mouth: four and six discs
+local WIDTHS = { 0.8, 1.2 }      -- m, widths of the mouth: four and six discs
 local RUNS = 4
-local LOST, LEAST, MOST = 1.4, 0.2, 0.8 -- disc diameters that the mouth seems narrower; parts of the discs timed
+-- disc diameters by which the mouth acts narrower; first and last part of the discs that are timed
+local LOST, LEAST, MOST = 1.4, 0.2, 0.8
 
 local function build(p)
   local half = (p and p.width or WIDTHS[2]) / 2
@@ -21,7 +23,7 @@ local function build(p)
   return world
 end
 
--- Discs that leave the mouth between the first fifth and the last of them, and the seconds that takes.
+-- The discs that leave the mouth between the first fifth and the last of them, and the seconds they take.
 local function flow_of(width)
   local world = build { width = width }
   world:run { duration = 1 }
@@ -46,7 +48,7 @@ local function flow_of(width)
 end
 
 if sim.is_main() then
-  -- Discs may stop each other for a while, which a mean of several runs knows.
+  -- Discs may block each other for a while, so the rate is the mean of several runs.
   local rates, worst = {}, 0
   for i, width in ipairs(WIDTHS) do
     local discs, seconds = 0, 0

@@ -1,6 +1,6 @@
--- Atwood's machine: two weights on a rope over two pulleys, and with two or three strands on one side.
--- The rope pulls with T on the one and with ratio T on the other weight, so that
--- T (1/m_a + ratio^2/m_b) = g (1 + ratio): constant accelerations, which steps meet to rounding.
+-- Atwood's machine: two weights on a rope over two pulleys, with one, two or three strands on one side. The rope pulls
+-- with T on one weight and with ratio T on the other, so that T (1/m_a + ratio^2/m_b) = g (1 + ratio). The
+-- accelerations are constant, and steps reproduce them to rounding.
 local sim = require "sim2d"
 
 local G, HEIGHT = 9.81, 3
@@ -27,8 +27,8 @@ if sim.is_main() then
     print(("ratio %d: T = %.6f N, exactly %.6f; a at %+.6f m/s, exactly %+.6f"):format(ratio, rope.force.y, pull,
       a.vy, speed))
     assert(math.abs(rope.force.y / pull - 1) < 1e-9 and math.abs(a.vy - speed) < 1e-9)
-    assert(math.abs(a.vy + ratio * b.vy) < 1e-9, "what one side gives the other takes")
-    assert(math.abs(rope.length - length) < 1e-9, "the rope is as long as it was")
+    assert(math.abs(a.vy + ratio * b.vy) < 1e-9, "the strands keep the sum of the lengths")
+    assert(math.abs(rope.length - length) < 1e-9, "the rope keeps its length")
   end
 end
 

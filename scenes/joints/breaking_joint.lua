@@ -1,5 +1,5 @@
--- A crate is pushed along a plank that hangs by two ropes, until one of them breaks. The load under
--- which it breaks, and where the crate is then, are those of statics.
+-- A crate is pushed along a plank that hangs by two ropes, until one of them breaks. Statics gives the load under which
+-- it breaks and the place of the crate then.
 local sim = require "sim2d"
 
 local SPAN, PLANK, CRATE, G = 4, 20, 30, 9.81 -- m, kg, kg, m/s^2
@@ -18,7 +18,7 @@ local function build()
       break_force = name == "right" and STRENGTH or nil }
   end
   world:no_contact(plank, crate)
-  -- The crate rides on a rail of the plank: it may slide along it and do nothing else.
+  -- The crate rides on a rail of the plank: it can only slide along it.
   world:slider { crate, plank, anchor = { 0, 0.35 }, axis = { 1, 0 }, name = "rail" }
   return world
 end

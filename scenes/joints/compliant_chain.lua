@@ -1,5 +1,5 @@
--- A chain of weights on hinges, from soft to rigid by one number: the compliance. It hangs longer by
--- what Hooke's law says, and at compliance 0 it is the rigid chain.
+-- A chain of weights on hinges, from soft to rigid by one number: the compliance. Its elongation follows Hooke's law,
+-- and at compliance 0 it is the rigid chain.
 local sim = require "sim2d"
 
 local options = sim.options { compliance = { 1e-3, "of each hinge, m/N" } }
@@ -13,7 +13,7 @@ local function build(p)
   for i = 1, COUNT do
     local link = world:box { name = "link" .. i, position = { 0, -LENGTH * (i - 0.5) },
       size = { 0.15, LENGTH }, mass = MASS }
-    -- Damped so that the slowest oscillation of the chain just about does not swing.
+    -- With this damping the slowest mode of the chain is about critically damped.
     world:hinge { link, above, anchor = { 0, -LENGTH * (i - 1) }, compliance = compliance,
       damping = compliance > 0 and COUNT * math.sqrt(MASS / compliance) or nil }
     above = link
@@ -26,7 +26,7 @@ if sim.is_main() then
     local world = build { compliance = compliance }
     world:run { duration = 30 }
     local sag = -LENGTH * (COUNT - 0.5) - world.bodies["link" .. COUNT].y
-    -- Hinge i carries what hangs below it.
+    -- Hinge i carries the weights that hang below it.
     local expected = compliance * MASS * G * COUNT * (COUNT + 1) / 2
     print(("compliance %-6g m/N: longer by %.12f m, Hooke %.12f m"):format(compliance, sag, expected))
     assert(math.abs(sag - expected) < 1e-6 * expected + 1e-9)

@@ -1,5 +1,5 @@
--- A pendulum and a double pendulum let go from the horizontal. The hinges hold to rounding. Steps are
--- of second order: half of the step leaves a quarter of what the energy sways by, and of the error in time.
+-- A pendulum and a double pendulum, released from the horizontal. The hinges hold to rounding. Steps are of second
+-- order: halving the step leaves a quarter of the oscillation of the energy, and of the error in time.
 local sim = require "sim2d"
 
 local LENGTH, MASS, G = 1, 1, 9.81

@@ -1,5 +1,5 @@
--- A slack bridge of 100 hinged links, let go in the shape of a V. Its hinges hold to rounding while it
--- swings. Its energy sways by the square of the step, and does not drift.
+-- A slack bridge of 100 hinged links, released in the shape of a V. Its hinges hold to rounding while it swings. The
+-- oscillation of its energy shrinks with the square of the step, and the energy does not drift.
 local sim = require "sim2d"
 
 local options = sim.options { links = { 100, "links, an even number" } }
@@ -8,7 +8,8 @@ local SLOPE = math.asin(0.6) -- of the two straight halves: the span is 0.8 of t
 
 local function build(p)
   local links = p and p.links or options.links
-  -- Waves run along the links as fast as sqrt(tension / mass). Half of this step follows them, twice this step does not.
+  -- Waves run along the links at the speed sqrt(tension / mass). Half of this step resolves them, twice this step does
+  -- not.
   local world = sim.world { gravity = { 0, -10 }, dt = p and p.dt or 1 / 120 }
   local dx, dy, before = math.cos(SLOPE), math.sin(SLOPE), nil
   local function knot(i) -- between link i and the next
@@ -26,7 +27,7 @@ local function build(p)
   return world
 end
 
--- How far the energy was from that of the start at most; for each world of 10 s, `look` sees each step.
+-- The largest difference of the energy from that at the start in 10 s; `look` is called after each step.
 local function sway(world, look)
   local before, farthest = world:energy().total, 0
   for _ in world:steps(10) do
@@ -46,7 +47,7 @@ if sim.is_main() then
   end)
   print(("%d links: hinges never apart by more than %.1e m, residual %.1e"):format(options.links,
     worst, residual))
-  -- The impulses of the anchors and the weight make up what the links' momentum changes by.
+  -- The impulses of the anchors and the weight account for the change of the links' momentum.
   local was = world:momentum()
   world:step()
   local now, weight = world:momentum(), 0
@@ -56,11 +57,11 @@ if sim.is_main() then
   local missing = now.y - was.y - first.impulse.y - last.impulse.y + weight * world.dt
   print(("momentum that neither anchors nor weight account for: %.1e N s"):format(math.abs(missing)))
   local fine = sway(build { dt = world.dt / 2 })
-  print(("energy %.1f J, which sways by up to %.2f J in 10 s; with half of the step by %.3f J"):format(
+  print(("energy %.1f J, which oscillates by up to %.2f J in 10 s; with half of the step by %.3f J"):format(
     before, coarse, fine))
-  -- Places of up to 80 m round by 7e-15 m. Over the step that is a speed, of which g dt is the least that counts: 1e-11.
+  -- Positions of up to 80 m are rounded by 7e-15 m. Divided by the step that is a speed, 1e-11 of g dt.
   assert(worst <= 1e-9 and residual <= 1e-10 and math.abs(missing) < 1e-9)
-  -- Of second order: half of the step leaves a quarter.
+  -- Second order: half of the step leaves a quarter.
   assert(math.abs(coarse / fine - 4) < 0.2 and coarse < 1e-3 * math.abs(before))
 end
 

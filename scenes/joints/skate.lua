@@ -1,5 +1,5 @@
--- A skate on a tilted plane of ice, turning evenly: its edge lets it go along itself only. It does
--- not slide down the plane but across it, on a cycloid: with k = g sin(tilt) / (2 w^2)
+-- A skate on a tilted plane of ice, turning at a constant rate: its edge lets it move along itself only. It does not
+-- slide down the plane but across it, on a cycloid: with k = g sin(tilt) / (2 w^2)
 --     down = k sin(w t)^2,    across = k (w t - sin(2 w t) / 2).
 local sim = require "sim2d"
 

@@ -1,6 +1,5 @@
--- A ball on a trampoline: small discs between springs. What the ball loses in height has gone into
--- the swinging net, which may give some of it back at a later bounce; it never rises above where it
--- was let go.
+-- A ball on a trampoline: small discs between springs. The height that the ball loses has become motion of the net,
+-- which may return some of it at a later bounce; the ball never rises above its initial height.
 local sim = require "sim2d"
 
 local options = sim.options { height = { 2, "of the fall, m" } }
@@ -19,7 +18,7 @@ local function build(p)
   for i = 1, COUNT do
     local bead = world:circle { name = "bead" .. i, position = { SPACING * i - half, 0 },
       radius = 0.07, mass = 0.05, friction = 0.2, category = 2, mask = 1, gravity_scale = 0 }
-    -- Taut from the start: an eighth longer than at rest.
+    -- The springs are taut from the start: an eighth longer than at rest.
     world:spring { bead, before, anchor_b = before and before.position or { -half, 0 },
       stiffness = STIFFNESS, rest_length = SPACING / 1.125 }
     before = bead

@@ -1,5 +1,5 @@
--- A car with sprung, driven wheels goes over bumps. Its springs carry the weight, its motors bring it
--- to the speed asked for.
+-- A car with sprung, driven wheels goes over bumps. Its springs carry the weight, and its motors bring it to the
+-- commanded speed.
 local sim = require "sim2d"
 
 local options = sim.options { speed = { 4, "speed of the motors, m/s" } }
@@ -34,7 +34,7 @@ if sim.is_main() then
   local world = build()
   local car, high, error = world.bodies.car, 0, 0
   local axles = { world.joints.axle1, world.joints.axle2 }
-  local function travel() -- of both springs together, m
+  local function travel() -- m, travel of both springs together
     return axles[1].translation + axles[2].translation
   end
   local least, most = math.huge, -math.huge

@@ -3,7 +3,7 @@ local sim = require "sim2d"
 
 local options = sim.options { tilt = { 0.2, "angle of the pole at the start, rad" } }
 
--- N per m, m/s, rad, rad/s: they put the four poles of the linear system at -3/s.
+-- N per m, m/s, rad, rad/s: these gains put the four poles of the linear system at -3/s.
 local GAINS = { x = 5.64, vx = 7.52, angle = 51.45, omega = 13.21 }
 
 local function build(p)
@@ -18,7 +18,7 @@ local function build(p)
   world:hinge { pole, cart, anchor = { 0, 0 }, name = "pivot" }
   if not (p and p.free) then
     world:before_step(function()
-      -- The pole leans to the left with a positive angle: the cart goes where it leans.
+      -- A positive angle is a lean to the left: the cart moves in the direction in which the pole leans.
       cart:apply_force { -GAINS.angle * pole.angle - GAINS.omega * pole.omega + GAINS.x * cart.x +
         GAINS.vx * cart.vx, 0 }
     end)
@@ -32,7 +32,7 @@ if sim.is_main() then
   local widest, furthest, error = 0, 0, 0
   for t in world:steps(10) do
     if math.abs(t - 5) < world.dt / 2 then
-      pole:apply_impulse({ 0.02, 0 }, { at = pole:world_point { 0, 0.5 } }) -- a knock at its tip
+      pole:apply_impulse({ 0.02, 0 }, { at = pole:world_point { 0, 0.5 } }) -- a push at its tip
     end
     widest, furthest = math.max(widest, math.abs(pole.angle)), math.max(furthest, math.abs(cart.x))
     error = math.max(error, world:residuals().joint_error)

@@ -1,5 +1,5 @@
--- A catapult: a spring swings an arm against a stop, and a sling lets go of the shot. It flies as far as
--- its speed says, and takes no more energy than the spring had.
+-- A catapult: a spring swings an arm against a stop, and a sling releases the shot. The range follows from the speed at
+-- release, and the shot takes no more energy than the spring had.
 local sim = require "sim2d"
 
 local options = sim.options { stiffness = { 250, "of the spring, N/m" } }
@@ -43,7 +43,7 @@ if sim.is_main() then
   print(("the shot leaves with %.2f m/s: %.0f of the spring's %.0f J, the steps lost %.1f J"):format(
     math.sqrt(vx ^ 2 + vy ^ 2), kinetic, stored, lost))
   assert(kinetic < stored and lost > 0 and lost < 0.03 * stored)
-  -- Without drag: down to where the shot touches the ground.
+  -- The flight without drag, until the shot touches the ground.
   local flight = (vy + math.sqrt(vy ^ 2 + 2 * g * (y - 0.1))) / g
   local range = x + vx * flight
   local landed, past = nil, 0

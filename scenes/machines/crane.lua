@@ -1,5 +1,5 @@
--- A crane moves its load without leaving a swing, as its trolley speeds up and slows down for one period each; then it
--- hoists.
+-- A crane moves its load and leaves no swing, because its trolley accelerates and brakes for one period each; then it
+-- hoists the load.
 local sim = require "sim2d"
 
 local WAY, SPEED, ROPE, LIFT = 6, 1, 4.5, 2 -- m, m/s, m, m
@@ -9,7 +9,7 @@ local function build()
   local world = sim.world { dt = 1 / 480 }
   world:box { name = "bridge", type = "static", position = { 3, 10.5 }, size = { 9, 0.3 }, mask = 0 }
   local trolley = world:box { name = "trolley", position = { 0, 10 }, size = { 1, 0.4 }, mass = TROLLEY }
-  -- The rope holds it at its centre of mass, so that it is a plain pendulum.
+  -- The rope holds the load at its centre of mass, so the load is a simple pendulum.
   local load = world:circle { name = "load", position = { 0, 10 - ROPE }, radius = 0.5, mass = LOAD }
   world:slider { trolley, anchor = { 0, 10 }, axis = { 1, 0 }, limits = { -0.5, WAY + 0.5 },
     motor = { speed = 0 }, name = "rail" }
@@ -19,11 +19,11 @@ end
 
 if sim.is_main() then
   local period = 2 * math.pi * math.sqrt(ROPE / 9.81)
-  -- Speed that rises and falls evenly; `ramp` is how long that takes.
+  -- A speed that rises and falls linearly; `ramp` is the duration of either.
   local function drive(ramp)
     local w = build()
     local travel = w:before_step(function(_, t)
-      local middle = t + w.dt / 2 -- of the step: the way is the sum of the speeds
+      local middle = t + w.dt / 2 -- of the step: the distance is the sum of the speeds
       w.joints.rail.motor_speed = SPEED * math.max(0, math.min(1, middle / ramp, (WAY / SPEED + ramp - middle) / ramp))
     end)
     w:run { duration = WAY / SPEED + ramp }
@@ -35,12 +35,12 @@ if sim.is_main() then
   end
   local moved, swing = drive(period)
   local _, half = drive(period / 2)
-  -- A ramp of half a period leaves a swing of 2 a / w^2; those of both ramps add up as they are apart.
+  -- A ramp of half a period leaves a swing of 2 a / w^2; the swings of both ramps add with the phase between them.
   local expected = 4 * SPEED / (period / 2) * ROPE / 9.81 * math.abs(math.sin(math.pi * WAY / SPEED / period))
   print(("swing after %.0f m: %.4f m; with ramps of half a period %.3f m, by formula %.3f m"):format(WAY, swing, half,
     expected))
 
-  -- Hoisting: the motor of the winch gives what the load gains.
+  -- Hoisting: the work of the winch's motor is the energy that the load gains.
   local rail, rope, load = moved.joints.rail, moved.joints.rope, moved.bodies.load
   local before, height = moved:energy().total, load.y
   local winch = moved:before_step(function(w) rope.max_length = rope.max_length - 0.5 * w.dt end)

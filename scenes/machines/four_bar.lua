@@ -1,11 +1,11 @@
--- A four-bar linkage after Grashof: the crank turns fully, the rocker rocks, and a point of the
--- coupler comes back to the same curve each turn.
+-- A four-bar linkage by Grashof's condition: the crank turns fully, the rocker oscillates, and a point of the coupler
+-- returns to the same curve each turn.
 local sim = require "sim2d"
 
 local GROUND, CRANK, COUPLER, ROCKER = 4, 1, 3.5, 3 -- m; shortest + longest <= the other two
 local SPEED, ASIDE = math.pi, 0.8 -- rad/s, m
 
--- The ends of the coupler for an angle of the crank: b is on circles about a and the right pivot.
+-- The ends of the coupler for an angle of the crank: b is on circles about a and about the right pivot.
 local function pins(angle)
   local a = { CRANK * math.cos(angle), CRANK * math.sin(angle) }
   local dx, dy = GROUND - a[1], -a[2]
@@ -35,7 +35,7 @@ local function build()
   local coupler = bar("coupler", a, b, "#4f81bd")
   local rocker = bar("rocker", b, { GROUND, 0 }, "#9bbb59")
   world:hinge { crank, nil, anchor = { 0, 0 }, name = "crank" }
-  world:lock { crank, angle = true, angular_velocity = SPEED } -- turns it at just this speed
+  world:lock { crank, angle = true, angular_velocity = SPEED } -- turns it at exactly this speed
   world:hinge { coupler, crank, anchor = a, name = "pin1" }
   world:hinge { coupler, rocker, anchor = b, name = "pin2" }
   world:hinge { rocker, nil, anchor = { GROUND, 0 }, name = "rocker" }
@@ -52,7 +52,7 @@ if sim.is_main() then
     local point, x, y = coupler:world_point { 0, ASIDE }, coupler_point(crank.angle)
     apart = math.max(apart, math.sqrt((point.x - x) ^ 2 + (point.y - y) ^ 2))
   end
-  -- The rocker stands still where crank and coupler are in line: cosine rule at its pivot.
+  -- The rocker stands still where crank and coupler are in line: the cosine rule at its pivot gives the angle.
   local function angle(side)
     return math.acos((GROUND ^ 2 + ROCKER ^ 2 - side ^ 2) / (2 * GROUND * ROCKER))
   end

@@ -1,13 +1,13 @@
--- One leg of Jansen's Strandbeest, driven by a motor: eleven bars in his proportions. Its foot draws
--- the walking curve, flat below.
+-- One leg of Jansen's Strandbeest, driven by a motor: eleven bars in his proportions. Its foot draws the walking curve,
+-- which is flat at the bottom.
 local sim = require "sim2d"
 
-local UNIT = 0.02 -- m for one of Jansen's units
+local UNIT = 0.02 -- m, length of one of Jansen's units
 local A, B, C, D, E, F = 38, 41.5, 39.3, 40.1, 55.8, 39.4
 local G, H, I, J, K, L, M = 36.7, 65.7, 49, 50, 61.9, 7.8, 15
 local SPEED = 2 * math.pi -- rad/s
 
--- Where circles about p and q meet, on the left of the way from p to q.
+-- The intersection of the circles about p and q that lies left of the way from p to q.
 local function meet(p, rp, q, rq)
   local dx, dy = q[1] - p[1], q[2] - p[2]
   local d = math.sqrt(dx ^ 2 + dy ^ 2)

@@ -1,7 +1,7 @@
--- A cart among posts, seen from above, steers by a lidar: to where its rays go farthest, and to the goal.
+-- A cart among posts, seen from above, steers by a lidar: towards the longest rays and towards the goal.
 local sim = require "sim2d"
 
-local RANGE, RAYS = 4, 61 -- m; of the lidar, half a turn ahead
+local RANGE, RAYS = 4, 61 -- m; rays of the lidar, half a turn ahead
 local TOP = 1.5 -- m/s
 
 local function build(p)
@@ -15,7 +15,7 @@ local function build(p)
   end
   world:annotate { name = "goal", point = goal, text = "goal", color = "#c4263a" }
 
-  -- The direction with room that leads best to the goal.
+  -- The free direction that leads best to the goal.
   local function look()
     local to_goal = math.atan(goal[2] - cart.y, goal[1] - cart.x)
     local fan = world:raycast_fan(cart.position, { rays = RAYS, range = RANGE, angle = to_goal, spread = math.pi,
@@ -43,7 +43,7 @@ local function build(p)
   return { world = world, cart = cart, posts = posts, goal = goal, look = look }
 end
 
--- Along a ray from `from`, how far a disc is: the smaller root of a quadratic.
+-- The distance of a disc along a ray from `from`: the smaller root of a quadratic.
 local function distance(from, angle, post)
   local dx, dy = from.x - post.x, from.y - post.y
   local b, c = dx * math.cos(angle) + dy * math.sin(angle), dx * dx + dy * dy - post.radius ^ 2
@@ -55,7 +55,7 @@ if sim.is_main() then
   local s = build(options)
   local touched, worst, compared = 0, 0, 0
   s.world:on("contact_begin", function() touched = touched + 1 end)
-  s.world:every(0.5, function() -- the distances against closed form
+  s.world:every(0.5, function() -- compares the distances with the closed form
     local from = s.cart.position
     local _, fan = s.look()
     for i, angle in ipairs(fan.angles) do

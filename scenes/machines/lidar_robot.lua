@@ -1,20 +1,21 @@
--- A robot on wheels, seen from above, drives around a room by what 36 rays tell it, and hits nothing.
+-- A robot on wheels, seen from above, drives around a room by the distances along 36 rays and hits nothing.
 local sim = require "sim2d"
 
 local RAYS, RANGE, RADIUS = 36, 6, 0.25
-local FASTEST, NEAR = 1, 0.4 -- m/s; m in front of it where it stands still
-local FIELD = 9              -- rays to each side among which it looks for a way
+local FASTEST, NEAR = 1, 0.4 -- m/s; m, free distance ahead at which it stops
+local FIELD = 9              -- rays to each side among which it chooses its direction
 
 local function build()
   local world = sim.world { gravity = { 0, 0 } }
   world:chain { name = "room", points = { { -4, -3 }, { 4, -3 }, { 4, 3 }, { -4, 3 } }, loop = true }
   world:circle { name = "pillar", type = "static", position = { 1, 0.5 }, radius = 0.6 }
   local robot = world:circle { name = "robot", position = { -3, -2 }, radius = RADIUS, mass = 5 }
-  -- Two wheels roll: what they touch does not move along their axle.
+  -- Two wheels roll and do not slide sideways: the velocity along their axle is 0.
   world:constraint { name = "wheels", bodies = { robot }, velocity_only = true,
     jacobian = function(q) return { 0, -math.sin(q.a), math.cos(q.a) } end }
 
-  -- Distances from its middle, counterclockwise from straight ahead; rays that begin in a body do not see it.
+  -- Distances from its middle, counterclockwise from straight ahead; rays that start inside a body do not see that
+  -- body.
   local function scan()
     local seen = {}
     for i = 0, RAYS - 1 do
@@ -25,7 +26,8 @@ local function build()
     return seen
   end
 
-  -- Ten times a second it turns to where most room is, as wide as itself, and goes as fast as that allows.
+  -- Ten times a second it turns to the direction with the largest free distance over its own width, and drives as fast
+  -- as that distance allows.
   local speed, turn = 0, 0
   local function steer()
     local seen, best = scan(), -math.huge
@@ -62,7 +64,7 @@ if sim.is_main() then
     skid = math.max(skid, math.abs(robot.velocity:dot { -math.sin(robot.angle), math.cos(robot.angle) }))
   end
   print(("%.1f m driven, never nearer than %.2f m to anything, %d hits"):format(way, nearest, hits))
-  -- Along the axle as it stood when the step began: what one step turns it by is left.
+  -- The constraint holds along the axle as it is at the start of a step; the turn within the step leaves this speed.
   local left = FASTEST * 3 * 2 * math.pi * FIELD / RAYS * world.dt
   print(("along its axle at most %.4f m/s, of %.4f m/s that a step's turn leaves"):format(skid, left))
   assert(way > 10 and nearest > 0 and hits == 0 and skid < left)

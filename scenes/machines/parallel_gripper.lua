@@ -1,11 +1,11 @@
--- A gripper on a hand that lifts: each finger hangs on a parallelogram, a gear makes both close alike.
+-- A gripper on a hand that lifts: each finger hangs on a parallelogram, and a gear makes both close equally.
 local sim = require "sim2d"
 
-local CRANK, GRIP = 0.3, 0.2                -- m: length of the cranks, width of what is gripped
-local MASS, FRICTION, LIFT = 0.5, 0.4, 2    -- kg, of the box; m/s^2, of the hand
-local GRAVITY, TIME = 9.81, 0.5             -- m/s^2; s of grip, and as many of lift
--- Cranks hang straight down at the box: what closes them presses by torque / (2 CRANK) on each side,
--- and two sides carry 2 FRICTION times that.
+local CRANK, GRIP = 0.3, 0.2                -- m: length of the cranks, width of the gripped box
+local MASS, FRICTION, LIFT = 0.5, 0.4, 2    -- kg, mass of the box; m/s^2, acceleration of the hand
+local GRAVITY, TIME = 9.81, 0.5             -- m/s^2; s of gripping, and the same of lifting
+-- The cranks hang straight down at the box: the closing torque presses with torque / (2 CRANK) on each side, and two
+-- sides carry 2 FRICTION times that.
 local NEEDED = MASS * (GRAVITY + LIFT) * CRANK / FRICTION -- N m
 
 local function build(p)
@@ -27,7 +27,7 @@ local function build(p)
       if k == 0 then cranks[#cranks + 1] = pivot end
     end
   end
-  -- Angles of both cranks add up to what they are now: one turns as much to the left as the other to the right.
+  -- The angles of both cranks have a constant sum: one turns as much to the left as the other to the right.
   world:gear { joint_a = cranks[1], joint_b = cranks[2], ratio = 1 }
   cranks[1].motor_max = p.torque
   cranks[1].motor_speed = 1
@@ -47,7 +47,7 @@ if sim.is_main() then
     local alike = 0
     for _ in world:steps(TIME) do alike = math.max(alike, math.abs(cranks[1].angle + cranks[2].angle)) end
     local slip = before - (box.y - hand.y)
-    -- What friction does not carry, it falls behind by.
+    -- The part of the weight that friction does not carry makes the box fall behind by this distance.
     local short = (1 - math.min(part, 1)) * (GRAVITY + LIFT) * TIME ^ 2 / 2
     print(("%3.0f %% of the torque: each side presses by %.4f N (%.4f N); hand at %.3f m, slip %.5f m (%.5f m)"):format(
       100 * part, pressed, part * NEEDED / CRANK / 2, hand.y, slip, short))

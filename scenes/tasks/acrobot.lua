@@ -1,8 +1,9 @@
--- Acrobot: two rods hang on each other, a motor between them swings the free end above the line (Gymnasium's
+-- Acrobot: two rods hang in a chain, and a motor between them swings the free end above the line (Gymnasium's
 -- Acrobot-v1: its lengths, masses, inertias and torques).
 --
--- Observed: cos, sin of both angles, rad/s of both joints. Action: 1, 2, 3: -1, 0, 1 N m for 0.2 s. Reward: -1 a step
--- until the end is 1 m above the pivot, at most 500. Start: angles and speeds from -0.1 to 0.1.
+-- Observed: cos and sin of both angles, rad/s of both joints. Action: 1, 2 or 3 for -1, 0 or 1 N m during 0.2 s.
+-- Reward: -1 a step until the end is 1 m above the pivot, for at most 500 steps. Start: angles and speeds from -0.1 to
+-- 0.1.
 local sim = require "sim2d"
 
 local START, LINE = 0.1, 1 -- rad, rad/s; m
@@ -30,7 +31,7 @@ local function height(world)
 end
 
 local env = sim.env { name = "acrobot", world = build, period = 0.2, max_steps = 500, actions = { { -1 }, { 0 }, { 1 } },
-  about_baseline = "with the elbow's own motion",
+  about_baseline = "torque in the direction of the elbow's motion",
   view = { { -2.6, -2.2 }, { 2.6, 2.2 } },
   reset = function(world, random)
     world.joints.shoulder.angle = random:uniform(-START, START)
@@ -38,7 +39,7 @@ local env = sim.env { name = "acrobot", world = build, period = 0.2, max_steps =
   end,
   reward = function(world) return height(world) > LINE and 0 or -1 end,
   terminated = function(world) return height(world) > LINE end,
-  -- with the elbow's own motion, which brings energy
+  -- a torque in the direction of the elbow's motion, which adds energy
   baseline = function() return function(_, _, seen) return seen[6] >= 0 and 3 or 1 end end, passed = -200 }
 
 if sim.is_main() then env:show() end

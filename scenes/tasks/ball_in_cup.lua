@@ -1,8 +1,8 @@
--- Ball in cup: a cup that two forces move is to swing the ball on its string up and to catch it (after dm_control).
+-- Ball in cup: a cup that two forces move has to swing the ball on its string up and catch it (after dm_control).
 --
--- Observed: where the cup and the ball are, m, and their velocities, m/s: x and y of each. Action: forces on the cup, up to
--- 5 N, for 0.02 s; its weight is carried. Reward: 1 while the ball is in the cup. Ends after 1000 steps. Start: the ball hangs
--- and swings by up to 0.1 m/s.
+-- Observed: positions of cup and ball, m, and their velocities, m/s: x and y of each. Action: forces on the cup, up to
+-- 5 N, for 0.02 s; its weight is carried. Reward: 1 while the ball is in the cup. Ends after 1000 steps. Start: the
+-- ball hangs and swings by up to 0.1 m/s.
 local sim = require "sim2d"
 
 local FORCE, STRING, WALL, HALF, DEEP, BALL = 5, 0.3, 0.006, 0.06, 0.08, 0.025 -- N, m
@@ -16,7 +16,7 @@ local function build(p)
   local ball = world:circle { name = "ball", color = "#d64545", radius = BALL, mass = p.mass, friction = 0.5, position = { 0, -STRING }, category = 2, mask = 1 }
   local x = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0 }, limits = { -0.5, 0.5 }, damping = 0.5 }
   local y = world:slider { cup, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0 }, limits = { -0.3, 0.3 }, damping = 0.5 }
-  -- the string passes the cup's bottom
+  -- the string passes through the cup's bottom
   world:rope { ball, cup, name = "string", anchor_a = { 0, -STRING }, anchor_b = { 0, 0 }, max_length = STRING, collide = true }
   world:actuator { "x", joint = x, kind = "force", range = { -FORCE, FORCE } }
   world:actuator { "y", joint = y, kind = "force", range = { -FORCE, FORCE } }
@@ -30,7 +30,7 @@ local function caught(world)
   return math.abs(at.x) < HALF and math.abs(at.y) < DEEP / 2
 end
 
--- Lets the ball hang still, swings it up along what CMA-ES found, goes where it falls, and stops.
+-- Waits until the ball hangs still, swings it up along the motion that CMA-ES found, moves below its fall, and stops.
 local function baseline()
   local WAIT, KNOT = 2, 0.16 -- s
   local X, Y = { 0.241, 0.165, 0.285, 0.105, 0.382 }, { 0.112, 0.786, -0.427, -0.053, 0.258 } -- m
@@ -56,7 +56,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "ball_in_cup", world = build, period = 0.02, max_steps = 1000,
-  about_baseline = "lets the ball hang still, swings it up along what CMA-ES found, goes where it falls",
+  about_baseline = "waits until the ball hangs still, swings it up along the motion that CMA-ES found, moves below its fall",
   view = { { -0.7, -0.65 }, { 0.7, 0.5 } },
   parameters = { mass = { 0.06, 0.04, 0.1 } },
   reset = function(world, random) world.bodies.ball.vx = random:uniform(-0.1, 0.1) end,

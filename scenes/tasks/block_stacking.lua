@@ -1,9 +1,9 @@
--- Block stacking: a hand with two fingers, on rails, is to put three blocks on each other, green on red and blue on green.
+-- Block stacking: a hand with two fingers, on rails, has to stack three blocks: green on red and blue on green.
 --
--- Observed: x and y of the hand, m, how far either finger is in, m, their speeds, m/s; x, y and angle of each block, m, rad. Action:
--- where the hand is to be beside (0, 0.39), x by up to 0.4 m, y from -0.3 to 0.1 m, and the force with which either finger closes,
--- up to 20 N, for 0.04 s. Reward: half for each block that stands on the one below it. Ends after 300 steps. Start: the
--- blocks stand beside each other, in any order, with 4 to 8 cm between them.
+-- Observed: x and y of the hand, m, how far each finger is closed, m, their speeds, m/s; x, y and angle of each block,
+-- m, rad. Action: the goal of the hand relative to (0, 0.39), x by up to 0.4 m, y from -0.3 to 0.1 m, and the force
+-- with which each finger closes, up to 20 N, for 0.04 s. Reward: half for each block that stands on the one below it.
+-- Ends after 300 steps. Start: the blocks stand in a row, in any order, with gaps of 4 to 8 cm.
 local sim = require "sim2d"
 
 local BLOCK, FINGER, REACH, GRIP = 0.06, 0.015, 0.05, 20 -- m, m, m: of a finger from the middle, N
@@ -22,7 +22,7 @@ local function build(p)
   world:actuator { "x", joint = rail, kind = "position", kp = 600, kd = 60, range = { -0.4, 0.4 } }
   world:actuator { "y", joint = lift, kind = "position", kp = 600, kd = 60, range = { -0.3, 0.1 } }
   for k, side in ipairs { "left", "right" } do
-    local sign = 3 - 2 * k -- the way in
+    local sign = 3 - 2 * k -- the closing direction
     local finger = world:box { name = side, color = "#3b6fd4", size = { FINGER, 0.08 }, mass = 0.1, gravity_scale = 0, position = { -sign * REACH, 0.34 }, friction = p.friction }
     local slide = world:slider { finger, hand, name = side, axis = { sign, 0 }, anchor = { -sign * REACH, 0.34 }, limits = { 0, REACH - FINGER / 2 }, damping = 20 }
     world:actuator { side, joint = slide, kind = "force", range = { -GRIP, GRIP } }
@@ -41,16 +41,18 @@ local function stands_on(top, below)
   return math.abs(top.x - below.x) < BLOCK / 3 and math.abs(top.y - below.y - BLOCK) < BLOCK / 6
 end
 
--- How many stand where they should, from below.
+-- The number of blocks that stand where they should, counted from below.
 local function height(world)
   local b = world.bodies
   if not stands_on(b.green, b.red) then return 0 end
   return stands_on(b.blue, b.green) and 2 or 1
 end
 
--- Above the block, down, closed, up, over the other one, down, open, up: each stage until the hand is where it is to be.
+-- Above the block, down, closed, up, over the other one, down, open, up: each stage lasts until the hand has reached
+-- its goal.
 local function baseline()
-  local TIP, HOVER, NEAR, SPEED = 0.09, 0.24, 0.003, 0.01 -- m: the hand over its fingers' tips; of the tips; m; m/s
+  -- m: the hand over its fingers' tips; hover height of the tips; m, tolerance; m/s
+  local TIP, HOVER, NEAR, SPEED = 0.09, 0.24, 0.003, 0.01
   local jobs, stage, since = { { 2, 1, BLOCK }, { 3, 2, 2 * BLOCK } }, 1, 0
   return function(_, t, seen)
     local job = jobs[1]

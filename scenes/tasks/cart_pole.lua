@@ -1,9 +1,9 @@
--- Cart-pole: a pole is to be kept up by pushes of the cart to the left or right (Gymnasium's CartPole-v1: its
+-- Cart-pole: pushes of the cart to the left or right have to keep a pole upright (Gymnasium's CartPole-v1: its
 -- constants and thresholds; its explicit Euler steps are the engine's of two stages here).
 --
--- Observed: place and speed of the cart, m, m/s; angle and speed of the pole, rad (to the right), rad/s. Action: 1, 10 N
--- to the left, or 2, to the right, for 0.02 s. Reward: 1 a step. Ends beyond 2.4 m or 12 degrees, and after 500 steps.
--- Start: all four from -0.05 to 0.05.
+-- Observed: position and speed of the cart, m, m/s; angle and speed of the pole, rad (to the right), rad/s. Action: 1,
+-- 10 N to the left, or 2, to the right, for 0.02 s. Reward: 1 a step. Ends beyond 2.4 m or 12 degrees, and after 500
+-- steps. Start: all four from -0.05 to 0.05.
 local sim = require "sim2d"
 
 local FORCE, EDGE, TILT, START = 10, 2.4, 12 * math.pi / 180, 0.05 -- N, m, rad
@@ -14,14 +14,14 @@ local function build(p)
   local pole = world:box { name = "pole", color = "#e08a3c", size = { 0.05, 2 * p.half }, mass = p.pole, inertia = p.pole * p.half ^ 2 / 3,
     position = { 0, p.half }, mask = 0 }
   local rail = world:slider { cart, name = "rail", axis = { 1, 0 }, anchor = { 0, 0 } }
-  local hinge = world:hinge { cart, pole, name = "hinge", anchor = { 0, 0 } } -- so its angle is to the right
+  local hinge = world:hinge { cart, pole, name = "hinge", anchor = { 0, 0 } } -- so its angle is positive to the right
   world:actuator { "push", joint = rail, kind = "force", range = { -FORCE, FORCE } }
   world:observe { "cart", of = rail, field = { "translation", "speed" } }
   world:observe { "pole", of = hinge, field = { "angle", "speed" } }
   return world
 end
 
--- The side that LQR would push to.
+-- The direction in which LQR would push.
 local function baseline(env)
   local world = env.world
   local upright = world:clone()
@@ -42,7 +42,7 @@ local env = sim.env { name = "cart_pole", world = build, max_steps = 500, action
     local cart, pole = world.bodies.cart, world.bodies.pole
     local x, v = random:uniform(-START, START), random:uniform(-START, START)
     local angle, omega = random:uniform(-START, START), random:uniform(-START, START)
-    -- the pole goes with the cart and turns about its end
+    -- the pole moves with the cart and turns about its end
     local half = pole.y
     cart.x, cart.vx = x, v
     pole.x, pole.y, pole.angle = x + half * math.sin(angle), half * math.cos(angle), -angle

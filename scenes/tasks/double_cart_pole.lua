@@ -1,8 +1,9 @@
--- Double cart-pole: two poles on each other are to be kept up by pushing their cart.
+-- Double cart-pole: a force on the cart has to keep two poles upright, one on top of the other.
 --
--- Observed: place and speed of the cart; angles of both poles from upright, rad, and their speeds. Command: N, -40 to 40,
--- for 0.02 s. Reward: 1 a step, less what is off: the tip's distance from above the rail's middle (2 m squared) and a little for
--- force. Ends when the upper end is below 1.6 m, or beyond 3 m, or after 500 steps. Start: up to 0.05 off.
+-- Observed: position and speed of the cart; angles of both poles from upright, rad, and their speeds. Command: N, -40
+-- to 40, for 0.02 s. Reward: 1 a step, less a penalty for the tip's distance from the point above the rail's middle
+-- (over 2 m, squared) and a small one for force. Ends when the upper end is below 1.6 m, or beyond 3 m, or after 500
+-- steps. Start: up to 0.05 from upright and the middle.
 local sim = require "sim2d"
 
 local FORCE, EDGE, LOW, START = 40, 3, 1.6, 0.05 -- N, m, m, rad
@@ -27,7 +28,7 @@ local function tip(world)
   return upper.x - 0.5 * sim.sin(upper.angle), upper.y + 0.5 * sim.cos(upper.angle)
 end
 
--- LQR about upright, with the angles of the poles against each other.
+-- LQR about upright, with the angles of the poles relative to each other.
 local function baseline(env)
   local upright = build(env.parameters)
   local coordinates = { upright.joints.rail, upright.joints.first, upright.joints.second }

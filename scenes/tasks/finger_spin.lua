@@ -1,8 +1,8 @@
--- Finger: two links that hang beside a body on a hinge are to make it spin (after dm_control's finger spin).
+-- Finger: two links that hang next to a body on a hinge have to make it spin (after dm_control's finger spin).
 --
--- Observed: angles of shoulder and elbow, sine and cosine of the body's angle, and the three speeds; rad, rad/s. Action: the
--- torques of shoulder and elbow, up to 1.5 N m, for 0.02 s. Reward: the body's speed over 15 rad/s, from 0 to 1. Ends after
--- 500 steps. Start: the finger hangs and swings by up to 1 rad/s, the body is turned anyhow.
+-- Observed: angles of shoulder and elbow, sine and cosine of the body's angle, and the three speeds; rad, rad/s.
+-- Action: the torques of shoulder and elbow, up to 1.5 N m, for 0.02 s. Reward: the body's speed over 15 rad/s, from 0
+-- to 1. Ends after 500 steps. Start: the finger hangs and swings by up to 1 rad/s, the body has a random angle.
 local sim = require "sim2d"
 
 local TORQUE, FAST, SHOULDER, ELBOW = 1.5, 15, { -0.2, 0.27 }, { -0.2, 0.1 } -- N m, rad/s, m
@@ -29,7 +29,7 @@ local function build(p)
   return world
 end
 
--- The joints follow sines that CMA-ES has found; the body is hit twice a second and goes along.
+-- The joints follow sines that CMA-ES has found; the finger hits the body twice a second, and the body follows.
 local function baseline()
   local rate = 2 * math.pi * 2.197 -- rad/s
   return function(_, t, seen)
@@ -39,7 +39,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_steps = 500,
-  about_baseline = "the joints follow sines found by CMA-ES; some starts are out of their reach",
+  about_baseline = "the joints follow sines found by CMA-ES; from some starts they do not reach the body",
   view = { { -0.45, -0.2 }, { 0.35, 0.4 } },
   parameters = { mass = { 0.3, 0.2, 0.5 }, friction = { 0.7, 0.4, 1 }, damping = { 0.002, 0.001, 0.004 } }, -- kg, N m s/rad
   reset = function(world, random)
@@ -52,7 +52,7 @@ local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_st
     end
   end,
   reward = function(world) return math.max(0, math.min(1, world.joints.pin.speed / FAST)) end, baseline = baseline,
-  passed = 250 } -- half the speed from the beginning on
+  passed = 250 } -- as with half of FAST from the first step on
 
 if sim.is_main() then env:show() end
 return env

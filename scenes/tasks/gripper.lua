@@ -1,16 +1,18 @@
--- Gripper: an arm of two links with a hand of two fingers is to take a box of unknown width from the table and to put it into a bin.
+-- Gripper: an arm of two links with a hand of two fingers has to pick up a box of unknown width from the table and put
+-- it into a bin.
 --
--- Observed: the angles of shoulder, elbow and wrist, rad, how far either finger is in, m, the speeds of these, x, y and angle of
--- the box, m, rad, and its width, m, and x of the bin, m. Action: where the three joints are to be, rad (0: straight, along x), and
--- the force with which either finger closes, up to 20 N, for 0.04 s. Reward: a quarter while the box is off the table, 1 while it is in the
--- bin. Ends after 300 steps. Start: the box 0.2 to 0.35 m right of the arm, the bin as far left of it.
+-- Observed: the angles of shoulder, elbow and wrist, rad, how far each finger is closed, m, the speeds of these, x, y
+-- and angle of the box, m, rad, and its width, m, and x of the bin, m. Action: goal angles of the three joints, rad (0:
+-- straight, along x), and the force with which each finger closes, up to 20 N, for 0.04 s. Reward: a quarter while the
+-- box is off the table, 1 while it is in the bin. Ends after 300 steps. Start: the box 0.2 to 0.35 m right of the arm,
+-- the bin as far left of it.
 local sim = require "sim2d"
 
 local LINK, HAND, FINGER, REACH, GRIP, UP = 0.25, 0.05, 0.07, 0.045, 20, 0.35 -- m, m, m, m, N, m: the shoulder over the table
-local HALF, WALL = 0.07, 0.06 -- m, of the bin
+local HALF, WALL = 0.07, 0.06 -- m, sizes of the bin
 
 local function build(p, random)
-  local world = sim.world { dt = 0.01, stepping = "speculative" } -- what is held touches all the time
+  local world = sim.world { dt = 0.01, stepping = "speculative" } -- a gripped box touches all the time
   local width = random:uniform(p.narrow, p.wide)
   world:box { name = "table", type = "static", size = { 2, 0.1 }, position = { 0, -0.05 }, friction = p.friction }
   world:compound { name = "bin", type = "static", friction = p.friction, shapes = {
@@ -26,7 +28,7 @@ local function build(p, random)
     world:actuator { j[1], joint = joint, kind = "position", kp = 300, kd = 25, range = j[5] }
   end
   for k, name in ipairs { "left", "right" } do
-    local sign = 3 - 2 * k -- the way in, across the hand
+    local sign = 3 - 2 * k -- the closing direction, across the hand
     local finger = world:box { name = name, color = "#3b6fd4", size = { FINGER, 0.012 }, mass = 0.08, gravity_scale = 0, position = { 2 * LINK + HAND + FINGER / 2, UP - sign * REACH }, friction = p.friction }
     local slide = world:slider { finger, hand, name = name, axis = { 0, sign }, anchor = { 2 * LINK + HAND, UP - sign * REACH }, limits = { 0, REACH - 0.006 }, damping = 20 }
     world:actuator { name, joint = slide, kind = "force", range = { -GRIP, GRIP } }
@@ -45,7 +47,7 @@ local function in_bin(world)
   return math.abs(box.x - bin.x) < HALF and box.y < WALL
 end
 
--- Joint angles with the hand straight down and its tips at (x, y); the elbow is up.
+-- Joint angles at which the hand points straight down with its tips at (x, y) and the elbow up.
 local function reach(x, y)
   local dx, dy = x, y + HAND + FINGER - UP
   local far = math.min(math.sqrt(dx * dx + dy * dy), 2 * LINK - 1e-3)
@@ -57,7 +59,8 @@ local function reach(x, y)
   return { a, b, -math.pi / 2 - a - b }
 end
 
--- Over the box, down, closed, up, over the bin, down, open, up. Up and down the tips go straight, else the joints do.
+-- Over the box, down, closed, up, over the bin, down, open, up. The tips move straight up and down; otherwise the
+-- joints move straight to their goals.
 local function baseline()
   local HOVER, RATE, SINK, SETTLE, NEAR = 0.2, 2.5, 0.6, 0.2, 0.02 -- m, rad/s, m/s, s, rad
   local stage, since, goal, height = 1, 0, nil, HOVER
@@ -70,7 +73,7 @@ local function baseline()
     height = height + down
     local to = reach(now[1], height)
     goal = goal or { seen[1], seen[2], seen[3] }
-    -- the slowest joint says how far the others go
+    -- the slowest joint limits how far the others move
     local most, left, command = 0, math.abs(now[2] - height), {}
     for k = 1, 3 do most = math.max(most, math.abs(to[k] - goal[k])) end
     local part = most > 0 and math.min(1, RATE * 0.04 / most) or 0

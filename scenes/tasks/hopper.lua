@@ -1,10 +1,11 @@
--- Hopper: a body on one springy leg is to go forwards at 1 m/s and not to fall.
+-- Hopper: a body on one springy leg has to go forwards at 1 m/s without falling.
 --
--- Observed: height of the body, m, its angle, rad, the hip's angle, rad, the leg's length beside that at rest, m, their speeds,
--- the body's speed forwards, m/s, and 1 where the foot is on the ground. Action: torque of the hip, up to 40 N m, and force of the
--- leg beside its spring, up to 150 N, for 1/60 s. Reward: up to 1 for the speed (all of it from 1 m/s on), times up to 1 for
--- being upright, less a thousandth of the commands' squares over their ranges. Ends when the body touches the ground or leans by
--- more than 1 rad, else after 600 steps. Start: dropped from up to 0.2 m, leaning by up to 0.05 rad.
+-- Observed: height of the body, m, its angle, rad, the hip's angle, rad, the leg's length relative to that at rest, m,
+-- their speeds, the body's speed forwards, m/s, and 1 while the foot is on the ground. Action: torque of the hip, up to
+-- 40 N m, and a force of the leg in addition to its spring, up to 150 N, for 1/60 s. Reward: up to 1 for the speed (all
+-- of it from 1 m/s on), times up to 1 for being upright, less a thousandth of the squares of the commands over their
+-- ranges. Ends when the body touches the ground or leans by more than 1 rad, otherwise after 600 steps. Start: dropped
+-- from up to 0.2 m, leaning by up to 0.05 rad.
 local sim = require "sim2d"
 
 local HIP, SOLE, FORWARDS, LEANS = 0.65, 0.05, 1, 1 -- m, m, m/s, rad
@@ -31,9 +32,9 @@ local function build(p)
   return world
 end
 
--- Three loops (after Raibert): the leg pushes as it gets longer, less where the body is high already; the foot is put in front of
--- the hip by half of the way of a stance and by what is wanted of the speed; the hip holds the body upright while the leg stands.
--- The gains are CMA-ES's, over 24 starts.
+-- Three loops (after Raibert): the leg pushes while it extends, less where the body is high already; the foot is placed
+-- ahead of the hip by half of the distance of a stance plus a part of the error of the speed; the hip holds the body
+-- upright while the leg stands. CMA-ES found the gains, over 24 starts.
 local function baseline()
   local PUSH, HIGH, HALF, SPEED, FASTER = 111, 184, 0.0514, 1.42, 0.106 -- N, N/m, s, m/s, s
   return function(_, _, seen)

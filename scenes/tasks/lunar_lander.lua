@@ -1,20 +1,21 @@
--- Lunar lander: a craft with one main engine and two small ones is to come down on a pad between hills, on both legs
--- (after Gymnasium's LunarLanderContinuous, in SI units).
+-- Lunar lander: a craft with one main engine and two small ones has to land on a pad between hills, on both legs (after
+-- Gymnasium's LunarLanderContinuous, in SI units).
 --
--- Observed: x and height of the craft over the pad, m, their speeds, m/s, angle and its speed, rad, rad/s, and for each leg 1
--- where it touches. Action: thrust of the main engine, 0 to 120 N, and of those at the sides, -10 to 10 N, for 0.02 s.
--- Reward: what is gained of -10 (m away) - 10 (m/s) - 100 (rad) + 10 (legs that touch), less fuel (0.3 and 0.03 a step of full
--- thrust); 100 for coming to rest on the pad, -100 where the craft itself hits something or is gone, which ends the episode, as
--- 1000 steps do. Start: 9 m up, up to 4 m aside, with up to 2 m/s anyhow, over other hills each time.
+-- Observed: x and height of the craft over the pad, m, their speeds, m/s, angle and its speed, rad, rad/s, and for each
+-- leg 1 while it touches. Action: thrust of the main engine, 0 to 120 N, and of the side engines, -10 to 10 N, for 0.02
+-- s. Reward: the increase of -10 (m away) - 10 (m/s) - 100 (rad) + 10 (legs that touch), less fuel (0.3 and 0.03 a step
+-- of full thrust); 100 for coming to rest on the pad; -100 if the craft itself hits something or leaves the terrain,
+-- which ends the episode. An episode also ends after 1000 steps. Start: 9 m up, up to 4 m to the side, with up to 2 m/s
+-- in a random direction, over other hills each time.
 local sim = require "sim2d"
 
-local MAIN, SIDE, WIDE, PAD, START = 120, 10, 10, 2, 9 -- N, N, m to either side, m: half the pad, m
+local MAIN, SIDE, WIDE, PAD, START = 120, 10, 10, 2, 9 -- N, N, m to each side, m: half of the pad, m
 local OUTLINE = { { -0.47, 0.57 }, { -0.57, 0 }, { -0.57, -0.33 }, { 0.57, -0.33 }, { 0.57, 0 }, { 0.47, 0.57 } } -- m
 local LEGS, STEADY = { "left", "right" }, 0.05 -- m/s and rad/s: at rest
 
 local function build(p, random)
   local world = sim.world { dt = 0.02, gravity = { 0, -p.gravity } }
-  -- hills, and the pad flat between them
+  -- hills, with a flat pad between them
   local points = {}
   for k = 0, 10 do
     local x = WIDE * (k / 5 - 1)
@@ -38,7 +39,7 @@ local function build(p, random)
   return world
 end
 
--- How good a state is: its changes are the reward.
+-- The value of a state: its increase is the reward.
 local function standing(seen)
   return -10 * math.sqrt(seen[1] ^ 2 + seen[2] ^ 2) - 10 * math.sqrt(seen[3] ^ 2 + seen[4] ^ 2) - 100 * math.abs(seen[5])
     + 10 * (seen[7] + seen[8])
@@ -54,7 +55,7 @@ local function crashed(world)
   return #craft:contacts() > 0 or math.abs(craft.x) > WIDE
 end
 
--- Leans against where it goes, sinks the slower the nearer it is, and lets go when it stands.
+-- Leans against its horizontal motion, sinks more slowly the nearer the ground is, and stops all thrust once it stands.
 local function baseline()
   local MASS, G = 5, 10 -- kg, m/s^2
   return function(_, _, seen)
@@ -67,9 +68,9 @@ local function baseline()
   end
 end
 
-local before = setmetatable({}, { __mode = "k" }) -- world -> how it stood
+local before = setmetatable({}, { __mode = "k" }) -- world -> value of its state before the step
 local env = sim.env { name = "lunar_lander", world = build, period = 0.02, max_steps = 1000,
-  about_baseline = "leans against where it goes, sinks the slower the nearer it is",
+  about_baseline = "leans against its horizontal motion, sinks more slowly near the ground",
   view = { { -10, -1.5 }, { 10, 11 } },
   keys = { up = { MAIN }, left = { 0, -SIDE }, right = { 0, SIDE } },
   parameters = { gravity = { 10, 8, 12 } },

@@ -1,11 +1,11 @@
--- Peg insertion: a peg held by a carriage that gives way is to go into a hole that is 1 mm wider and not quite where it is
--- thought to be.
+-- Peg insertion: a peg held by a compliant carriage has to go into a hole that is 1 mm wider and not exactly where it
+-- is assumed to be.
 --
--- Observed: x and y of the peg's tip, m, and its angle, rad, their speeds, the force of what touches the peg, N, and where the
--- hole is thought to be, m: up to 4 mm beside where it is. Action: forces on the carriage, up to 40 N, and the angle at which
--- the wrist's spring (20 N m/rad) holds the peg, up to 0.3 rad, for 0.01 s; weight is carried. Reward: the part of the 60 mm deep hole that the peg is in, less half of
--- what the tip is away from it, in 0.1 m. Ends after 600 steps. Start: the tip up to 60 mm above and 50 mm beside the hole,
--- turned by up to 0.1 rad.
+-- Observed: x and y of the peg's tip, m, and its angle, rad, their speeds, the contact force on the peg, N, and the
+-- assumed place of the hole, m: up to 4 mm from the true one. Action: forces on the carriage, up to 40 N, and the angle
+-- at which the wrist's spring (20 N m/rad) holds the peg, up to 0.3 rad, for 0.01 s; weight is carried. Reward: the
+-- inserted part of the depth of 60 mm, less half of the tip's distance from the hole in units of 0.1 m. Ends after 600
+-- steps. Start: the tip up to 60 mm above and 50 mm to the side of the hole, turned by up to 0.1 rad.
 local sim = require "sim2d"
 
 local WIDE, LONG, DEEP, CLEAR, FORCE, TURN = 0.04, 0.12, 0.06, 0.001, 40, 0.3 -- m, N, rad
@@ -46,14 +46,14 @@ local function build(p, random)
   return world
 end
 
--- m: how far the tip is in the hole.
+-- m: the depth of the tip in the hole.
 local function inside(world)
   local tip, b = world.bodies.peg:world_point { 0, -LONG / 2 }, world.bodies
   local middle = (b.left.x + b.right.x) / 2
   return math.abs(tip.x - middle) < CLEAR + 0.001 and math.max(0, -tip.y) or 0, middle, tip
 end
 
--- Above the place, down until it touches, then to and fro ever wider while it presses, and in.
+-- Above the assumed place, down until it touches, then to and fro with growing amplitude while it presses, and in.
 local function baseline()
   local LIGHT, PRESS, WIDER, RATE = 3, 30, 0.0008, 6 -- N, N, m/s, rad/s
   local touched
@@ -72,7 +72,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "peg_insertion", world = build, period = 0.01, max_steps = 600,
-  about_baseline = "above the hole, down until it touches, to and fro ever wider, in",
+  about_baseline = "above the hole, down until it touches, to and fro with growing amplitude, in",
   view = { { -0.18, -0.1 }, { 0.18, 0.17 } },
   keys = { left = { -10 }, right = { 10 }, down = { 0, -10 }, up = { 0, 10 }, a = { 0, 0, 0.3 }, d = { 0, 0, -0.3 } },
   parameters = { friction = { 0.3, 0.1, 0.5 } },

@@ -1,7 +1,8 @@
--- Pendulum: a rod is to be swung up and held by a motor too weak to lift it at once (Gymnasium's Pendulum-v1).
+-- Pendulum: a motor that is too weak to lift a rod at once has to swing it up and hold it (Gymnasium's Pendulum-v1).
 --
--- Observed: cos and sin of the angle from upright, rad/s. Command: N m, -2 to 2, for 0.05 s. Reward: -(angle^2 +
--- 0.1 speed^2 + 0.001 torque^2) of each step, the angle to the nearest turn. Start: any angle, up to 1 rad/s. 200 steps.
+-- Observed: cos and sin of the angle from upright, rad/s. Command: N m, -2 to 2, for 0.05 s. Reward: -(angle^2 + 0.1
+-- speed^2 + 0.001 torque^2) of each step, with the angle relative to the nearest full turn. Start: any angle, up to 1
+-- rad/s. 200 steps.
 local sim = require "sim2d"
 
 local function build(p)
@@ -18,7 +19,7 @@ local function build(p)
   return world
 end
 
--- iLQR that looks two seconds ahead, again in each step.
+-- iLQR over a horizon of two seconds, computed in each step.
 local function baseline(env)
   local pivot = env.world.joints.pivot
   return sim.control.planner(env.world, { horizon = 2, period = 0.05, iterations = 8, u0 = 0.01, cost = {

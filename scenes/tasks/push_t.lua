@@ -1,15 +1,16 @@
--- Push-T: a disc is to push a T to its place on the plane (gym-pusht's geometry, gains, reward and success; lengths are
--- its pixels). Nothing slides on: a T that is not pushed stands, and is pushed without friction.
+-- Push-T: a disc has to push a T to its place on the plane (gym-pusht's geometry, gains, reward and success; lengths
+-- are its pixels). The T does not slide on: it moves only while it is pushed, and the push has no friction.
 --
--- Observed: place of the disc and of the T's origin (the middle of its bar's outer edge), angle of the T from 0 to 2 pi.
--- Action: where the disc is to go, both from 0 to 512, for 0.1 s; it is drawn there with 100 times the distance less 20 times
--- its speed. Reward: the part of the goal that the T covers over 0.95, at most 1. Ends where that is 1, and after 300 steps.
--- Start: disc from 50 to 450, T from 100 to 400, all angles.
+-- Observed: position of the disc and of the T's origin (the middle of its bar's outer edge), angle of the T from 0 to 2
+-- pi. Action: the goal of the disc, both coordinates from 0 to 512, for 0.1 s; its acceleration is 100 times the
+-- distance less 20 times its speed. Reward: the part of the goal that the T covers over 0.95, at most 1. Ends where
+-- that is 1, and after 300 steps. Start: disc from 50 to 450, T from 100 to 400, all angles.
 local sim = require "sim2d"
 
 local KP, KV, SIDE, DONE = 100, 20, 512, 0.95 -- 1/s^2, 1/s, px
 local GOAL = { 256, 256, math.pi / 4 }
--- What is not pushed loses all but a thousandth of its speed in a step, and weighs a millionth of what pushes it then.
+-- With this drag the T keeps a thousandth of its speed in a step without a push, and it resists the disc like a
+-- millionth of the disc's mass.
 local DT, DRAG, HEAVY = 0.01, 1e5, 1e9 -- s, 1/s, kg
 local CENTRE = 45 -- px, from the T's origin
 local PARTS = { { -60, 0, 60, 30 }, { -15, 30, 15, 120 } } -- x, y to x, y
@@ -51,7 +52,7 @@ local function build()
   return world
 end
 
--- ---- What the T covers of the goal ------------------------------------------------------------
+-- ---- The covered part of the goal -------------------------------------------------------------
 
 local function corners(part, x, y, angle)
   local c, s, list = math.cos(angle), math.sin(angle), {}
@@ -62,7 +63,7 @@ local function corners(part, x, y, angle)
   return list
 end
 
--- The area that two convex polygons, counter-clockwise, share.
+-- The area common to two convex polygons, counter-clockwise.
 local function shared(a, b)
   for i = 1, #b do
     local p, q = b[i], b[i % #b + 1]
@@ -105,12 +106,13 @@ end
 
 -- ---- A planner: straight pushes, tried in a clone ---------------------------------------------
 
-local R, CLEAR, AROUND = 15, 1.5, 104 -- px: the disc; beside the T; from the T's middle, where all of it has room
-local SPEED, REACH, TRIED = 15, 9, 100 -- px a decision, decisions of a push, px that one is tried for
-local TURN = 60 -- px: what a radian counts
-local SPACING, SIDES = 9, { -0.5, 0, 0.5 } -- px between places on the outline; rad beside the normal
+-- px: radius of the disc; clearance from the T; radius about the T's middle that clears it
+local R, CLEAR, AROUND = 15, 1.5, 104
+local SPEED, REACH, TRIED = 15, 9, 100 -- px a decision, decisions of a push, px for which a push is tried
+local TURN = 60 -- px: the weight of one radian
+local SPACING, SIDES = 9, { -0.5, 0, 0.5 } -- px between places on the outline; rad relative to the normal
 
--- Places beside the outline, in the T's own coordinates, with the directions inwards.
+-- Places on the outline with clearance, in the T's own coordinates, with the inward directions.
 local PLACES = {}
 do
   for i, p in ipairs(OUTLINE) do
@@ -141,7 +143,7 @@ local function distance(px, py, tee)
   return least
 end
 
--- How far the T is from its goal, px: its middle, and its angle.
+-- The distance of the T from its goal, px: of its middle, and by its angle.
 local function error_of(x, y, angle)
   local function middle(px, py, a) return px - math.sin(a) * CENTRE, py + math.cos(a) * CENTRE end
   local mx, my = middle(x, y, angle)
@@ -160,7 +162,7 @@ end
 
 local function inside(x, y) return x > 24 and x < 488 and y > 24 and y < 488 end
 
--- The best of the straight pushes of a T: where it begins and ends, and how far from the goal the T is then.
+-- The best of the straight pushes of a T: its start and end, and the T's distance from the goal after it.
 local function best_push(model, tee)
   local best = { error = math.huge }
   local c, s = math.cos(tee[3]), math.sin(tee[3])
@@ -187,7 +189,7 @@ local function best_push(model, tee)
   return best
 end
 
--- Places to go by, around the T, to where a push begins.
+-- Places on a way around the T to the start of a push.
 local function way_around(disc, tee, to)
   local mx, my = tee[1] - math.sin(tee[3]) * CENTRE, tee[2] + math.cos(tee[3]) * CENTRE
   local function clear(ax, ay, bx, by)
@@ -211,7 +213,7 @@ local function way_around(disc, tee, to)
       list[#list + 1] = { x, y }
     end
     list[#list + 1] = to
-    -- the shorter one, unless a wall leaves it no room
+    -- the shorter one, unless a wall leaves it too little room
     local cost = #list + (worst < R and 100 or 0)
     if not best or cost < best.cost then best = { cost = cost, list = list } end
   end
@@ -220,7 +222,7 @@ end
 
 local function baseline(environment)
   local model = environment.world:clone()
-  local queue, aim = {}, nil -- what to do next: a place to go to, or a push
+  local queue, aim = {}, nil -- the next decisions: a place to go to, or a push
   return function(_, _, seen)
     local tee = { seen[3], seen[4], seen[5] }
     while true do
@@ -256,7 +258,7 @@ local env = sim.env { name = "push_t", world = build, period = 0.1, max_steps = 
     local disc, tee = world.bodies.disc, world.bodies.tee
     disc.x, disc.y = random:integer(50, 449), random:integer(50, 449)
     world.bodies.carriage.x = disc.x
-    -- as there, the T is placed and then turned about its centre
+    -- as in gym-pusht, the T is placed and then turned about its centre
     tee.x, tee.y = random:integer(100, 399), random:integer(100, 399) + CENTRE
     tee.angle = random:uniform(-math.pi, math.pi)
     world:act { disc.x, disc.y }
@@ -264,7 +266,7 @@ local env = sim.env { name = "push_t", world = build, period = 0.1, max_steps = 
   reward = function(world) return math.min(1, covered(world) / DONE) end,
   terminated = function(world) return covered(world) > DONE end, baseline = baseline }
 
--- Of `--episodes` many, from seed 0 on: how many end with the T in its place.
+-- Counts the episodes, from seed 0 to `--episodes` - 1, that end with the T in its place.
 local function judge(episodes)
   local solved, steps, slowest, start = 0, 0, 0, sim.clock()
   for seed = 0, episodes - 1 do

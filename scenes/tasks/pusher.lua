@@ -1,12 +1,14 @@
--- Pusher: a hand, a disc on the plane seen from above, pushes a puck to a target. The puck rubs on the plane and stops soon.
+-- Pusher: a hand, a disc on the plane seen from above, pushes a puck to a target. Friction on the plane stops the puck
+-- soon.
 --
--- Observed: place and speed of the hand, place and speed of the puck, place of the target; m, m/s. Action: the hand's force
--- along x and y, up to 10 N, for 0.02 s. Reward: 1 while the puck's middle is within 1 cm of the target, less outside, 0.1 at
--- 30 cm. Ends after 250 steps. Start: hand, puck and target anywhere within 0.6 m, puck and hand 0.25 m apart at least.
+-- Observed: position and velocity of the hand, position and velocity of the puck, position of the target; m, m/s.
+-- Action: the hand's force along x and y, up to 10 N, for 0.02 s. Reward: 1 while the puck's middle is within 1 cm of
+-- the target, less outside, 0.1 at 30 cm. Ends after 250 steps. Start: hand, puck and target anywhere within 0.6 m,
+-- puck and hand at least 0.25 m apart.
 local sim = require "sim2d"
 
 local HAND, PUCK, FORCE, ROOM, APART = 0.08, 0.1, 10, 0.6, 0.25 -- m, m, N, m, m
-local NEAR, FAR = 0.01, 0.29 -- m: as good as there; beyond it, worth a tenth
+local NEAR, FAR = 0.01, 0.29 -- m: within this distance the reward is 1; beyond it by this much it is a tenth
 
 local function build(p)
   local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
@@ -18,7 +20,7 @@ local function build(p)
   local y = world:slider { hand, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0 } }
   world:actuator { "x", joint = x, kind = "force", range = { -FORCE, FORCE } }
   world:actuator { "y", joint = y, kind = "force", range = { -FORCE, FORCE } }
-  -- what a round sole of even pressure resists with
+  -- the resistance of a round sole with uniform pressure
   local held = p.friction * p.mass * 9.81
   world:ground_friction { puck, max_force = held, max_torque = 2 / 3 * PUCK * held }
   world:observe { "hand", of = hand, field = { "position", "velocity" } }
@@ -27,10 +29,11 @@ local function build(p)
   return world
 end
 
--- Behind the puck, seen from the target, and then through it; around it where it is in the way.
+-- Goes behind the puck, seen from the target, then pushes through it; goes around it where it is in the way.
 local function baseline(env)
   local KP, KD, SIDE, THROUGH, ALIGNED = 120, 16, 0.26, 0.06, 0.95 -- N/m, N s/m, m, m, cosine
-  local rubs = env.parameters.friction * env.parameters.mass * 9.81 / KP -- m: what it takes to move the puck at all
+  -- m: the error of the spring whose force just moves the puck
+  local rubs = env.parameters.friction * env.parameters.mass * 9.81 / KP
   return function(_, _, seen)
     local hx, hy, vx, vy, px, py, tx, ty = seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[9], seen[10]
     local ex, ey = tx - px, ty - py
@@ -44,9 +47,9 @@ local function baseline(env)
     if along > ALIGNED then -- behind it
       local far = HAND + PUCK - rubs - math.min(THROUGH, 0.5 * left)
       gx, gy = px - far * ex, py - far * ey
-    elseif along > 0 then -- nearly: to the place behind it, without touching
+    elseif along > 0 then -- nearly behind it: to the place behind it, without touching
       gx, gy = px - SIDE * ex, py - SIDE * ey
-    else -- before it: past it on the nearer side
+    else -- in front of it: past it on the nearer side
       local side = (ex * dy - ey * dx) > 0 and -1 or 1
       gx, gy = px - SIDE * side * ey - 0.5 * SIDE * ex, py + SIDE * side * ex - 0.5 * SIDE * ey
     end
@@ -55,7 +58,7 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "pusher", world = build, period = 0.02, max_steps = 250,
-  about_baseline = "behind the puck and through it, as far as is left and friction takes",
+  about_baseline = "behind the puck, then through it, as far as the remaining distance and friction require",
   view = { { -0.95, -0.75 }, { 0.95, 0.75 } },
   parameters = { mass = { 0.5, 0.25, 1 }, friction = { 0.3, 0.1, 0.5 } },
   reset = function(world, random)

@@ -1,8 +1,8 @@
 -- Reacher: an arm of two links, seen from above, brings its end to a target.
 --
--- Observed: cos and sin of both joint angles, rad/s of both, the way from the end to the target, m. Command: N m of both
--- joints, -1 to 1, for 0.02 s. Reward: 1 within 2 cm of the target, less around it (half at 10 cm), less a hundredth of the torques'
--- squares. 150 steps. Start: any angles, a target from 0.1 to 0.35 m away from the shoulder.
+-- Observed: cos and sin of both joint angles, rad/s of both, the vector from the end to the target, m. Command: N m of
+-- both joints, -1 to 1, for 0.02 s. Reward: 1 within 2 cm of the target, less around it (half at 10 cm), less a
+-- hundredth of the torques' squares. 150 steps. Start: any angles, a target from 0.1 to 0.35 m away from the shoulder.
 local sim = require "sim2d"
 
 local LINK, NEAR, AROUND = 0.2, 0.02, 0.1 -- m
@@ -28,7 +28,7 @@ local function build()
   return world
 end
 
--- A spring from the end to the target, as torques: J' (k way) - d speed.
+-- A spring from the end to the target, as torques: J' (k distance) - d speed.
 local function baseline()
   local STIFFNESS, DAMPING = 40, 0.3 -- N/m, N m s/rad
   return function(_, _, s)

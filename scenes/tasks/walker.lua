@@ -1,10 +1,11 @@
--- Walker: seven links, a trunk on two legs, are to go forwards and not to fall (after dm_control's planar walker).
+-- Walker: seven links, a trunk on two legs, have to walk forwards without falling (after dm_control's planar walker).
 --
--- Observed: height of the trunk, m, its angle, rad, the angles of hip, knee and ankle of either leg, rad, speed forwards and upwards,
--- m/s, speed of the trunk's angle and of those of the joints, rad/s, and for each foot 1 where it touches the ground. Action:
--- torques of hip, knee and ankle of either leg, up to 150, 150 and 80 N m, for 1/60 s. Reward: up to 1 for the speed (all of it
--- from 1 m/s on), times up to 1 for being upright. Ends when the trunk is below 0.8 m or leans by more than 1 rad, else after 600
--- steps. Start: stands, a little above the ground, with up to 0.05 rad in its joints.
+-- Observed: height of the trunk, m, its angle, rad, the angles of hip, knee and ankle of each leg, rad, speed forwards
+-- and upwards, m/s, speed of the trunk's angle and of those of the joints, rad/s, and for each foot 1 while it touches
+-- the ground. Action: torques of hip, knee and ankle of each leg, up to 150, 150 and 80 N m, for 1/60 s. Reward: up to
+-- 1 for the speed (all of it from 1 m/s on), times up to 1 for being upright. Ends when the trunk is below 0.8 m or
+-- leans by more than 1 rad, otherwise after 600 steps. Start: it stands a little above the ground, with up to 0.05 rad
+-- in its joints.
 local sim = require "sim2d"
 
 local UP, LOW, LEANS, FORWARDS = 1.2, 0.8, 1, 1 -- m, m, rad, m/s
@@ -14,7 +15,7 @@ local NAMES = { "hip 1", "knee 1", "ankle 1", "hip 2", "knee 2", "ankle 2" }
 local function build(p)
   local world = sim.world { dt = 1 / 240 }
   world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 }, friction = p.friction }
-  -- feet touch the ground; nothing else touches anything
+  -- feet touch the ground; no other part touches anything
   local function link(name, x, y, w, h, mass, mask)
     local color = name:find "1" and "#3b6fd4" or name:find "2" and "#e08a3c" or "#6b7686"
     return world:box { name = name, color = color, size = { w, h }, mass = mass, position = { x, y }, mask = mask or 0, category = 2, friction = p.friction }
@@ -38,15 +39,16 @@ local function build(p)
   return world
 end
 
--- Two phases (after SIMBICON: Yin, Loken and van de Panne 2007): the free leg is lifted for a while, then put down until it stands,
--- and the other one is free. Joints are held at angles, the free thigh at one in the world that depends on where the trunk is
--- before the standing foot and how fast it goes; the standing hip holds the trunk. CMA-ES found the numbers, over 16 starts.
+-- Two phases (after SIMBICON: Yin, Loken and van de Panne 2007): the free leg is lifted for a while, then put down
+-- until it stands, and the legs exchange their roles. Most joints are held at angles. The free thigh is held at an
+-- angle in the world that depends on the distance of the trunk ahead of the standing foot and on its speed; the
+-- standing hip holds the trunk. CMA-ES found the numbers, over 16 starts.
 local PHASES = { -- rad: free thigh, knee, ankle, standing knee, ankle; rad/m and rad s/m of the free thigh
   { thigh = 0.414, knee = -1.769, ankle = 1.078, standing_knee = -0.488, standing_ankle = 0.103, ahead = 0.119, speed = 0.211 },
   { thigh = -0.208, knee = -0.350, ankle = 0.815, standing_knee = -1.359, standing_ankle = -0.111, ahead = 0.084, speed = 0.437 } }
 
 local function baseline()
-  local LIFT, KP, KD, WEAK, LEAN = 0.261, 113, 13.3, 0.294, -0.12 -- s, N m/rad, N m s/rad, of an ankle, rad
+  local LIFT, KP, KD, WEAK, LEAN = 0.261, 113, 13.3, 0.294, -0.12 -- s, N m/rad, N m s/rad, factor of an ankle, rad
   local stands, phase, since = 1, 1, 0
   return function(_, t, seen)
     local free = 3 - stands
@@ -64,10 +66,10 @@ local function baseline()
     hold(free, 3, to.ankle, WEAK)
     hold(stands, 2, to.standing_knee, 1)
     hold(stands, 3, to.standing_ankle, WEAK)
-    -- m: how far the trunk is before the standing foot
+    -- m: distance of the trunk ahead of the standing foot
     local thigh, knee = trunk + at(stands, 1), at(stands, 2)
     local ahead = -0.44 * (math.sin(thigh) + math.sin(thigh + knee)) - 0.25 * math.sin(trunk)
-    -- the free thigh in the world, and what is left of the torque that the trunk needs
+    -- the free thigh in the world, and for the standing hip the rest of the torque that the trunk needs
     local hip, hip_speed = at(free, 1)
     local lift = KP * (to.thigh + to.ahead * ahead + to.speed * seen[9] - trunk - hip) - KD * (seen[11] + hip_speed)
     lift = math.max(-TORQUES.hip, math.min(TORQUES.hip, lift))
@@ -89,7 +91,7 @@ local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps
   parameters = { mass = { 12, 10, 14 }, friction = { 0.9, 0.7, 1.2 } },
   reset = function(world, random)
     for _, name in ipairs(NAMES) do world.joints[name].angle = (name:find "knee" and -0.1 or 0) + random:uniform(-0.05, 0.05) end
-    -- clear of the ground
+    -- lifts it clear of the ground
     for _, body in ipairs(world.bodies) do
       if body.type == "dynamic" then body.y = body.y + 0.03 end
     end

@@ -1,20 +1,20 @@
--- A cart-pole that learns to swing up, by evolution strategies: a population of controllers at a time, each in a world
--- of its own, all stepped by sim.batch.
+-- A cart-pole learns to swing up by evolution strategies: a population of controllers, each in its own world, all
+-- stepped by sim.batch.
 --
--- A controller is seven numbers, which are the weights of what it sees: place and speed of the cart; far from the top
--- the turning times the cosine (what pumps energy) with and without the energy that is missing; near the top the
--- angle, its speed and the cart's place. Mirrored samples around the best guess are ranked by their cost, and the guess
--- moves along the sum of samples weighted by rank (Salimans et al. 2017, "Evolution strategies as a scalable
--- alternative to reinforcement learning"). Nothing is known of the model's derivatives.
+-- A controller has seven parameters. They are the weights of its inputs: position and speed of the cart; far from the
+-- top the rotation rate times the cosine (which pumps energy) with and without the missing energy; near the top the
+-- angle, its rate and the cart's position. Mirrored samples around the best guess are ranked by their cost, and the
+-- guess moves along the sum of the samples weighted by rank (Salimans et al. 2017, "Evolution strategies as a scalable
+-- alternative to reinforcement learning"). The method uses no derivatives of the model.
 local sim = require "sim2d"
 
 local e = sim.experiment("Swing-up by evolution strategies", {
   generations = { 80, "" }, population = { 48, "controllers of a generation" }, seconds = { 6, "of an episode" } })
 local PARAMETERS, RATE, SPREAD, TRIALS = 7, 0.15, 0.3, 24
-local DT, HOLD = 0.01, 2 -- s; steps that a command holds
+local DT, HOLD = 0.01, 2 -- s; steps per command
 local G, LENGTH = 9.81, 1
 
--- angle of the hinge is 0 as it is made: the pole hangs there
+-- the angle of the hinge is 0 at creation, where the pole hangs
 local function build()
   local world = sim.world { dt = DT, gravity = { 0, -G } }
   local cart = world:box { name = "cart", size = { 0.4, 0.2 }, mass = 1 }
@@ -28,19 +28,19 @@ local function build()
   return world
 end
 
--- The command of each world from what is seen of it, a row a world, and its controller, a row too.
+-- The command of each world from a row of observations and its controller, also a row.
 local function command(p, seen)
   local x, v, angle, speed = seen:column(1), seen:column(2), seen:column(3), seen:column(4)
   local s, c = -sim.sin(angle), -sim.cos(angle) -- of the angle to the top
-  local top = sim.clamp(5 * c - 4, 0, 1)        -- 1 there, 0 from a cosine of 0.8 on
+  local top = sim.clamp(5 * c - 4, 0, 1)        -- 1 at the top, 0 for a cosine below 0.8
   local pump = speed * c * (1 - top)
-  local missing = 1.5 * G / LENGTH * (1 - c) - speed * speed / 2 -- energy over inertia
+  local missing = 1.5 * G / LENGTH * (1 - c) - speed * speed / 2 -- missing energy over inertia
   local u = p:column(1) * x + p:column(2) * v + p:column(3) * pump + p:column(4) * pump * missing
     + (p:column(5) * s + p:column(6) * speed + p:column(7) * x) * top * 10
   return u:reshape(u.size, 1)
 end
 
--- What an episode of each controller costs, all at once.
+-- The cost of an episode with each controller, all in one batch.
 local steps = math.floor(e.options.seconds / (DT * HOLD) + 0.5)
 local COST = { { of = "hinge", field = "angle", goal = math.pi, wrap = true, norm = "smooth_abs", p = 0.2 },
   { of = "cart", field = "x", weight = 0.2 }, { of = "controls", weight = 1e-4 } }
@@ -92,9 +92,9 @@ for generation = 1, e.options.generations do
 end
 local seconds = sim.clock() - start
 
--- ---- What came of it --------------------------------------------------------------------------
+-- ---- The result -----------------------------------------------------------------------------
 
--- Beginnings that it has not seen: are they up in the end?
+-- New initial states: does the pole end up at the top?
 local trial = sim.batch(build(), TRIALS, { cost = COST, parameters = START, autoreset = "disabled", seed = 99 })
 local function all(p)
   local same = {}

@@ -1,14 +1,14 @@
--- Stiff springs spoil the linear system of a step if they are a stiffness, and do not if they are a
--- compliance. A free chain of n unit masses and n - 1 springs of stiffness k, J its differences; a step
--- h (implicit Euler) from the velocities p solves one of
+-- Stiff springs spoil the linear system of a step if they enter it as stiffness, but not if they enter it as
+-- compliance. A free chain of n unit masses and n - 1 springs of stiffness k, J its differences; a step h (implicit
+-- Euler) from the velocities p solves one of
 --
 --     stiffness    (M + h^2 J' k J) v = p
 --     KKT          [M -J'; -J -C'] (v, l) = (p, 0)          C' = 1/(h^2 k), l the springs' impulses
 --     Schur        (J M^-1 J' + C') l = -J p,  v = p + J' l
 --
--- The notes print J in place of J' in the corner of the second, eqs. (33), (34) and (41); that does not even
--- fit its shape. Their point stands: as k grows the first one's condition number grows with it, the others'
--- tend to those of a rigid chain. But only while rows are independent: with a row twice they grow as well.
+-- The notes print J in place of J' in the corner of the second, eqs. (33), (34) and (41), which does not even fit its
+-- shape. Their point is right: with k the condition number of the first system grows, while those of the others tend to
+-- those of a rigid chain. But that holds only if the rows are independent: with a duplicated row they grow as well.
 local sim = require "sim2d"
 local linalg = sim.linalg
 
@@ -36,8 +36,8 @@ local function condition(A)
   return s:max() / s:min()
 end
 
--- The closed form: J J' has the eigenvalues 2 - 2 cos(j pi/n), and each of them a pair of the KKT matrix,
--- the roots of x^2 + (C' - 1) x - (C' + eigenvalue) = 0. The mean velocity adds the eigenvalue 1.
+-- In closed form J J' has the eigenvalues 2 - 2 cos(j pi/n). Each gives a pair of eigenvalues of the KKT matrix, the
+-- roots of x^2 + (C' - 1) x - (C' + eigenvalue) = 0. The mean velocity adds the eigenvalue 1.
 local function exact(k)
   local C, low, high = 1 / (h * h * k), 2 - 2 * math.cos(math.pi / n), 2 + 2 * math.cos(math.pi / n)
   local sizes = { 1 }
@@ -48,7 +48,7 @@ local function exact(k)
   return { 1 + h * h * k * high, math.max(table.unpack(sizes)) / math.min(table.unpack(sizes)), (high + C) / (low + C) }
 end
 
--- The springs' impulses from each system beside those of the eigenvectors sin(i j pi/n) of J J'.
+-- The springs' impulses from each system, compared with the expansion in the eigenvectors sin(i j pi/n) of J J'.
 local p = sim.array { 1, 0, 0, 2, 0, -1, 0, 3 }
 local function impulses(J, k)
   local C, Jp, l = 1 / (h * h * k), J:mm(p), sim.zeros(n - 1)
@@ -80,7 +80,7 @@ for i = 0, 20 do
   for s = 1, 3 do
     curves[s][#ks], twice[s][#ks] = condition(once[s]), condition(again[s])
     wrong[s][#ks] = math.max(failed[s], 1e-17)
-    -- The smallest singular value is known to rounding times the condition number.
+    -- The smallest singular value is accurate to rounding times the condition number.
     off[s] = math.max(off[s], math.abs(curves[s][#ks] / want[s] - 1) / want[s])
   end
 end

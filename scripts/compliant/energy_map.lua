@@ -1,21 +1,21 @@
--- Which (alpha, beta) keep the energy of a spring, which damp it, which feed it: the amplification of
--- a step over the whole square. A mass on a spring, X = (h w)^2, forces taken from the end of the step by
--- the part alpha, the velocity that moves it by beta (notes, eqs. 8 and 11):
+-- Which (alpha, beta) conserve the energy of a spring, which damp it, and which increase it: the amplification of a
+-- step over the whole square. For a mass on a spring, X = (h w)^2, with the fraction alpha of the forces and the
+-- fraction beta of the velocity taken from the end of the step (notes, eqs. 8 and 11), the step
 --
 --     v+ = v - h w^2 ((1 - alpha) x + alpha x+),      x+ = x + h ((1 - beta) v + beta v+)
 --
--- is linear, det = (1 + (1-alpha)(1-beta) X) / (1 + alpha beta X), trace = 2 - (alpha+beta) X / (1 + alpha beta X).
--- The amplitude grows by sqrt(det) while it swings (trace^2 < 4 det): kept just where alpha + beta = 1, and
--- there stable while X (1 - 4 alpha beta) < 4. Compliant's other document calls (1/2, 1) energy-conserving:
--- it loses half as much as implicit Euler (1, 1).
+-- is linear, det = (1 + (1-alpha)(1-beta) X) / (1 + alpha beta X), trace = 2 - (alpha+beta) X / (1 + alpha beta X). The
+-- amplitude grows by sqrt(det) while it oscillates (trace^2 < 4 det). It is constant exactly for alpha + beta = 1, and
+-- there stable while X (1 - 4 alpha beta) < 4. Compliant's other document calls (1/2, 1) energy-conserving, but it
+-- loses half as much as implicit Euler (1, 1).
 local sim = require "sim2d"
 
 local e = sim.experiment("The oscillator over (alpha, beta)", { n = { 30, "intervals each way" } })
-local n, LENGTH = e.options.n, 100 -- of the spring, so that it never turns over, m
+local n, LENGTH = e.options.n, 100 -- m, length of the spring, so long that it never flips
 
--- What a step of 1 s makes of (x, v); k is X, as the mass is 1 kg.
+-- The result of a step of 1 s from (x, v); k equals X, because the mass is 1 kg.
 local function step(X, alpha, beta, x, v)
-  -- (1, 1) too: by default it would not blend but take its steps in two stages.
+  -- flow = "projected", because by default (1, 1) takes steps in two stages without blending.
   local world = sim.world { dt = 1, gravity = { 0, 0 }, flow = "projected", alpha = alpha, beta = beta }
   local ball = world:circle { position = { LENGTH + x, 0 }, velocity = { v, 0 }, radius = 0.1, mass = 1 }
   world:spring { ball, nil, anchor_b = { 0, 0 }, rest_length = LENGTH, stiffness = X }
@@ -37,7 +37,7 @@ local function closed_form(X, alpha, beta)
   return math.abs(half) + math.sqrt(half * half - det), det
 end
 
--- The map, and from its columns the beta at which a level is passed (it falls with beta).
+-- The map, and for each column the beta at which a level is reached (it decreases with beta).
 local function crossing(column, level)
   if column[0] <= level then return 0 end
   for j = 1, n do
@@ -46,7 +46,7 @@ local function crossing(column, level)
   return 1
 end
 
--- Bands lie on one another: the darker, the further from 1. Dashed: alpha + beta = 1.
+-- Overlapping bands: darker further from 1. Dashed: alpha + beta = 1.
 local LEVELS = { 0.6, 0.8, 0.9, 1.1, 1.2, 1.4 }
 local function picture(hw)
   local X, worst, wrong = hw * hw, 0, 0
@@ -58,7 +58,7 @@ local function picture(hw)
       local want, want_det = closed_form(X, i / n, j / n)
       columns[i + 1][j] = got
       wrong = math.max(wrong, math.abs(det - want_det))
-      -- Where both eigenvalues meet, rounding moves them by its root.
+      -- Where both eigenvalues coincide, rounding errors enter by their square root.
       local half = 1 - (i + j) / n * X / (1 + i * j / n / n * X) / 2
       if math.abs(half * half - want_det) > 1e-6 then worst = math.max(worst, math.abs(got - want)) end
     end

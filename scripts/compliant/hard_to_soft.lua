@@ -1,19 +1,18 @@
--- One number makes a joint rigid, stiff or soft: its compliance C, from 0 on. The row of the notes' step is
+-- One number makes a joint rigid, stiff or soft: its compliance C >= 0. The row of the step in the notes is
 --
 --     J v + C/(h^2 alpha beta) l = -b,        l the impulse over the step h
 --
--- so C = 0 is a rigid joint, and nothing happens to the equations on the way there. The engine's two stages have such a row
--- each. At rest a joint gives way by C times its force, exactly. A chain let go level swings as the rigid one does up
--- to O(C), however small C is.
--- The notes take b = g/(h alpha beta) + .. (37) for all C, and expect it to become (24), without alpha, at
--- C = 0. It does not: with alpha = 1/2, (37) keeps the error's size and turns its sign in every step. Rigid joints
--- of the engine have neither g: their rows are J v = 0, and what is off is projected.
+-- so C = 0 is a rigid joint, and the equations change continuously towards it. Each of the engine's two stages has such
+-- a row. At rest a joint yields by exactly C times its force. A chain released from the horizontal follows the rigid
+-- one up to O(C), however small C is. The notes take b = g/(h alpha beta) + .. (37) for all C and expect it to become
+-- (24), without alpha, at C = 0. It does not: with alpha = 1/2, (37) keeps the size of the error and flips its sign in
+-- every step. Rigid joints of the engine have no g in their rows: they are J v = 0, and the error is projected.
 local sim = require "sim2d"
 
 local e = sim.experiment "Chains of five bodies, compliance from 0 to 0.1 m/N"
 local n, m, g = 5, 2, 9.81 -- bodies; kg; m/s^2
 
--- Bodies one metre apart in direction (x, y), the first held at the origin.
+-- Bodies one metre apart in direction (x, y); the first is held at the origin.
 local function chain(C, settings, x, y)
   local world = sim.world(settings)
   local last
@@ -25,7 +24,7 @@ local function chain(C, settings, x, y)
   return world, last
 end
 
--- Hung up and at rest: link i carries (n + 1 - i) m g.
+-- Hanging at rest: link i carries (n + 1 - i) m g.
 local static, cs, relative, absolute = {}, {}, 0, 0
 for i = 0, 22 do
   local C = 10 ^ (i / 2 - 12)
@@ -42,10 +41,11 @@ local world, last = chain(0, {}, 0, -1)
 assert(world:solve_static { tolerance = 1e-9 })
 e:equal("at rest, C = 0: deflection, m", 0, -n - last.y, 1e-15)
 
--- One step of a bob kicked along its link by v: h u in it, v+ at its end. Half of the weight and half of the force of the spring
--- act in each of the two stages. With s = h^2/C, up to s = 4 m the trapezoid (the force where the mean of both ends is),
+-- One step of a bob pushed along its link with v: velocity u within the step, v+ at its end. Half of the weight and
+-- half of the spring force act in each of the two stages. With s = h^2/C, for s <= 4 m the trapezoidal rule applies
+-- (the force at the mean of both ends),
 --     (m + s/4) u = m v - m g h/2,        v+ = 2 u - v
--- and beyond implicit Euler (where the end is, and in the second stage half a step further),
+-- and beyond that implicit Euler (the force at the end, and in the second stage half a step further),
 --     (m + s/2) u = m v - m g h/2,        (m + s/4) v+ = m u - m g h/2 - s u/2
 local h, v, kicked = 1 / 120, -3, 0
 for _, C in ipairs(cs) do
@@ -60,7 +60,7 @@ for _, C in ipairs(cs) do
 end
 e:equal("kicked: from the closed form, m/s", 0, kicked, 1e-13)
 
--- Let go level: how far the end is from that of the rigid chain after half a second.
+-- Released from the horizontal: the distance of the end from that of the rigid chain after half a second.
 local plot = { title = "Let go level: from the rigid chain", x = { label = "compliance", unit = "m/N", log = true },
   y = { label = "distance, m", log = true } }
 local first = {}
@@ -81,8 +81,8 @@ for k, rate in ipairs { 60, 240, 960 } do
 end
 e:equal("let go, 1e-12 m/N: at 1/240 s over that at 1/960 s", 1, first[2] / first[3], 0.01)
 
--- A bob that begins 0.1 m off its joint, alpha = 1/2: (37) for what is stiff. What is rigid has J v = 0 as its row,
--- without g, and projection puts it right.
+-- A bob that starts 0.1 m away from its joint, alpha = 1/2: (37) applies to stiff joints. A rigid joint has the row J v
+-- = 0, without g, and projection corrects it.
 local function off(C, steps, stabilization)
   local one = sim.world { dt = h, gravity = { 0, 0 }, alpha = 0.5, stabilization = stabilization }
   local bob = one:circle { position = { 0, -1 }, radius = 0.1, mass = m }
@@ -96,8 +96,9 @@ e:equal("the same without projection, m", 0.1, (off(0, 1, "none")), 1e-15)
 e:equal("C = 1e-12 m/N, step 1, m", -0.1, (off(1e-12, 1)), 1e-6)
 e:equal("C = 1e-12 m/N, step 2, m", 0.1, (off(1e-12, 2)), 1e-6)
 
--- The row of (24), J v = -g/(beta h) - .., by hand with beta = 1: right in one step, by a speed that the next one takes.
-local y, speed = 0.1, 0 -- below the place where the joint is met
+-- The row of (24), J v = -g/(beta h) - .., by hand with beta = 1: it corrects the error in one step, with a speed that
+-- remains for the next one.
+local y, speed = 0.1, 0 -- below the anchor
 for step, want in ipairs { 0.1 / h, 0 } do
   speed = sim.kkt.solve({ W = { m }, J = { { 1 } }, c = { m * speed }, b = { -y / h } })[1]
   y = y - h * speed

@@ -1,13 +1,13 @@
--- A frictionless step minimises: what the engine's step does is the answer of a quadratic program, with
--- rigid joints, compliant joints and contacts. W masses, c = M v + h f, J and b the rows of the step:
+-- A frictionless step is a minimisation: the engine's step solves a quadratic program, with rigid joints, compliant
+-- joints and contacts. W masses, c = M v + h f, J and b the rows of the step:
 --
 --     rigid      (39)  v = argmin 1/2 v'W v - c'v   where J v + b = 0
 --     compliant  (48)  l = argmin 1/2 l'(S + D) l - s'l,   S = J W^-1 J',  D = C/h^2,  v = W^-1 (c + J'l)
 --     contact    (56)  v = argmin 1/2 v'W v - c'v   where J v + b >= 0
 --                (57)  0 <= l _|_ S l + b + J W^-1 c >= 0, the same for the impulses
 --
--- The notes print s = b + J W^-1 c below (45) and b - J W^-1 c in (57). Both are wrong, and differ: it is
--- s = -(b + J W^-1 c). The picture is that of the last scene, after its step.
+-- The notes print s = b + J W^-1 c below (45) and b - J W^-1 c in (57). Both are wrong, and they differ: the right one
+-- is s = -(b + J W^-1 c). The picture shows the last scene after its step.
 local sim = require "sim2d"
 
 local e = sim.experiment "A step of the world beside quadratic programs"
@@ -18,7 +18,7 @@ local function frictionless()
     tolerance = 1e-13 }
 end
 
--- A chain held at one end, thrown: all velocities differ.
+-- A chain held at one end, thrown with different velocities.
 local function chain(world, compliance, x, y)
   local random, last = sim.random.split(), nil
   for i = 1, 6 do
@@ -40,7 +40,7 @@ local function pile(world)
   end
 end
 
--- The step's problem as arrays; `kind` picks its rows: rigid (0), one-sided (1), compliant (2).
+-- The step's problem as arrays; `kind` selects its rows: rigid (0), one-sided (1), compliant (2).
 local function posed(world)
   local p = world:problem()
   local q = { M = sim.array(p.M), c = sim.array(p.rhs), C = p.C, bodies = p.bodies, count = #p.J }
@@ -54,8 +54,8 @@ local function posed(world)
   return q
 end
 
--- The largest difference between v and what one step moves the bodies by, over h. (Impacts at the end of a
--- step change velocities alone, as would contacts that are seen from too far: there are none here.)
+-- The largest difference between v and the displacement of one step over h. (Impacts at the end of a step, and contacts
+-- detected from too far, would change only velocities; there are none here.)
 local function against_step(world, q, v)
   local before, worst = {}, 0
   for i, body in ipairs(q.bodies) do before[i] = { body.angle, body.x, body.y } end
@@ -75,7 +75,7 @@ local function velocities(q) -- (39), (56) and both
   return assert(sim.qp.solve { P = q.M, q = -q.c, A = A, b = b, G = G, h = bias, tolerance = 1e-13 })
 end
 
--- S, b + J W^-1 c and how impulses become velocities.
+-- S, b + J W^-1 c, and the velocities from impulses.
 local function condensed(q, rows)
   local J, b = sim.array(rows[1]), sim.array(rows[2])
   local inverse = sim.linalg.inv(q.M)
@@ -89,7 +89,7 @@ e:equal("rigid, (39): velocity, m/s", 0, against_step(world, q, velocities(q)), 
 
 world = frictionless()
 chain(world, 1e-4, 0, 0)
-world:run { steps = 5 } -- so that it is stretched, b = g/h
+world:run { steps = 5 } -- stretches it, so that b = g/h
 q = posed(world)
 local S, b, free, move = condensed(q, q.rows[2])
 for i = 1, #q.C do S[{ i, i }] = S[{ i, i }] + q.C[i] end

@@ -1,20 +1,20 @@
--- What a digit costs each solver: the residual of a stack of ten boxes, iteration by iteration and in time,
--- from a cold start. The benchmark of Compliant compares projected Gauss-Seidel with one QP solver on such a
--- stack; here all solve one problem and one residual judges them,
+-- The cost of a digit for each solver: the residual of a stack of ten boxes, iteration by iteration and in time, from a
+-- cold start. The benchmark of Compliant compares projected Gauss-Seidel with one QP solver on such a stack. Here all
+-- solvers solve the same problem and are compared by the same residual,
 --
 --     max of |min(w l_n, u_n)|,  |w (l_t - clip(l_t - u_t/w, -mu l_n, mu l_n))|      over the largest |q|
 --
--- The answer is known: level i of n carries (n + 1 - i) m g h, friction nothing, and all velocities are 0.
--- Sweeps carry what they know one box further each time, and converge linearly, the slower the higher the
--- stack: of n frictionless discs a sweep upwards leaves cos^2(pi/2n) of the error (Gauss-Seidel on the second
--- difference). Methods that factor a matrix see all of it at once. Times are shown, never judged.
+-- The solution is known: level i of n carries (n + 1 - i) m g h, friction is 0, and all velocities are 0. A sweep
+-- carries information one box further, so sweeps converge linearly, and more slowly for higher stacks: for n
+-- frictionless discs an upward sweep leaves cos^2(pi/2n) of the error (Gauss-Seidel on the second difference). Methods
+-- that factor a matrix couple all boxes at once. Times are shown but not asserted.
 local sim = require "sim2d"
 
 local e = sim.experiment("Solvers on a stack", { boxes = { 10, "how many" }, sweeps = { 1000, "at most" },
   time = { false, "the right picture over time" } })
 local n, m, g, h = e.options.boxes, 1, 9.81, 1 / 60
 
--- The first step of a stack of boxes, as the world poses it.
+-- The first step of a stack of boxes, as posed by the world.
 local function boxes()
   local world = sim.world { dt = h, gravity = { 0, -g } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 } }
@@ -23,7 +23,7 @@ local function boxes()
   return { M = p.M, H = sim.array(p.J):t(), q = p.rhs, bias = p.bias, mu = p.mu, J = p.J }
 end
 
--- That of discs without friction, by impulses: the second difference, the ground below.
+-- The step of frictionless discs in impulses: the second difference, with the ground below.
 local function discs()
   local W, q = sim.eye(2 * n), sim.zeros(2 * n)
   for k = 1, n do
@@ -38,19 +38,19 @@ local function solve(p, name)
   local fastest, r, u, info, status = math.huge, nil, nil, nil, nil
   for _ = 1, 3 do
     r, u, info = sim.contact.solve { W = p.W, M = p.M, H = p.H, q = p.q, bias = p.bias, mu = p.mu, solver = name,
-      max_iterations = e.options.sweeps // 100, history = true } -- a hundred sweeps each
+      max_iterations = e.options.sweeps // 100, history = true } -- a hundred sweeps per iteration
     if not r then u, status = nil, u end
     fastest = math.min(fastest, info.time)
   end
   return r, u, info, fastest, status
 end
 
--- The sum of normal impulses of each level, from the ground; two contacts a level, in any order.
+-- The sum of normal impulses of each level, from the ground up; two contacts per level, in any order.
 local posed = boxes()
 local function worst_level(r)
   local worst, level = 0, sim.zeros(n)
   for k, row in ipairs(posed.J) do
-    if k % 2 == 1 then -- the normal, up on the upper body and down on the lower one
+    if k % 2 == 1 then -- the normal acts up on the upper body and down on the lower one
       local upper = 0
       for body = 1, n do
         if row[3 * body] > 0 then upper = body end
@@ -81,7 +81,7 @@ print "times are the fastest of three"
 sim.table { columns = { "solver", "status", "iterations", { "residual", format = "%.1e" }, { "ms", format = "%.3f" } },
   table.unpack(rows) }
 
--- Relaxation looks at the residual every four sweeps.
+-- Relaxation checks the residual every four sweeps.
 local _, _, info = solve(discs(), "si")
 local rate = (info.history[120].residual / info.history[80].residual) ^ (1 / 160)
 e:equal("discs, si: the error a sweep leaves", math.cos(math.pi / (2 * n)) ^ 2, rate, 1e-6)

@@ -1,17 +1,17 @@
--- An arch stands as long as some forces within its stones balance, and they say at which tilt it falls.
--- Heyman's safe theorem, as a linear programme: a joint pushes with n1, n2 >= 0 at its two corners and with
--- |t| <= mu (n1 + n2) along itself. Of all forces that balance the weights w and k w sideways,
+-- An arch stands as long as some forces within its stones balance, and the balance gives the tilt at which it falls.
+-- Heyman's safe theorem as a linear programme: a joint pushes with n1, n2 >= 0 at its two corners and with |t| <= mu
+-- (n1 + n2) along itself. Over all forces that balance the weights w and k w sideways,
 --     max k = tan(tilt)   subject to the 3 equations of every stone
--- says the tilt at which the arch falls, without any dynamics. The world finds the same tilt by falling.
--- A thin arch has a limit by itself: thinner than 0.1075 of its radius (Milankovitch 1907) no thrust line
--- fits into a half circle with radial joints, whatever the friction; a few stones need a little less.
+-- gives the tilt at which the arch falls, without any dynamics. The world finds the same tilt by falling. A thin arch
+-- has another limit: below a thickness of 0.1075 of its radius (Milankovitch 1907) no thrust line fits into a half
+-- circle with radial joints, whatever the friction; with few stones the limit is a little lower.
 local sim = require "sim2d"
 
 local e = sim.experiment("Safety of an arch", { stones = { 9, "number of stones" } })
 local count = e.options.stones
-local last = 4 * (count + 1) + 1 -- the column of k, behind n1, n2, t+, t- of every joint
+local last = 4 * (count + 1) + 1 -- the column of k, after n1, n2, t+, t- of every joint
 
--- The stones of a half circle, and their joints: corners, and the direction from stone to stone
+-- The stones of a half circle, and their joints: corners, and the direction from stone to stone.
 local function arch(thickness)
   local inner, outer = 1 - thickness / 2, 1 + thickness / 2
   local stones, joints = {}, {}
@@ -27,7 +27,7 @@ local function arch(thickness)
   return stones, joints
 end
 
--- tan of the tilt at collapse; nil where the arch does not even stand upright
+-- tan of the tilt at collapse; nil if the arch does not stand even upright
 local function balance(thickness, mu)
   local stones, joints = arch(thickness)
   local rows, right, cones, zeros = {}, {}, {}, {}
@@ -36,7 +36,7 @@ local function balance(thickness, mu)
   for i = 1, count do
     local body, x, y, turn = world:polygon { vertices = stones[i] }, row(), row(), row()
     x[last] = body.mass -- k w, sideways
-    for side = 0, 1 do -- the joint before the stone pushes it onwards, the one behind it backwards
+    for side = 0, 1 do -- the joint before the stone pushes it forwards, the one after it backwards
       local joint, sign = joints[i - 1 + side], 1 - 2 * side
       local n, t = joint.normal, { -joint.normal[2], joint.normal[1] }
       for k, at in ipairs { joint.inner, joint.outer, joint.inner, joint.inner } do
@@ -60,7 +60,7 @@ local function balance(thickness, mu)
   return x and x[last]
 end
 
--- Does it stand? Where it does, nothing moves; where it does not, it gains speed within half a second.
+-- True if the arch stands. If it does, no stone moves; otherwise it gains speed within half a second.
 local function stands(thickness, mu, tilt)
   local world = sim.world { gravity = { 9.81 * math.sin(tilt), -9.81 * math.cos(tilt) } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 4, 1 }, friction = mu }
@@ -71,7 +71,7 @@ local function stands(thickness, mu, tilt)
   world:run { duration = 0.5, until_ = moves, progress = false }
   return not moves()
 end
--- the least number between lo and hi for which `holds`, to a part of 2^-10
+-- the smallest number between lo and hi for which `holds`, to a part of 2^-10
 local function least(lo, hi, holds)
   for _ = 1, 10 do
     local middle = (lo + hi) / 2
@@ -89,7 +89,7 @@ e:below("  less than Milankovitch's", 0.1075, thin)
 
 local mus, tilts, worst = {}, {}, 0
 for i, mu in ipairs { 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8 } do
-  local said = math.atan(balance(thick, mu)) -- the world is asked around it
+  local said = math.atan(balance(thick, mu)) -- simulate tilts around the predicted one
   local tilt = -least(-said - 0.06, 0.04 - said, function(tilt) return stands(thick, mu, -tilt) end)
   worst = math.max(worst, math.abs(tilt - said))
   mus[i], tilts[i] = mu, math.deg(tilt)

@@ -1,18 +1,18 @@
--- Energy is kept by a ball with e = 1, never made by a heap with e = 0, and 10 N lift what weighs 9.81.
+-- Energy is conserved by a ball with e = 1, never created by a heap with e = 0, and 10 N lift a body of weight 9.81 N.
 -- Three of ContactBench's scenes (Le Lidec et al. 2024):
---   bounce: E after each bounce is E before it; with a fixed step the impact comes O(dt) early or late
---   lift:   a = (F - m g) / m from the first step on: a contact pushes, it does not hold back
---   heap:   K + P of a heap that falls (e = 0, friction) never rises, to 10^-12 of what there is, by steps of first order.
---           Those of second order take no energy in return: where boxes turn about their corners it sways by O(dt^2), here by
---           at most 1e-4 of what there is at dt = 1/120 s
--- `solvers.lua` and `models.lua` run these scenes with all that the engine can be told to be.
+--   bounce: E after each bounce equals E before it; with a fixed step the impact is O(dt) early or late
+--   lift:   a = (F - m g) / m from the first step on: a contact pushes, it does not pull
+--   heap:   K + P of a falling heap (e = 0, friction) never increases, to relative 10^-12, with steps of first order. Steps of
+--           second order dissipate no energy: where boxes turn about their corners it oscillates by O(dt^2), here by at most
+--           a relative 1e-4 at dt = 1/120 s
+-- `solvers.lua` and `models.lua` run these scenes with the other solvers and models of the engine.
 local sim = require "sim2d"
 
 local g = 9.81
 
 local function make(settings, e)
   local world = sim.world(settings.world or {})
-  world:on("solver_warning", function() end) -- who misses is seen in the table
+  world:on("solver_warning", function() end) -- the table shows missed tolerances
   world:segment { from = { -9, 0 }, to = { 9, 0 }, restitution = e }
   return world
 end
@@ -24,12 +24,12 @@ end
 
 local scenes = { names = { "bounce", "lift", "heap" } }
 
--- Scenes return what they measure as { what, error, bar }: passed where no error is above its bar.
--- `trace(t, E)`, where given, sees the energy.
+-- Scenes return their measurements as { what, error, bar }: passed if no error is above its bar. `trace(t, E)`, if
+-- given, receives the energy.
 function scenes.bounce(settings, trace)
   local world = make(settings, 1)
   local ball = world:circle(body(settings, { radius = 0.5, position = { 0, 1.5 }, mass = 1, restitution = 1 }))
-  local bounces, before, worst = 0, g, 0 -- energies above the ball's when it lies there
+  local bounces, before, worst = 0, g, 0 -- energies relative to the ball at rest on the floor
   local rising = false
   for t in world:steps(4) do
     local energy = ball.vy ^ 2 / 2 + g * (ball.y - 0.5)
@@ -45,7 +45,7 @@ end
 function scenes.lift(settings)
   local world = make(settings, 0)
   local ball = world:circle(body(settings, { radius = 0.5, position = { 0, 0.5 }, mass = 1 }))
-  world:run { steps = 60, progress = false } -- until it lies
+  world:run { steps = 60, progress = false } -- until it rests
   local worst = 0
   for _ = 1, 60 do
     local before = ball.vy
@@ -88,7 +88,7 @@ if sim.is_main() then
       local t, energy = {}, {}
       local item = scenes[name]({ world = { stepping = stepping }, second_order = stepping == "event" },
         function(now, value) t[#t + 1], energy[#t + 1] = now, value end)[1]
-      -- with a fixed step the impact is up to a step off: 2 v dt of the height of 1 m
+      -- with a fixed step the impact is up to a step early or late: 2 v dt of the height of 1 m
       local bar = stepping == "speculative" and name == "bounce" and 2 * math.sqrt(2 * g) / 120 or item[3]
       e:below(stepping .. ", " .. name .. ": " .. item[1], bar, item[2])
       if name == "bounce" or name == "heap" and stepping == "event" then

@@ -1,20 +1,20 @@
--- A cube slides to a stop, is dragged off, and lands sliding, as Coulomb's law says to the last digit.
--- Three of ContactBench's scenes (Le Lidec et al. 2024, Contact Models in Robotics: a Comparative
--- Analysis) in the plane, where friction's cone has two edges and nothing has to be linearised:
---   slide: v' = -mu g until v / (mu g), v^2 / (2 mu g) further on; the friction is mu m g, nothing lifts
+-- A cube slides to a stop, is dragged off, and lands sliding, according to Coulomb's law to the last digit. Three of
+-- ContactBench's scenes (Le Lidec et al. 2024, Contact Models in Robotics: a Comparative Analysis) in the plane, where
+-- friction's cone has two edges and needs no linearisation:
+--   slide: v' = -mu g until v / (mu g), distance v^2 / (2 mu g); the friction is mu m g, and the cube does not lift
 --   drag:  holds until F = mu m g, then v' = F / m - mu g
---   land:  v -> v - mu v_n at the impact (e = 0), then as slide; the error falls with dt, or faster
--- `solvers.lua` and `models.lua` run these scenes with all that the engine can be told to be.
+--   land:  v -> v - mu v_n at the impact (e = 0), then as slide; the error decreases with dt, or faster
+-- `solvers.lua` and `models.lua` run these scenes with the other solvers and models of the engine.
 local sim = require "sim2d"
 
 local g, mu = 9.81, 0.4
 
--- world, cube of 1 kg and 0.2 m on a floor; what `settings` says of worlds and of bodies comes last
+-- a world, and a cube of 1 kg and 0.2 m on a floor; `settings` overrides settings of worlds and bodies
 local function make(settings, dt, height, vx)
   local world_settings = { dt = dt }
   for key, value in pairs(settings.world or {}) do world_settings[key] = value end
   local world = sim.world(world_settings)
-  world:on("solver_warning", function() end) -- who misses is seen in the table
+  world:on("solver_warning", function() end) -- the table shows missed tolerances
   world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = mu }
   local body = { size = { 0.2, 0.2 }, position = { 0, 0.1 + height }, mass = 1, friction = mu, velocity = { vx, 0 } }
   for key, value in pairs(settings.body or {}) do body[key] = value end
@@ -23,8 +23,8 @@ end
 
 local scenes = { names = { "slide", "drag", "land" } }
 
--- Scenes return what they measure as { what, error, bar }: passed where no error is above its bar.
--- `trace(t, v, x)`, where given, sees the motion.
+-- Scenes return their measurements as { what, error, bar }: passed if no error is above its bar. `trace(t, v, x)`, if
+-- given, receives the motion.
 function scenes.slide(settings, trace)
   local world, box = make(settings, 1e-3, 0, 1)
   local lift, force, stopped = 0, 0, math.huge
@@ -62,13 +62,14 @@ function scenes.land(settings)
   local function distance(steps)
     local world, box = make(settings, 0.7 / steps, 0.5, 6)
     world:run { steps = steps, progress = false }
-    local t = math.sqrt(2 * 0.5 / g) -- of the landing
+    local t = math.sqrt(2 * 0.5 / g) -- time of the landing
     local v, rest = 6 - mu * g * t, 0.7 - t
     return math.abs(box.x - (6 * t + v * rest - mu * g * rest ^ 2 / 2))
   end
   local coarse, fine = distance(35), distance(560)
   local order = math.log(coarse / fine, 16)
-  if fine < 1e-8 then order = math.huge end -- what a tolerance of 1e-9 leaves at 6 m/s is no error of the step
+  -- the error left by a tolerance of 1e-9 at 6 m/s does not count for the order
+  if fine < 1e-8 then order = math.huge end
   return { { "order below 1 by", math.max(0, 1 - order), 0.05 } }, coarse, fine
 end
 

@@ -1,17 +1,17 @@
--- A rod pushed along a rough floor jams: beyond a friction of 4/3 no finite force can hold its tip up.
--- Tip at the origin, half length 1 m, leaning by theta, tip sliding to -x (towards where it is pushed).
--- With a force N up and mu N along the floor the tip accelerates upwards by
+-- A rod pushed along a rough floor jams: with a friction above 4/3 no finite force can hold its tip up. Tip at the
+-- origin, half length 1 m, leaning by theta, tip sliding to -x (the direction of the push). With a force N up and mu N
+-- along the floor the tip accelerates upwards by
 --     A N - g,    A = W_nn - mu W_nt,    W_nn = (1 + 3 cos^2)/m,  W_nt = 3 sin cos / m,
--- so N = g / A grows without bound as mu nears W_nn / W_nt, whose least value is 4/3, at tan theta = 2.
--- Beyond, N > 0 only accelerates the tip into the floor (Painleve 1895). A time step does not know
--- forces but impulses, and has a solution: the tip catches at once, with the impulse of an impact,
+-- so N = g / A grows without bound as mu approaches W_nn / W_nt, whose smallest value is 4/3, at tan theta = 2. Beyond
+-- it, N > 0 only accelerates the tip into the floor (Painleve 1895). A time step has impulses instead of forces, and
+-- has a solution: the tip catches at once, with the impulse of an impact,
 --     l_n = (v W_nt + g dt W_tt) / (W_nn W_tt - W_nt^2),  which does not vanish with dt.
 local sim = require "sim2d"
 
 local e = sim.experiment "Painleve's rod"
 local g, m, v = 9.81, 1, 1
 
--- One step of length dt, pulled up by `lift` N: the rod, its normal impulse, the world.
+-- One step of length dt, pulled up by `lift` N: returns the rod, its normal impulse, the world.
 local function step(theta, mu, dt, lift)
   local world = sim.world { stepping = "speculative", dt = dt, gravity = { 0, -g } }
   world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = mu }
@@ -40,13 +40,14 @@ for _, dt in ipairs { 1e-3, 1e-6 } do
   e:below("  solved to", 1e-9, world:residuals().scaled)
 end
 
--- Pulled up by 2 m g the tip would part by itself. Beyond 4/3 two answers are consistent: to part, and to
--- catch with an impulse. The engine lets part what parts by itself.
+-- Pulled up by 2 m g the tip would separate by itself. Beyond 4/3 two solutions are consistent: separation, and
+-- catching with an impulse. The engine chooses the separation.
 local parted, none = step(theta, 1.5, 1e-5, 2 * m * g)
 e:equal("mu = 1.50, pulled up: impulse, N s", 0, none)
 e:equal("  rises at, m/s", g * 1e-5, parted.vy, 1e-12)
 
--- Where the impulse stops to vanish with dt, found by bisection, is the curve (1 + 3 cos^2)/(3 sin cos).
+-- The friction from which the impulse no longer vanishes with dt, found by bisection, is the curve (1 + 3 cos^2)/(3 sin
+-- cos).
 local angles, found = {}, {}
 for i = 1, 9 do
   angles[i] = math.deg(theta) + 6 * (i - 6)

@@ -1,17 +1,17 @@
--- A block that rocks loses speed at every impact: 1 - 3/2 sin^2 alpha is left, as Housner said in 1963.
--- A block 2b wide and 2h high, alpha = atan(b / h), R^2 = b^2 + h^2, turns about one corner, lands on the
--- other and turns on about that. Housner takes the impact at the new corner alone; the angular momentum
--- about it is kept, and with the inertia 4/3 m R^2 about a corner
+-- A rocking block loses speed at every impact: 1 - 3/2 sin^2 alpha of it remains, as Housner derived in 1963. A block
+-- 2b wide and 2h high, alpha = atan(b / h), R^2 = b^2 + h^2, turns about one corner, lands on the other and continues
+-- to turn about that. Housner assumes an impact at the new corner alone; the angular momentum about it is conserved,
+-- and with the inertia 4/3 m R^2 about a corner
 --     w+ / w- = 1 - 3/2 sin^2 alpha.
--- Newton's law with e = 0 at both corners says the same, as the old corner lifts off by itself. Beyond
--- sin^2 alpha = 2/3 (a block 1.41 times as wide as high) Housner's number is negative: the corner would
--- have to go into the floor. There both corners are struck, and the block lies still.
+-- Newton's law with e = 0 at both corners gives the same result, because the old corner lifts off by itself. Beyond
+-- sin^2 alpha = 2/3 (a block 1.41 times as wide as high) Housner's ratio is negative: the corner would have to move
+-- into the floor. There both corners are struck, and the block stays at rest.
 --     After n impacts: cos(alpha - theta_n) - cos(alpha) = r^(2n) (cos(alpha - theta_0) - cos(alpha)).
 local sim = require "sim2d"
 
 local e = sim.experiment "A rocking block against Housner's restitution"
 
--- A block with R = 1 m on the floor, tilted by theta and turning at w about its left corner at the origin
+-- A block with R = 1 m on the floor, tilted by theta and turning at w about its left corner at the origin.
 local function make(alpha, theta, w, settings)
   local b, h = math.sin(alpha), math.cos(alpha)
   local world = sim.world(settings)
@@ -37,7 +37,7 @@ for _, stepping in ipairs { "speculative", "event" } do
   e:equal("w+ / w-, 5 to 75 degrees, largest error, " .. stepping, 0, worst, 1e-12)
 end
 
--- Let go at 12 degrees: a slender block (alpha = 15 degrees) rocks between lower and lower peaks.
+-- Released at 12 degrees: a slender block (alpha = 15 degrees) rocks with decreasing peaks.
 local alpha, start = math.rad(15), math.rad(12)
 local ratio = 1 - 1.5 * math.sin(alpha) ^ 2
 local function peak(n)
@@ -59,7 +59,7 @@ local function rock(dt)
   return peaks, times, t, angle
 end
 
--- A turn about a corner is of first order in dt; two steps tell where it goes to.
+-- A turn about a corner is computed to first order in dt; two step sizes give the limit.
 local peaks, times, t, angle = rock(1e-3)
 local finer = rock(5e-4)
 local envelope = {}

@@ -1,16 +1,16 @@
--- Nine scenes for every solver of the engine: the exact ones meet all, those that sweep do not.
--- All solve the same step problem, 0 <= l_n _|_ J_n v + b >= 0 and |l_t| <= mu l_n against the sliding.
--- A cell is the largest error of a scene over its bar (`bench_friction.lua`, `bench_redundant.lua`,
--- `bench_energy.lua` say which): passed up to 1. Event stepping puts the impacts where they are, so that
--- what differs is the solver alone. The figure is one step of 1 kg under 10 kg: what a sweep over the
--- contacts leaves of the error tends to 1 with the ratio of the masses, a factorisation does not care.
+-- Nine scenes with every solver of the engine: the exact ones pass all, the sweeping ones do not. All solve the same
+-- step problem, 0 <= l_n _|_ J_n v + b >= 0 and |l_t| <= mu l_n against the sliding. A cell is the largest error of a
+-- scene over its bar (see `bench_friction.lua`, `bench_redundant.lua`, `bench_energy.lua`): passed up to 1. Event
+-- stepping puts the impacts at their exact times, so only the solver differs. The figure shows one step of 1 kg under
+-- 10 kg: the error that remains after a sweep over the contacts tends to 1 with the mass ratio, while a factorisation
+-- does not depend on it.
 local sim = require "sim2d"
 
 local e = sim.experiment "ContactBench's scenes by solver: error / bar"
 local files = {}
 for i, name in ipairs { "friction", "redundant", "energy" } do files[i] = require("scripts.contact.bench_" .. name) end
 
-local solvers = { -- those of docs/solvers.md that are said to solve everything must pass everything here
+local solvers = { -- solvers that docs/solvers.md calls exact must pass every scene
   { "auto", exact = true, second_order = true }, -- the others make steps of first order
   { "pdipm", exact = true }, { "lemke", exact = true }, { "newton", exact = true },
   { "al" }, { "ncp" }, { "pcg" }, { "nncg" }, { "nsgs" }, { "pgs" }, { "si" }, -- up to 10 000 sweeps
@@ -55,7 +55,7 @@ for _, solver in ipairs { "newton", "pdipm", "nncg", "pgs", "si" } do
   local _, _, info = sim.contact.solve { W = problem.W, q = problem.q, mu = problem.mu, solver = solver,
     tolerance = 1e-11, history = true }
   local at, residual = {}, {}
-  for i, entry in ipairs(info.history) do -- sweeps are looked at every fourth time
+  for i, entry in ipairs(info.history) do -- sweeps are checked every fourth time
     at[i], residual[i] = info.iterations > 50 and 4 * i or i, entry.residual
   end
   at[#at + 1], residual[#at + 1] = info.iterations, info.residual

@@ -1,18 +1,18 @@
--- A block on a belt, held by a spring, sticks and slips: its period has a closed form.
--- Sticking friction holds up to mu_s m g, sliding friction is mu_k m g. The belt (speed v) takes the block
--- along until the spring pulls with mu_s m g; then it slides about x_k = mu_k m g / k as an oscillator
--- with w^2 = k / m, from a = (mu_s - mu_k) m g / k beyond it, until it has the belt's speed again:
+-- A block on a belt, held by a spring, sticks and slips: its period has a closed form. Static friction holds up to mu_s
+-- m g, sliding friction is mu_k m g. The belt (speed v) carries the block until the spring pulls with mu_s m g. Then
+-- the block slides about x_k = mu_k m g / k as an oscillator with w^2 = k / m, from a = (mu_s - mu_k) m g / k beyond
+-- it, until it has the belt's speed again:
 --     T_stick = 2 a / v,    T_slip = (2 / w) (pi - atan(w a / v))
--- With mu_s = mu_k there is nothing to stick for: a = 0, the block swings with 2 pi / w and only touches
--- the belt's speed. Which of the two counts is asked before each step (`pre_solve`), so that slips begin
--- and end at steps: the period errs by O(dt).
+-- With mu_s = mu_k the block never sticks: a = 0, it oscillates with 2 pi / w and only reaches the belt's speed for an
+-- instant. The coefficient is chosen before each step (`pre_solve`), so slips begin and end at steps, and the error of
+-- the period is O(dt).
 local sim = require "sim2d"
 
 local e = sim.experiment "Stick-slip on a belt"
 local m, k, g = 1, 40, 10
 local w = math.sqrt(k / m)
 
--- Times at which slips begin, and the motion
+-- Times at which slips begin, and the motion.
 local function run(mu_s, mu_k, v, dt, duration)
   local world = sim.world { dt = dt, gravity = { 0, -g }, alpha = 0.5, beta = 0.5 }
   local belt = world:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, surface_speed = -v, friction = 1 }
@@ -47,7 +47,7 @@ for _, v in ipairs { 0.1, 0.2, 0.5 } do
   motions[#motions + 1] = { v = v, t = t, x = x, speed = speed }
 end
 
--- The same number for both: it slides for ever, once it has come off.
+-- Equal coefficients: once it slides, it slides for ever.
 local _, t, x = run(0.5, 0.5, 0.2, dt, 6)
 local middle, rises = 0.5 * m * g / k, {}
 for i = 2, #x do

@@ -1,13 +1,13 @@
--- Halve the time step, and see the error halve, quarter, or vanish: the order of each way to step.
--- Four motions with closed forms in which contacts begin, end, bounce and change from sliding to rolling:
+-- Halve the time step, and see the error halve, quarter, or vanish: the order of each stepping. Four motions with
+-- closed forms in which contacts begin, end, bounce and change from sliding to rolling:
 --   land:  a box falls, strikes (v -> v - mu v_n) and slides on:  x = v t_1 + v' (T - t_1) - mu g (T - t_1)^2 / 2
 --   roll:  a disc slides until it rolls, at t = v / (3 mu g), and rolls on with 2 v / 3
 --   jump:  a ball with e = 0.8 after two bounces
 --   rest:  a box slides to rest at v^2 / (2 mu g)
--- log(error) against log(dt) has the slope of the order: 1 for a fixed step, as a contact begins and
--- ends with a step; more only where the time of the impact is sought (event) or forces act half and half.
--- Under event sliding ends with the step whose end is nearest, by s <= dt / 2 off the truth. Until both have ended the speed is off
--- by up to mu g s, and so the place is by mu g s^2 / 2 in the end: at most mu g dt^2 / 8.
+-- The slope of log(error) against log(dt) is the order. It is 1 for a fixed step, in which a contact begins and ends
+-- with a step. It is higher only if the time of the impact is found (event) or half of the forces act before and half
+-- after. With event stepping, sliding ends at the step whose end is nearest, by s <= dt / 2 early or late. Until both
+-- have ended the speed error is at most mu g s, and so the final position error is mu g s^2 / 2: at most mu g dt^2 / 8.
 local sim = require "sim2d"
 
 local e = sim.experiment "Error by time step"
@@ -62,7 +62,8 @@ local ways = {
   { "event", { stepping = "event" } },
 }
 
--- errors at 25 ... 800 steps, the slope of the line through them, the largest and the largest times steps^2
+-- errors at 25 ... 800 steps, the slope of the line through them, the largest error, and the largest error times
+-- steps^2
 local counts = { 25, 50, 100, 200, 400, 800 }
 local function refine(motion, settings)
   local errors, largest, scaled, sx, sy, sxx, sxy = {}, 0, 0, 0, 0, 0, 0
@@ -75,8 +76,9 @@ local function refine(motion, settings)
   return errors, (#counts * sxy - sx * sy) / (#counts * sxx - sx * sx), largest, scaled
 end
 
--- What is expected: an order, "exact", or the time of the motion, where the error is at most mu g dt^2 / 8; nil where
--- none is promised: bisection keeps the gaps it found, and an impact between two halves of forces is off by whatever part of the step it comes at.
+-- Expected: an order, "exact", or the time of the motion, at which the error is at most mu g dt^2 / 8. nil if none is
+-- promised: bisection keeps the gaps it found, and an impact between two halves of the forces has an error that depends
+-- on its place in the step.
 local expected = {
   land = { 1, nil, 2, "exact" },
   roll = { 1, 1, 2, { time = 0.8 } },

@@ -1,12 +1,12 @@
--- Two jaws squeeze a ball out of their corner or hold it, and tan of half their angle decides which.
--- Jaws with the angle 2 phi between them, hinged at the corner and closed by the torque tau, touch a ball
--- of radius r at the distance d = x cos phi, x = r / sin phi. With x'' sin = -x cos phi'' the first step has
+-- Two jaws squeeze a ball out of their corner or hold it, depending on the tangent of half their angle. Jaws with the
+-- angle 2 phi between them, hinged at the corner and closed by the torque tau, touch a ball of radius r at the distance
+-- d = x cos phi, x = r / sin phi. With x'' sin = -x cos phi'' the first step has
 --     m x'' = 2 N (sin - mu cos),   I phi'' = N d - tau
 --     x'' = tau / (m d / (2 (sin - mu cos)) + I tan / x)   for mu < tan phi, else 0: the ball is caught.
--- Fixed walls and gravity leave the force open: all is at rest with any N and T for which
+-- Fixed walls and gravity do not determine the force: the ball is at rest with any N and T for which
 --     2 (N sin + T cos) = m g,  |T| <= mu N;   m g / (2 (sin + mu cos)) <= N <= m g / (2 (sin - mu cos)),
--- without an upper end from tan phi on: walls jam. A solver may take any N in there, but a bounded one,
--- and the same in every run.
+-- and for mu >= tan phi N has no upper limit: walls jam. A solver may return any such N, but it must be bounded, and
+-- equal in every run.
 local sim = require "sim2d"
 
 local e = sim.experiment "A ball between jaws, and in a groove"
@@ -15,7 +15,8 @@ local s, c = math.sin(phi), math.cos(phi)
 local x, inertia = r / s, 0.02
 local d = x * c
 
--- Acceleration in the first step, and the force of a jaw on the ball. The ball goes a dt^2 / 2 meanwhile, which both notice.
+-- Acceleration in the first step, and the force of a jaw on the ball. Meanwhile the ball moves by a dt^2 / 2, which
+-- affects both.
 local function squeeze(mu)
   local world = sim.world { gravity = { 0, 0 }, dt = 1e-4 }
   local ball = world:circle { radius = r, position = { x, 0 }, mass = m, friction = mu }
@@ -36,7 +37,7 @@ local function exact(mu)
   return a, m * a / (2 * out)
 end
 
--- Normal force of one wall on a ball that lies in a groove of fixed walls, after half a second
+-- Normal force of one wall on a ball in a groove of fixed walls, after half a second.
 local function lie(mu)
   local world = sim.world {}
   for _, side in ipairs { -1, 1 } do

@@ -1,11 +1,11 @@
--- The contact card: scenes whose outcome is known, for which others published what their engines make of them.
--- --python PYTHON runs the peers that this Python finds (peers.py) in the same scenes; tools/contact-card installs them.
+-- The contact card: scenes with a known outcome, for which others have published results of their engines. --python
+-- PYTHON runs the engines that this Python finds (peers.py) in the same scenes; tools/contact-card installs them.
 local sim = require "sim2d"
 local options = sim.options { python = { "", "a Python with mujoco, pymunk or Box2D: they run the same scenes" } }
 
 local G, DT = 9.81, 1 / 120
-local BAR = 1e-9 -- m or m/s: what creeps, lifts and sinks at most
-local TURN = 4 -- s, of one turn of gravity
+local BAR = 1e-9 -- m or m/s: largest creep, lift and sinking
+local TURN = 4 -- s, of one rotation of gravity
 
 local function seconds(world, time) world:run { steps = math.floor(time / world.dt + 0.5) } end
 
@@ -17,7 +17,7 @@ local function creep(world, body)
   return math.abs(body.y - before) / 2
 end
 
--- A pad that stands and one that can only move towards it, pushed with `force`; what is held comes between.
+-- A fixed pad and a pad that can only move towards it, pushed with `force`; the gripped body is between them.
 local function pads(width, mu, force)
   local world = sim.world { dt = DT, gravity = { 0, -G } }
   local frame = world:box { type = "static", position = { -width / 2 - 0.01, 0 }, size = { 0.02, 0.1 }, friction = mu }
@@ -35,7 +35,8 @@ function scenes.pinch()
   return creep(world, world:circle { radius = 0.004, mass = 0.045, friction = 0.7 })
 end
 
--- Where friction carries less than the weight, the same grip lets go with g - 2 mu F/m, and steps of second order fall as the parabola does.
+-- If friction carries less than the weight, the same grip lets the body slip with g - 2 mu F/m; with steps of second
+-- order it falls as the parabola does.
 local function check_slip()
   local world = pads(0.008, 0.7, 0.3)
   local disc = world:circle { radius = 0.004, mass = 0.045, friction = 0.7 }
@@ -97,8 +98,8 @@ function scenes.heavy()
   return math.abs(9.5 - top.y)
 end
 
--- Two links from rest at the level of their hinges, where energy is 0: its largest error in 10 s, as a share of what
--- both release on their way to the bottom.
+-- Two links from rest at the level of their hinges, where the energy is 0: the largest error in 10 s, relative to the
+-- energy that both release on their way to the bottom.
 function scenes.pendulum()
   local world = sim.world { dt = DT, gravity = { 0, -G } }
   local pin = world:box { type = "static", size = { 0.1, 0.1 } }
@@ -132,7 +133,7 @@ function scenes.rest()
 end
 
 local GITHUB = "https://github.com/"
--- Scene, what is measured, bar of ours (none: it is told only), and what is published where.
+-- Scene, measurement, bar for our value (none: it is only printed), and the published value with its source.
 local rows = {
   { "pinch", "45 g held by 30 N, mu 0.7: creep, m/s", BAR, "MuJoCo 5.0e-05 to 1.6e-04",
     "google-deepmind/mujoco/issues/3328" },
@@ -147,7 +148,7 @@ local rows = {
   { "rest", "a cube at rest: us a step", nil, "Siconos: 100,000 iterations a step", "siconos/siconos/issues/214" },
 }
 
--- What peers.py prints: lines "engine<TAB>scene<TAB>number", and "# ..." about what it has not found.
+-- Output of peers.py: lines "engine<TAB>scene<TAB>number", and "# ..." about engines it has not found.
 local function measure_peers(python)
   local engines, found = {}, {}
   if python == "" then return engines, found end

@@ -1,6 +1,6 @@
--- A pole on a cart is swung up between two soft walls that its tip may lean on. Problem "push bot" of CRISP (Li, Han,
+-- A pole on a cart is swung up between two soft walls on which its tip may lean. Problem "push bot" of CRISP (Li, Han,
 -- Kang, Ma and Yang 2025, arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations,
--- numbers and cost. It begins, as there, from the motion without a push: the pole hangs and swings.
+-- numbers and cost. As there, the initial guess is the motion without a push: the pole hangs and swings.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 
@@ -11,7 +11,7 @@ local WALL, STIFFNESS = 1, 200 -- m from the middle, N/m
 local START = { x = 0, angle = math.pi, v = 0, omega = 2.8 } -- angle 0 is up
 local GOAL = { { "x", 0 }, { "angle", 0 }, { "v", 0 }, { "omega", 0 } }
 
--- Accelerations, of numbers as of formulas: `push` is what the walls do to the tip, from the left.
+-- Accelerations, for numbers and for formulas: `push` is the force of the walls on the tip, from the left.
 local function accelerations(s, push, sine, cosine)
   local inertia = CART + POLE - POLE * cosine * cosine
   local swing = LENGTH * POLE * s.omega * s.omega * sine

@@ -1,10 +1,10 @@
--- Formulas that are written as Lua writes numbers, differentiated exactly and compiled to Lua. Equal formulas are
--- one and the same table, so that what occurs often is computed once. The other scripts of this folder state
--- their problems with them.
+-- Formulas that are written like Lua expressions of numbers, differentiated exactly and compiled to Lua. Equal formulas
+-- share one table, so that common subexpressions are computed once. The other scripts of this folder state their
+-- problems with them.
 local sim = require "sim2d"
 
 local formula = {}
-local known = setmetatable({}, { __mode = "v" }) -- by what they are made of
+local known = setmetatable({}, { __mode = "v" }) -- formulas by their parts
 local count = 0
 
 local function make(op, a, b)
@@ -28,7 +28,7 @@ local fold = {
   ["*"] = function(a, b) return a * b end,
   ["/"] = function(a, b) return a / b end,
 }
--- What 0 and 1 do is done at once; derivatives would be long without.
+-- Simplifies operations with 0 and 1; otherwise derivatives would be long.
 local function combine(op, a, b)
   a, b = lift(a), lift(b)
   local x, y = value(a), value(b)
@@ -47,7 +47,7 @@ function formula.__unm(a) return combine("*", -1, a) end
 function formula.sin(a) return make("sin", lift(a)) end
 function formula.cos(a) return make("cos", lift(a)) end
 formula.number = lift
--- Number `index` of the list `array`: what compiled functions take.
+-- Number `index` of the list `array`, the argument of compiled functions.
 function formula.variable(array, index) return make("variable", array, index) end
 
 -- The derivative of f by a variable.
@@ -66,8 +66,8 @@ function formula.derivative(f, variable, memo)
   return d
 end
 
--- A function (x, at, l, first, out, n) that writes the values of these formulas to out[n + 1] and so on.
--- Variable i of "x" is x[at + i], of "l" l[first + i].
+-- A function (x, at, l, first, out, n) that writes the values of these formulas to out[n + 1] and so on. Variable i of
+-- "x" is x[at + i], of "l" l[first + i].
 function formula.compile(list)
   local lines, done, kept = { "local sin, cos, t = math.sin, math.cos, {}\nreturn function(x, at, l, first, out, n)" }, {}, 0
   local function text(f)

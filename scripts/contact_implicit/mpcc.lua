@@ -1,37 +1,37 @@
--- Optimal control with complementarity: a motion of N stages, each a list of named unknowns, for which
+-- Optimal control with complementarity: a motion of N stages, each a list of named unknowns, that satisfies
 --
 --     cost = least,    equal = 0,    positive >= 0,    a b <= 0 of `products`
 --
--- hold, with costs and constraints that are formulas of a stage and the one after. This is an interior point
--- method. Products are relaxed to a b <= kappa (Scholtes 2001), and kappa falls with the barrier's weight mu
--- (Raghunathan and Biegler 2005), so that contacts come and go while it works. Newton's system is
+-- Costs and constraints are formulas of a stage and the next one. This is an interior point method. Products are
+-- relaxed to a b <= kappa (Scholtes 2001), and kappa decreases with the barrier's weight mu (Raghunathan and Biegler
+-- 2005), so contacts may begin and end during the search. Newton's system is
 --
 --     W dz - J' y = -df,    J dz + C y + b = 0,
 --
--- with W the second derivative of the cost and, with `curvature`, of what the equations add to it, made positive
--- definite stage by stage; C is slack over multiplier. Inequalities go into W (J'J / C), and what is left, the
--- equations, is solved by sim.kkt. Steps are those of which a merit of cost, barrier and violations approves, corrected to
--- second order or shortened. There is no guarantee that what is found is the best: the problem is not convex.
--- The other scripts of this folder use this file.
+-- with W the second derivative of the cost and, with `curvature`, of the equations, made positive definite stage by
+-- stage; C is slack over multiplier. Inequalities are eliminated into W (J'J / C), and the equations are solved by
+-- sim.kkt. A merit function of cost, barrier and violations accepts steps, which are corrected to second order or
+-- shortened. The result need not be the global optimum, because the problem is not convex. The other scripts of this
+-- folder use this file.
 local sim = require "sim2d"
 local formula = require "formula"
 
 local mpcc = {}
 
-local MU_END, KAPPA_END = 1e-8, 2e-7 -- of the barrier; what is left of products
-local PROXIMAL = 1e-8 -- softness of equations, so that redundant ones do no harm
-local EDGE = 0.99 -- of the way to where a slack or multiplier is 0
-local STEP_END = 1e-3 -- relative change that is none, as of CRISP's examples (trailTol)
-local WAIT = 40 -- iterations for one mu at most
-local FEASIBLE, NOTHING = 1e-7, 1e-12 -- what rows may miss at the end; what counts as nothing missed
-local SUFFICIENT, ROUNDING = 1e-4, 1e-10 -- part of the descent a step must bring; of the merit, what rounding may take of that
-local SHARE = 0.7 -- of what nu makes of violations, the part that the cost may eat up
+local MU_END, KAPPA_END = 1e-8, 2e-7 -- final weight of the barrier; final bound of products
+local PROXIMAL = 1e-8 -- softness of equations, so that redundant ones cause no failure
+local EDGE = 0.99 -- of the way to where a slack or multiplier becomes 0
+local STEP_END = 1e-3 -- relative change that counts as none, as in CRISP's examples (trailTol)
+local WAIT = 40 -- most iterations for one mu
+local FEASIBLE, NOTHING = 1e-7, 1e-12 -- largest final violation of rows; violation that counts as none
+local SUFFICIENT, ROUNDING = 1e-4, 1e-10 -- least share of the predicted descent; relative rounding error of the merit
+local SHARE = 0.7 -- the part of nu times violations that an increase of the cost may use up
 local CENTRAL = 1e6 -- a multiplier is within this factor of mu / slack
-local DELTA_END = 1e8 -- a weight of the diagonal with which nothing moves any more
+local DELTA_END = 1e8 -- weight of the diagonal at which steps become negligible
 
 -- ---- The problem: formulas become functions ---------------------------------------------------------
 
--- Derivatives by those variables on which f depends: entries { variable, derivative }.
+-- Derivatives by the variables on which f depends: entries { variable, derivative }.
 local function dependence(f, variables)
   local list = {}
   for j, variable in ipairs(variables) do
@@ -80,8 +80,8 @@ local function compile(stage, own, variables, curvature)
 end
 
 -- `given`: stages, names, start = { NAME = value }, curvature, stage = function(s, n) that returns { cost =, equal =,
--- positive =, products = } of formulas; s and n have the unknowns of this stage and the next by their names. Of
--- the last stage n is nil.
+-- positive =, products = } of formulas. s and n have the unknowns of this stage and the next by name; n is nil in the
+-- last stage.
 function mpcc.problem(given)
   local names, own, variables, s, n = given.names, {}, {}, {}, {}
   for i, name in ipairs(names) do
@@ -103,7 +103,7 @@ function mpcc.problem(given)
     problem.kind[i], problem.at[i] = kind, problem.rows
     problem.rows = problem.rows + kind.rows
   end
-  -- which rows are equations, and which products
+  -- mark the rows that are equations, and those that are products
   problem.is_equal, problem.is_product = {}, {}
   for i, kind in ipairs(problem.kind) do
     for k = 1, kind.rows do
@@ -114,14 +114,14 @@ function mpcc.problem(given)
   return problem
 end
 
--- The sum of squares of what stage s misses of a goal, a list of { name, value }; of numbers as of formulas.
+-- The sum of squares of the deviations of stage s from a goal, a list of { name, value }; for numbers and formulas.
 function mpcc.squares(s, goal)
   local sum = 0
   for _, pair in ipairs(goal) do sum = sum + (s[pair[1]] - pair[2]) * (s[pair[1]] - pair[2]) end
   return sum
 end
 
--- ---- What is evaluated at a point ---------------------------------------------------------------------
+-- ---- Evaluation at a point -----------------------------------------------------------------------------
 
 -- The cost and all rows, with kappa - a b for products.
 local function evaluate(problem, z, kappa, rows)
@@ -138,8 +138,8 @@ local function evaluate(problem, z, kappa, rows)
 end
 
 -- The matrices of Newton's system with their pattern; values are filled in later. J has all rows, row k the entries
--- first[k] .. first[k + 1] - 1, `equations` those of sim.kkt. In W follow the second derivatives, the diagonal, and
--- behind J.own entries what inequalities add.
+-- first[k] .. first[k + 1] - 1; `equations` are those of sim.kkt. W has the second derivatives, the diagonal, and after
+-- J.own entries the terms of inequalities.
 local function system(problem)
   local W, J = { rows = problem.unknowns, columns = problem.unknowns, i = {}, j = {}, v = {} }, { j = {}, v = {}, first = {} }
   local equations, width = { rows = 0, columns = problem.unknowns, i = {}, j = {}, v = {} }, problem.width
@@ -148,7 +148,7 @@ local function system(problem)
   for i, kind in ipairs(problem.kind) do
     local base, row = (i - 1) * width, 0
     for _, entry in ipairs(kind.jacobian) do
-      while row < entry[1] do -- rows begin, also those of constants
+      while row < entry[1] do -- rows begin here, also those of constants
         row = row + 1
         J.first[problem.at[i] + row] = #J.j + 1
         if row <= kind.equal then equations.rows = equations.rows + 1 end
@@ -157,7 +157,7 @@ local function system(problem)
       if row <= kind.equal then add(equations, equations.rows, base + entry[2]) end
     end
     assert(row == kind.rows, "a row is a constant")
-    if problem.curvature then -- all of it: projections fill
+    if problem.curvature then -- all entries, since projections fill the block
       for r = 1, width do for c = 1, width do add(W, base + r, base + c) end end
     else
       for _, entry in ipairs(kind.hessian) do add(W, base + entry[1], base + entry[2]) end
@@ -187,7 +187,7 @@ local function fill_jacobian(problem, z, J, gradient)
   end
 end
 
--- The part of a symmetric matrix that does not curve downwards.
+-- The positive semidefinite part of a symmetric matrix.
 local function projected(width, hessian, out)
   local H = sim.zeros(width, width)
   for k, entry in ipairs(hessian) do H[{ entry[1], entry[2] }] = out[k] end
@@ -212,7 +212,7 @@ local function fill_hessian(problem, z, y, W, delta)
   for k = 1, problem.unknowns do v[filled + k] = delta end
 end
 
--- The largest violations of a point: of equations, of what is to be positive, of products.
+-- The largest violations of a point: of equations, inequalities and products.
 function mpcc.violation(problem, z)
   local rows, equal, positive, product = {}, 0, 0, 0
   local cost = evaluate(problem, z, 0, rows)
@@ -226,7 +226,8 @@ end
 
 -- ---- The method ---------------------------------------------------------------------------------------
 
--- Cost, barrier and violations, these times nu. Of equations `rows` are what is missed, of others what slacks miss.
+-- Cost plus barrier plus nu times violations. For equations `rows` is the violation, for inequalities the slack's
+-- error.
 local function merit(problem, cost, rows, slack, mu, nu)
   local barrier, missed, is_equal, log, abs = 0, 0, problem.is_equal, math.log, math.abs
   for k = 1, problem.rows do
@@ -239,7 +240,7 @@ local function merit(problem, cost, rows, slack, mu, nu)
   return cost - mu * barrier + nu * missed, missed
 end
 
--- How far v may go along d and stay above 0.
+-- The longest step along d that keeps v positive.
 local function reach(problem, v, d)
   local far = 1
   for k = 1, problem.rows do
@@ -248,7 +249,7 @@ local function reach(problem, v, d)
   return far
 end
 
--- Solves Newton's system for what rows miss, b, softened by C: dz and the new multipliers, or nil.
+-- Solves Newton's system for the violations b, softened by C: dz and the new multipliers, or nil.
 local function linear_step(problem, it)
   local W, J, C, b, c, equations = it.W, it.J, it.C, it.b, it.c, it.equations
   local Wv, v, columns, is_equal, n, e = W.v, J.v, J.j, problem.is_equal, J.own, 0
@@ -275,7 +276,7 @@ local function linear_step(problem, it)
   local dz, y = sim.kkt.solve { W = W, J = equations, C = Ck, c = c, b = bk, tolerance = 1e-8 }
   if not dz then return nil end
 
-  -- multipliers of what went into W
+  -- multipliers of the rows eliminated into W
   local new, solved = {}, 0
   for k = 1, problem.rows do
     if is_equal[k] then
@@ -290,8 +291,8 @@ local function linear_step(problem, it)
   return dz, new
 end
 
--- Newton's step from the state `it` for the weight mu; nil where the linear system has no answer. With `more`, what
--- rows and slacks miss is taken to be larger by this.
+-- Newton's step from the state `it` for the weight mu; nil if the linear system has no solution. `more` is added to the
+-- violations of rows and slacks.
 local function newton(problem, it, more)
   local C, b, rows, slack, y, mu = it.C, it.b, it.rows, it.slack, it.y, it.mu
   for k = 1, problem.rows do
@@ -318,18 +319,19 @@ local function newton(problem, it, more)
   return dz, slope, bend / 2
 end
 
--- The point at `length` of the way along dz and ds, its cost, rows and slacks.
+-- The point after the fraction `length` of dz and ds, its cost, rows and slacks.
 local function point(problem, it, dz, length)
   local z, rows, slack = {}, {}, {}
   for k = 1, problem.unknowns do z[k] = it.z[k] + length * dz[k] end
   local cost = evaluate(problem, z, it.kappa, rows)
-  for k = 1, problem.rows do -- a slack may grow to what the row has
+  for k = 1, problem.rows do -- a slack may grow to the value of its row
     if not problem.is_equal[k] then slack[k] = math.max(it.slack[k] + length * it.ds[k], rows[k]) end
   end
   return z, cost, rows, slack
 end
 
--- What a step of this length misses by the curvature of the rows, as `more` of newton: second-order correction.
+-- The violation of a step of this length due to the curvature of the rows, as `more` for newton: second-order
+-- correction.
 local function curved(problem, it, length, rows, ds)
   local more = {}
   for k = 1, problem.rows do
@@ -339,7 +341,7 @@ local function curved(problem, it, length, rows, ds)
   return more
 end
 
--- Takes the step dz, corrected or shorter if the merit does not fall. Returns the length and the step taken.
+-- Takes the step dz, corrected or shortened if the merit does not decrease. Returns the length and the step taken.
 local function search(problem, it, dz, slope)
   local here, missed = merit(problem, it.cost, it.rows, it.slack, it.mu, it.nu)
   local descent = slope - it.nu * missed
@@ -370,7 +372,7 @@ local function search(problem, it, dz, slope)
   end
 end
 
--- One iteration: true if it was a step.
+-- One iteration; returns true if it made a step.
 local function iterate(problem, it)
   fill_jacobian(problem, it.z, it.J, it.gradient)
   fill_hessian(problem, it.z, it.y, it.W, it.delta)
@@ -383,7 +385,7 @@ local function iterate(problem, it)
   if not length then return false end
 
   local far_y = reach(problem, it.y, it.dy)
-  -- multipliers, not too far from what slacks tell of them
+  -- keep multipliers near those that follow from the slacks
   for k = 1, problem.rows do
     if problem.is_equal[k] then it.y[k] = it.y[k] + length * it.dy[k]
     else
@@ -394,14 +396,14 @@ local function iterate(problem, it)
   local step, size = 0, 0
   for k = 1, problem.unknowns do step, size = step + (length * taken[k]) ^ 2, size + it.z[k] ^ 2 end
   it.change = math.sqrt(step / size)
-  -- short steps ask for more of delta
+  -- short steps increase delta
   if length > it.far / 2 then it.delta = math.max(it.delta / 3, 1e-6)
   elseif length <= it.far / 10 then it.delta = math.min(3 * it.delta, 1e6) end
   return true
 end
 
--- Searches from `z`, all zeros unless given. Options: mu = 1 to begin with, iterations = 500, verbose.
--- Returns { z, stage = list of the unknowns by name, iterations, time, cost, violation, status }.
+-- Searches from `z`, by default all zeros. Options: mu = 1 initially, iterations = 500, verbose. Returns { z, stage =
+-- list of the unknowns by name, iterations, time, cost, violation, status }.
 function mpcc.solve(problem, options)
   options = options or {}
   local began = os.clock()
@@ -455,7 +457,7 @@ function mpcc.solve(problem, options)
     status = status }
 end
 
--- What was found, for people and as expectations, beside the tolerance of violations in CRISP's example.
+-- Prints the result and adds expectations, with the tolerance of violations in CRISP's example.
 function mpcc.report(exp, found, crisp_tolerance)
   print(("%s after %d iterations in %.2f s, cost %.5f"):format(found.status, found.iterations, found.time, found.cost))
   print(("CRISP's example of this problem asks for violations below %.0e"):format(crisp_tolerance))
@@ -466,7 +468,7 @@ function mpcc.report(exp, found, crisp_tolerance)
 end
 
 -- Shows a motion: `pose(stage)` places the bodies of the world, which are kinematic. The option --out writes a picture
--- of so many moments, from the first stage to the last, with the way of the bodies `trails`.
+-- of some moments, from the first stage to the last, with the paths of the bodies `trails`.
 function mpcc.play(exp, world, found, moments, trails, pose)
   pose(found.stage[1])
   local out, recording = exp.options.out, nil

@@ -1,19 +1,19 @@
--- A finger pushes a box over a table to a place 3 m away and turned by 240 degrees. Problem "push box" of CRISP (arXiv
+-- A finger pushes a box over a table to a goal 3 m away and turned by 240 degrees. Problem "push box" of CRISP (arXiv
 -- 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost, from all zeros.
--- The box moves as slowly as friction lets it (quasi-static, an ellipsoid limits force and torque); one of its sides
--- is pushed at a time, at right angles. Where it is pushed, and on which side, is found.
+-- The box moves as slowly as friction allows (quasi-static, an ellipsoid limits force and torque). One of its sides is
+-- pushed at a time, at right angles. The solver finds the sides and the points of contact.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 
 local exp = sim.experiment "Contact-implicit: push box"
 local DT, STAGES = 0.02, 100 -- s
-local A, B, MASS, FRICTION, GRAVITY = 0.5, 0.25, 1, 0.5, 9.8 -- m, half the sides
-local REACH = 0.4 * math.sqrt(A * A + B * B) -- m, of the torque that friction holds
+local A, B, MASS, FRICTION, GRAVITY = 0.5, 0.25, 1, 0.5, 9.8 -- m, half of the sides
+local REACH = 0.4 * math.sqrt(A * A + B * B) -- m, lever arm of the torque that friction holds
 local TURN = 12 * 2 * math.pi / 18
 local GOAL = { { "x", 3 * math.cos(TURN) }, { "y", 3 * math.sin(TURN) }, { "angle", TURN } }
 
 local problem = mpcc.problem {
-  -- (cx, cy) is the finger in the box's frame, the others are how it pushes up, right, down, left
+  -- (cx, cy) is the finger in the box's frame, the others are its pushes up, right, down, left
   names = { "x", "y", "angle", "cx", "cy", "up", "right", "down", "left" }, stages = STAGES, start = { x = 0, y = 0, angle = 0 },
   curvature = true,
   stage = function(s, n)

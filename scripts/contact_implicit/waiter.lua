@@ -1,7 +1,7 @@
--- A waiter pulls a plate of 14 m length out over the edge of a table: a finger presses on it and drags it by friction,
--- may not go below the edge itself, and not press so that the plate tips. It lets go, goes back, brakes and pulls again.
--- Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations,
--- numbers and cost, from all zeros.
+-- A waiter pulls a plate of 14 m length over the edge of a table. A finger presses on it and drags it by friction; it
+-- may not go beyond the edge itself, and may not press so that the plate tips. It lets go, returns, brakes and pulls
+-- again. Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its
+-- equations, numbers and cost, from all zeros.
 local sim = require "sim2d"
 local mpcc = require "mpcc"
 
@@ -9,12 +9,12 @@ local exp = sim.experiment "Contact-implicit: waiter"
 local DT, STAGES = 0.05, 100 -- s
 local PLATE, FINGER, GRAVITY = 2, 1, 9.81 -- kg, kg, m/s^2
 local TABLE_FRICTION, FINGER_FRICTION = 0.1, 1
-local HALF, EDGE = 7, 0.1 -- m: of the plate; where the finger has to stop
+local HALF, EDGE = 7, 0.1 -- m: half of the plate; stop of the finger
 local GOAL = { { "plate", EDGE }, { "finger", EDGE }, { "v_plate", 2 }, { "v_finger", 2 } }
 
 local problem = mpcc.problem {
-  -- velocities of the plate and of the finger on it have a positive part (ahead) and a negative one (back); `press` is
-  -- the finger's normal force, `hold` that of the table, `grip` and `drag` are the friction of both
+  -- velocities of the plate and of the finger relative to it have a positive part (ahead) and a negative one (back);
+  -- `press` is the finger's normal force, `hold` that of the table, `grip` and `drag` are the friction of both
   names = { "plate", "finger", "v_plate", "v_finger", "ahead", "back", "on_ahead", "on_back", "press", "u", "grip", "drag", "hold" },
   stages = STAGES, start = { plate = -6, finger = EDGE, v_plate = 0, v_finger = 0, ahead = 0, back = 0, on_ahead = 0, on_back = 0 },
   stage = function(s, n)
@@ -23,7 +23,7 @@ local problem = mpcc.problem {
       cost = 1e-4 * (s.press * s.press + s.u * s.u),
       equal = {},
       positive = { s.ahead, s.back, s.on_ahead, s.on_back, s.hold, s.press, s.finger - EDGE, HALF - (s.finger - s.plate),
-        PLATE * GRAVITY * HALF - s.press * (s.finger - s.plate + HALF), -- or it tips
+        PLATE * GRAVITY * HALF - s.press * (s.finger - s.plate + HALF), -- otherwise it tips
         slack - s.drag, slack + s.drag, cone - s.grip, cone + s.grip },
       products = { { s.ahead, s.back }, { s.on_ahead, s.on_back }, { s.ahead, slack - s.drag }, { s.back, slack + s.drag },
         { s.on_ahead, cone - s.grip }, { s.on_back, cone + s.grip } },
@@ -51,7 +51,7 @@ world:box { type = "static", position = { EDGE - 8, -0.5 }, size = { 16, 1 }, ma
 local plate = world:box { type = "kinematic", size = { 2 * HALF, 0.3 }, mask = 0 }
 local finger = world:circle { name = "finger", type = "kinematic", radius = 0.35, mask = 0 }
 mpcc.play(exp, world, found, 7, { finger }, function(stage)
-  -- lifted where it does not press
+  -- drawn above the plate when it does not press
   plate.position, finger.position = { stage.plate, 0.15 }, { stage.finger, stage.press > 0.1 and 0.65 or 1.1 }
 end)
 exp:finish()

@@ -1,10 +1,10 @@
--- From where does a regulator whose force is limited bring a pole back? Where the pole falls, x+ = A x + B u has one
--- eigenvalue l > 1, with l - 2 + 1 / l = (w h)^2 for a pole that falls at the rate w, and along its left
--- eigenvector the state is one number
+-- From which states can a regulator with a limited force recover a pole? While the pole falls, x+ = A x + B u has one
+-- eigenvalue l > 1, with l - 2 + 1 / l = (w h)^2 for a pole that falls at the rate w. Along its left eigenvector the
+-- state is one number
 --     z+ = l z + b u,    |u| <= U,
--- which grows whatever is done once |z| > |b| U / (l - 1). So no law does better than the strip between two lines, to first order.
--- LQR that is eager to bring the cart home spends the force on that and gets three quarters of it; the less its force
--- may cost, the smaller its basin. One that is patient gets nearly all.
+-- which grows whatever u is once |z| > |b| U / (l - 1). So, to first order, no law does better than the strip between
+-- two lines. An LQR that returns the cart quickly spends its force on that and recovers three quarters of the strip;
+-- the less its force costs, the smaller its basin. A patient one recovers nearly all of it.
 --     tools/run scripts/control/basin_lqr.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 
@@ -17,7 +17,7 @@ local function axis(n, half)
   return list
 end
 
--- One run: a cart-pole from an angle and a rate. z in halves of the strip's width.
+-- One run: a cart-pole from an angle and a rate. Returns z relative to half of the strip's width.
 local function run(p, _, c)
   local world = sim.world { dt = 0.02 }
   local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
@@ -44,7 +44,7 @@ local function run(p, _, c)
   return { back = back, z = math.abs(a * p.angle + b * p.rate), l = l, a = a, b = b }
 end
 
--- The starts of which all come back are those with |z| below `all`; none comes back beyond `none`.
+-- All starts with |z| below `all` recover; none beyond `none` does.
 local function basin(R)
   local n = e.options.points
   local sweep = sim.sweep { grid = { angle = axis(n, 0.3), rate = axis(n, 1.4) }, run = run,
@@ -63,7 +63,7 @@ local eager, eager_none = basin(1e-3)
 local usual, usual_none = basin(0.1)
 local patient, none, sweep = basin(10)
 
--- the rate of a pole of a uniform rod on a cart that is free
+-- the rate of a pole, a uniform rod, on a free cart
 local M, m, d, I = 1, 0.2, 0.5, 0.2 * (1 + 0.05 ^ 2) / 12
 local w2 = (M + m) * m * 9.81 * d / ((M + m) * (I + m * d * d) - (m * d) ^ 2)
 local l = sweep.rows[1].l

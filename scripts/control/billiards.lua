@@ -1,34 +1,34 @@
--- Shots that send a ball to rest in a pocket, by the gradient through the impacts and by CMA-ES: the speed and the angle
--- of the cue ball are looked for, from a shot that is a tenth too slow and aimed a degree beside.
--- Balls are sliding discs, so both are known:
+-- Shots that bring a ball to rest in a pocket, found by the gradient through the impacts and by CMA-ES. The unknowns
+-- are speed and angle of the cue ball; the initial shot is a tenth too slow and aimed a degree off. Balls are sliding
+-- discs, with closed forms:
 --     a slide over s:        v'^2 = v^2 - 2 mu g s
---     an impact at cut angle c: the ball that is hit leaves along the line of centres with (1 + e) / 2 v cos c
--- so the last ball needs v^2 = 2 mu g s, the one before it is to arrive 2 R behind it on the line to the pocket, and
--- so on back to the cue ball. The second shot goes by way of another ball, the third by way of two: each impact
--- makes errors of the aim larger, and from too far off nothing that the cue ball does is seen by the last.
+--     an impact at cut angle c: the struck ball leaves along the line of centres with (1 + e) / 2 v cos c
+-- So the last ball needs v^2 = 2 mu g s, the one before it must arrive 2 R before it on the line to the pocket, and so
+-- on back to the cue ball. The second shot goes via another ball, the third via two. Each impact amplifies errors of
+-- the aim, and from too far off the cue ball has no effect on the last ball.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Billiard shots by gradient and without")
 
 local G, MU, R, E, DT = 9.81, 0.05, 0.0286, 0.92, 1 / 240
 local POCKET, CUE = { 1.1, 0.55 }, { 0, 0 }
-local NEAR = 1e-4 -- m, from the pocket: what CMA-ES is asked for
-local SHOTS = { -- balls, the last of which is to go into the pocket; how badly it is aimed at first, degrees
+local NEAR = 1e-4 -- m from the pocket: target of CMA-ES
+local SHOTS = { -- balls, of which the last is to be pocketed; initial error of the aim, degrees
   { "one ball", { { 0.6, 0.2 } }, 1 },
   { "by way of another", { { 0.45, 0.05 }, { 0.75, 0.25 } }, 1 },
   { "by way of two", { { 0.35, 0.05 }, { 0.6, 0.1 }, { 0.85, 0.28 } }, 0.4 },
 }
 
--- The shot by the formulas: back from the pocket. Velocity of the cue ball.
+-- The shot by the formulas, back from the pocket: velocity of the cue ball.
 local function by_hand(balls)
-  local goal, v = POCKET, 0 -- where the ball is to be, and how fast there
+  local goal, v = POCKET, 0 -- target position of the ball, and its speed there
   for i = #balls, 0, -1 do
     local from = balls[i] or CUE
     local dx, dy = goal[1] - from[1], goal[2] - from[2]
     local s = math.sqrt(dx * dx + dy * dy)
     v = math.sqrt(v * v + 2 * MU * G * s)
     if i == 0 then return { v * dx / s, v * dy / s } end
-    -- the ball before it: where it is at the impact, and how it comes there
+    -- the ball before it: its position at the impact, and its velocity
     local ghost, before = { from[1] - 2 * R * dx / s, from[2] - 2 * R * dy / s }, balls[i - 1] or CUE
     local gx, gy = ghost[1] - before[1], ghost[2] - before[2]
     local cut = (gx * dx + gy * dy) / s / math.sqrt(gx * gx + gy * gy)
@@ -36,7 +36,7 @@ local function by_hand(balls)
   end
 end
 
--- Where the last ball is when all lie still; p.v and p.a are the speed and the angle of the cue ball.
+-- The position of the last ball when all are at rest; p.v and p.a are speed and angle of the cue ball.
 local function shoot(balls, p)
   local world = sim.world { gravity = { 0, 0 }, dt = DT, stepping = "event" }
   local list = {}
@@ -49,7 +49,7 @@ local function shoot(balls, p)
   return list[#list].x, list[#list].y
 end
 
--- The square of how far from the pocket the last ball ends, which both make small.
+-- Both methods minimise the squared distance of the last ball from the pocket.
 local function tune(balls, start, method)
   local function miss(p)
     local x, y = shoot(balls, p)
@@ -73,12 +73,12 @@ for _, shot in ipairs(SHOTS) do
   print(("%-18s gradient: %3d evaluations, %.0e m off; CMA-ES: %3d, %.0e m"):format(name, info.evaluations, left,
     other.evaluations, missed))
   exp:below("  by gradient, off by, m", 1e-6, left)
-  exp:equal("  speed, m/s", speed, p.v, 2e-3 * speed) -- a slide that ends within a step errs by v dt / 2
+  exp:equal("  speed, m/s", speed, p.v, 2e-3 * speed) -- a slide that ends within a step has an error of v dt / 2
   exp:equal("  angle, degrees", math.deg(angle), math.deg(p.a), 1e-4)
   exp:below("  by CMA-ES, off by, m", NEAR, missed)
   exp:equal("  its angle, degrees", math.deg(angle), math.deg(q.a), 0.01)
   exp:above("  its evaluations over those by gradient", 5, other.evaluations / info.evaluations)
-  -- twice as far off the third ball is not met: nothing changes with the shot
+  -- with twice that error the third ball is missed: the result does not depend on the shot
   if name == "by way of two" then
     start.a = angle + 2 * math.rad(off)
     local _, flat, none = tune(balls, start, "lbfgs")

@@ -1,9 +1,9 @@
--- A two-link arm along a minimum-jerk path, by computed torque: its own world says what efforts give the acceleration
--- a = a_r + kp e + kd e', so that each joint is a double integrator, v+ = v + h a, whatever the arm is. The efforts solve
--- a step of the model, which ends with speeds that the joints allow, so that this is so to rounding. They are
--- held over it, and the error e is O(h). Then the arm holds a payload
--- that the model has not: at rest
--- M kp e = what the payload's weight does to the joints. And PD, a spring at each joint, which carries all of the weight.
+-- A two-link arm along a minimum-jerk path, by computed torque: its own world gives the efforts for the acceleration a
+-- = a_r + kp e + kd e', so each joint is a double integrator, v+ = v + h a, whatever the arm is. The efforts solve a
+-- step of the model, whose final speeds are consistent with the joints, so this holds up to rounding. They are constant
+-- over the step, and the error e is O(h). Then the arm holds a payload that is missing in the model: at rest M kp e
+-- equals the torque of the payload's weight. For comparison PD, a spring at each joint, which carries the entire
+-- weight.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Computed torque with a right and a wrong model")
@@ -12,7 +12,7 @@ local KP, KD, G, TIP = 100, 20, 9.81, { 1, 0.8 } -- 1/s^2, 1/s; lengths of the l
 local FROM, TO, TIME, REST = { 0, 0 }, { 2, -1.2 }, 1, 1.5
 local reference = sim.control.reference { points = { FROM, TO }, times = { 0, TIME }, kind = "minimum_jerk" }
 
--- The arm hangs; angles are counted from there. A payload is a point at its tip.
+-- The arm hangs; angles count from there. A payload is a point mass at its tip.
 local function arm(dt, payload)
   local world = sim.world { dt = dt, gravity = { 0, -G } }
   local upper = world:box { size = { 0.1, TIP[1] }, mass = 2, position = { 0, -TIP[1] / 2 }, mask = 0 }
@@ -25,7 +25,7 @@ local function arm(dt, payload)
   return world, joints
 end
 
--- The largest error on the way, those at the end, and how far a speed ever was from v + h a.
+-- The largest error on the way, the errors at the end, and the largest deviation of a speed from v + h a.
 local function follow(dt, payload, law_of)
   local world, joints = arm(dt, payload)
   world:control(law_of(world, joints))
@@ -43,7 +43,7 @@ local function follow(dt, payload, law_of)
   return most, { TO[1] - joints[1].angle, TO[2] - joints[2].angle }, off
 end
 
--- Computed torque by the model of an arm with this payload, which is put where the world is.
+-- Computed torque with the model of an arm with this payload, set to the state of the world.
 local function torque_with(payload)
   return function(world)
     local model, joints = arm(world.dt, payload)
@@ -68,7 +68,7 @@ local function springs(_, joints)
   end
 end
 
--- What weights do to the joints at these angles: of the links with their centres, and of the payload.
+-- Torques of weights on the joints at these angles: of the links at their centres, and of the payload.
 local function weight(q, masses)
   local s1, s2 = math.sin(q[1]), math.sin(q[1] + q[2])
   local elbow = TIP[2] * s2 * (masses[2] / 2 + masses[3])
@@ -84,7 +84,7 @@ local spring, sag = follow(1 / 200, NONE, springs)
 print(("largest error: right model %.2e rad, at half the step %.2e; unknown payload %.2e, known %.2e; springs %.2e"):format(
   right, half, wrong, told, spring))
 
--- at rest with a payload: M kp e = its weight, at the angles where the arm stands
+-- at rest with a payload: M kp e = its weight, at the angles of the arm
 local q = { TO[1] - left[1], TO[2] - left[2] }
 local model, joints = arm(1 / 200, NONE)
 joints[1].angle, joints[2].angle = q[1], q[2]
@@ -93,9 +93,9 @@ local expected = sim.linalg.solve(M, sim.array(weight(q, { 0, 0, LOAD }))) / KP
 exp:below("right model: v+ - v - h a, rad/s", 1e-11, off)
 exp:equal("right model: error at h over that at h / 2", 2, right / half, 0.05)
 exp:below("right model: error at rest, rad", 1e-6, math.max(math.abs(ended[1]), math.abs(ended[2])))
-exp:equal("payload that is told: error over that without one", 1, told / right, 0.05)
+exp:equal("known payload: error over that without one", 1, told / right, 0.05)
 for k, name in ipairs { "shoulder", "elbow" } do
-  exp:equal("payload that is not: error at rest, " .. name .. ", rad", expected[k], left[k], 1e-4)
+  exp:equal("unknown payload: error at rest, " .. name .. ", rad", expected[k], left[k], 1e-4)
 end
 local held = weight({ TO[1] - sag[1], TO[2] - sag[2] }, { 2, 1, NONE })
 for k, name in ipairs { "shoulder", "elbow" } do

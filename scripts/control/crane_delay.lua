@@ -1,14 +1,14 @@
--- A crane brings a load on a cable from 1 m away to the origin and stops it there. What it commands arrives late. A
--- regulator that does not know so of delays swings up beyond some delay: with the commands under way as states,
+-- A crane brings a load on a cable from 1 m away to the origin and stops it there. Its commands arrive late. A
+-- regulator designed without delays becomes unstable beyond some delay: with the delayed commands as states,
 --     z = (x, u[k-d], ..., u[k-1]),   x+ = A x + B u[k-d],
--- its closed loop is a matrix, whose largest eigenvalue says how much the swing grows in a step, and with which delay
--- it begins to. The regulator made for z stops the load whatever the delay.
+-- its closed loop is a matrix whose largest eigenvalue gives the growth of the swing in a step, and so the delay at
+-- which it begins to grow. A regulator designed for z stops the load with any delay.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A crane with a delay, known and not")
 
 local DT, CABLE, TROLLEY, LOAD = 0.02, 1, 2, 1
-local Q, R, MOST = { 10, 1, 1, 0.1 }, 0.02, 12 -- weights of place, angle, speeds; of the force; steps of delay
+local Q, R, MOST = { 10, 1, 1, 0.1 }, 0.02, 12 -- weights of position, angle, speeds; of the force; steps of delay
 
 local function crane(delay)
   local world = sim.world { dt = DT }
@@ -24,7 +24,7 @@ local world, rail, cable, push = crane(0)
 local A, B = world:linearize { inputs = { push }, coordinates = { rail, cable } }
 local naive = sim.control.lqr(A, B, Q, R)
 
--- z+ of z and the command, for d commands under way; the oldest comes first and is the one that acts.
+-- z+ from z and the command, with d delayed commands; the oldest comes first and is the one that acts.
 local function late(d)
   local n, F, H = 4 + d, {}, {}
   for i = 1, n do
@@ -46,7 +46,7 @@ local function radius(M)
   return most
 end
 
--- u = -(gains of z): of x as it is seen, and of the commands under way, which the law remembers.
+-- u = -(gains of z): of the observed x, and of the delayed commands, which the law remembers.
 local function regulator(K, d, rails, cables)
   local under_way = {}
   for i = 1, d do under_way[i] = 0 end
@@ -60,7 +60,7 @@ local function regulator(K, d, rails, cables)
   end
 end
 
--- How large x is after so many seconds from a start, the factor by which it grows in a step, and the cost.
+-- The size of x after some seconds from a start, the growth factor per step, and the cost.
 local function run(K, d, start, seconds)
   local w, r, c, p = crane(d)
   w:control(regulator(K, d, r, c))
@@ -78,7 +78,7 @@ local function run(K, d, start, seconds)
   return swing, (swing / before) ^ (1 / (steps - steps // 2)), sum
 end
 
--- Where the swing begins to grow: by eigenvalues, and in the world from a small start.
+-- The delay at which the swing begins to grow: by eigenvalues, and in the world from a small start.
 local by_values, by_runs, most = MOST, MOST, 0
 for d = MOST, 0, -1 do
   local F, H = late(d)

@@ -1,6 +1,6 @@
--- A hopper: a body on one springy leg that a hip swings. A planner that looks half a second ahead, by
--- cross-entropy over splines, makes it go forwards; whatever comes, it has to catch itself. It does for three
--- seconds; some while later it falls, as splines of so few samples are no law.
+-- A hopper: a body on one springy leg that a hip swings. A planner with a horizon of half a second, by cross-entropy
+-- over splines, makes it go forwards; it has to recover from every landing. It does for three seconds and falls some
+-- time later, because splines from so few samples are not a feedback law.
 --
 --   sim2d scripts/control/hopper.lua [--seconds 3]
 local sim = require "sim2d"
@@ -10,7 +10,7 @@ local HIP, SOLE = 0.6, 0.05 -- m, above the ground
 
 local world = sim.world { dt = 1 / 60, stepping = "speculative", contact_margin = 0.3 }
 world:box { type = "static", position = { 0, -0.5 }, size = { 60, 1 }, friction = 1 }
--- what it consists of touches the ground, and not each other
+-- its parts touch the ground, but not each other
 local body = world:box { name = "body", size = { 0.6, 0.15 }, mass = 3, inertia = 0.5, position = { 0, HIP }, category = 2, mask = 1 }
 local hip = world:circle { radius = 0.04, mass = 0.3, position = { 0, HIP }, mask = 0 }
 local foot = world:circle { name = "foot", radius = SOLE, mass = 0.15, position = { 0, SOLE }, friction = 1, category = 4, mask = 1 }

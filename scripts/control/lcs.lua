@@ -1,7 +1,7 @@
--- A finger pushes a puck to a mark: it has to come up to it, throw it, and let dry friction stop it there. The planner
--- looks half a second ahead in the step's linear complementarity system (world:lcs), taken again in every step:
--- rollouts say which rows press, a quadratic program finds the commands for these, and the best in the system is
--- done. The rows are all that it knows of contact and friction: without them the puck never moves.
+-- A finger pushes a puck to a mark: it has to approach it, throw it, and let dry friction stop it there. The planner
+-- looks half a second ahead in the step's linear complementarity system (world:lcs), which is updated in every step.
+-- Rollouts find the active rows, a quadratic program finds the commands for these rows, and the best candidate in the
+-- system is used. The planner knows contact and friction only through these rows: without them the puck never moves.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Planning by complementarity")
@@ -18,7 +18,7 @@ local function scene()
   return world, arm, rail
 end
 
--- Of finger, puck and their speeds: what is paid in each step, and at the horizon.
+-- Costs of finger, puck and their speeds: in each step, and at the horizon.
 local goal = sim.array { 0, GOAL, 0, 0 }
 local Q, END, R = sim.eye(4) * sim.array { 0, 2, 0.02, 0.02 }, sim.eye(4) * sim.array { 0, 400, 1, 20 }, 0.002
 
@@ -37,7 +37,7 @@ local function rollout(lcs, u)
   return cost, xs, presses
 end
 
--- The best change of the commands while the same rows press: a quadratic program between their bounds.
+-- The best change of the commands with the same active rows: a quadratic program with bounds.
 local function improve(lcs, u, xs, presses)
   local S, P, q, G, h = {}, {}, {}, {}, {} -- S[j]: dx/du_j
   for i = 1, HORIZON do
@@ -59,7 +59,7 @@ local function improve(lcs, u, xs, presses)
   return sim.qp.solve { P = P, q = q, G = G, h = h }
 end
 
--- The best commands from some starts, each improved as long as that pays in the system.
+-- The best commands from several starts, each improved as long as the cost in the system decreases.
 local function plan(lcs, starts)
   local least, best = math.huge, starts[1]
   for _, u in ipairs(starts) do
@@ -77,16 +77,16 @@ local function plan(lcs, starts)
   return best
 end
 
--- Where the puck is in the end, and how far a step of the system was from that of the world at most.
+-- The final position of the puck, and the largest deviation of a step of the system from that of the world.
 local function run(knows, steps)
   local world, arm, rail = scene()
   local u, off, pushed = constant(0), 0, 0
   for _ = 1, steps do
-    world.bodies.puck.mask = knows and ALL or 0 -- of the planner's system
+    world.bodies.puck.mask = knows and ALL or 0 -- in the planner's system
     u = plan(world:lcs { coordinates = { arm, rail }, margin = 1 }, { u, constant(MOST / 4), constant(MOST) })
     world.bodies.puck.mask = ALL
     world:act { u[1] }
-    local now = world:lcs { coordinates = { arm, rail } } -- about the command that acts
+    local now = world:lcs { coordinates = { arm, rail } } -- around the current command
     local expected = now:step(now.x0)
     world:step()
     off = math.max(off, (expected - now:read(world)):norm())

@@ -1,8 +1,8 @@
--- A cart-pole learns itself from its first swings and then swings up. Its masses and the friction of its rail are not
--- known. It pushes itself to and fro for two seconds; least squares through the steps finds the three numbers with
--- which the engine repeats the places that were seen, through noise of a millimetre. iLQR with this model finds a swing-up,
--- which the true world then follows by the plan's feedback. A plan by the numbers guessed before is followed likewise,
--- and misses.
+-- A cart-pole learns its own model from its first swings and then swings up. Its masses and the friction of its rail
+-- are unknown. It pushes itself back and forth for two seconds. Least squares through the steps finds the three
+-- parameters with which the engine reproduces the measured positions, through noise of a millimetre. iLQR with this
+-- model finds a swing-up, which the true world then follows with the plan's feedback. A plan with the initial guess of
+-- the parameters is followed in the same way, and misses.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A cart-pole that learns itself, and swings up")
@@ -22,7 +22,7 @@ local function cart_pole(p)
   return world, rail, hinge
 end
 
--- Places at each eighth step while the cart pushes itself.
+-- Positions at every eighth step while the cart pushes itself.
 local function swings(p)
   local world, rail, hinge = cart_pole(p)
   local seen = {}
@@ -45,7 +45,8 @@ for _, name in ipairs(NAMES) do
 end
 exp:below("runs of two seconds, Jacobians among them", 30, info.evaluations)
 
--- The true world follows a plan of a model with these numbers: how far from upright and from the origin it ends.
+-- The true world follows the plan of a model with these parameters; returns the final distance from upright and from
+-- the origin.
 local function swing_up(name, p)
   local world, rail, hinge = cart_pole(TRUTH)
   local model = cart_pole(p)

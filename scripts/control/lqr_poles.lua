@@ -1,5 +1,5 @@
--- One, two and three poles on a cart, held up by the regulator of the linearised world: its gains against
--- Riccati's equation iterated by hand, its poles, and from how far it brings the poles back.
+-- One, two and three poles on a cart, balanced by the regulator of the linearised world: its gains against Riccati's
+-- equation iterated by hand, its poles, and the largest tilt from which it recovers.
 local sim = require "sim2d"
 
 local exp = sim.experiment("LQR on one, two and three poles")
@@ -18,7 +18,7 @@ local function poles_on_cart(count)
   return world, joints
 end
 
--- P of the equation by repeating it, until it stands.
+-- P by iterating the equation until it converges.
 local function riccati(A, B, Q, R)
   local P, K = Q, nil
   for _ = 1, 20000 do
@@ -32,7 +32,7 @@ local function riccati(A, B, Q, R)
   return K
 end
 
--- Does the regulator bring the lowest pole back from this tilt?
+-- True if the regulator recovers the lowest pole from this tilt.
 local function recovers(count, law, tilt)
   local world, joints = poles_on_cart(count)
   joints[2].angle = tilt

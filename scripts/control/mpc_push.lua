@@ -1,5 +1,5 @@
--- A cart-pole held up by a planner that looks one second ahead and plans again 25 times a second, pushed in the
--- middle; its force is limited, and the run is one of snapshots: it repeats to the bit.
+-- A cart-pole balanced by a planner that looks one second ahead and replans 25 times per second; it is pushed in the
+-- middle and its force is limited. The run uses snapshots: it repeats to the bit.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Receding horizon against a push")

@@ -1,9 +1,10 @@
--- A paddle that learns how it moves from ten random actions, and then plays. On its rail it is
+-- A paddle learns its dynamics from ten random actions, and then plays. On its rail it is
 --     m a = g u - f sign(v) - d v,      -1 <= u <= 1
--- and places show ratios only: m = 1 kg is the unit of the gain g, the friction f and the drag d. To play, it looks
--- at the ball, lets a clone of the court run ahead to where the ball comes down (which is known: walls are mirrors),
--- and plans by iLQR to be there by then. By one look at each ball only a paddle that knows itself hits most of
--- them. Where it plans again five times a second, one that takes itself for twice as strong hits as well.
+-- and positions determine only ratios: m = 1 kg is the unit of the gain g, the friction f and the drag d. To play, it
+-- observes the ball, runs a clone of the court ahead to the place where the ball comes down (which has a closed form:
+-- walls are mirrors), and plans by iLQR to be there in time. With a single look at each ball only a paddle with the
+-- right model hits most of them. If it replans five times per second, a paddle that assumes twice its strength hits as
+-- well.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A paddle that learns and plays", { serves = { 20, "" } })
@@ -20,7 +21,7 @@ local function paddle_in(world, p)
   return rail
 end
 
--- Places twice in each of ten actions of 0.2 s.
+-- Positions twice in each of ten actions of 0.2 s.
 local function act_randomly(p, actions)
   local world, seen = sim.world { dt = DT, gravity = { 0, 0 } }, {}
   local rail = paddle_in(world, { g = 1e9, f = p.f, d = p.d })
@@ -53,7 +54,7 @@ local function court(p)
   return world, ball, paddle_in(world, p)
 end
 
--- Where and in how long the ball is at the paddle's height, by a clone that runs ahead.
+-- The place and time at which the ball is at the paddle's height, from a clone that runs ahead.
 local function predict(world)
   local ahead = world:clone()
   local ball, begun = ahead.bodies.ball, world.time
@@ -75,7 +76,7 @@ for k = 1, exp.options.serves do
   serves[k] = { sim.random.uniform(-0.8, 0.8), sim.random.uniform(-2, 2), sim.random.uniform(-2.2, -1.4) }
 end
 
--- Commands that bring a paddle with these numbers to x in time t, a period of 0.05 s each.
+-- Commands that bring a paddle with these parameters to x in time t, one per 0.05 s.
 local function plan_to(x, t, rail, p)
   local model = sim.world { dt = DT, gravity = { 0, 0 } }
   local slide = paddle_in(model, p)
@@ -86,7 +87,7 @@ local function plan_to(x, t, rail, p)
       { "speed", of = slide, field = "speed", weight = 0.01 }, controls = 1e-3, terminal = { place = 1000, speed = 1 } } }).u
 end
 
--- How many serves are hit by a paddle that takes itself for one with these numbers, and looks again after so many steps.
+-- The number of serves that are hit by a paddle that assumes these parameters and looks again after so many steps.
 local function play(name, p, again)
   local world, ball, rail = court(TRUTH)
   local hits, beside = 0, 0

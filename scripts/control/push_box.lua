@@ -1,13 +1,13 @@
--- A finger pushes a box to a place, from commands that do nothing: it stands a hand's breadth away. Exact
--- derivatives of what does not touch are zero, and iLQR stays where it is. Smooth ones know that there is
--- something to be touched; the trajectories themselves stay exact. Sampling finds the box by chance.
+-- A finger pushes a box to a goal, starting from commands without effect: it is a hand's breadth away. Exact
+-- derivatives are zero without contact, and iLQR does not move. Smooth ones include the nearby contact; the
+-- trajectories themselves remain exact. Sampling finds the box by chance.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Pushing a box by planning through contact")
 local GOAL = 0.3 -- m
 
 local function scene()
-  -- contacts to come count from half a metre on, in steps that are not split at impacts
+  -- possible contacts count from half a metre on, in steps that are not split at impacts
   local world = sim.world { dt = 1 / 50, stepping = "speculative", contact_margin = 0.5 }
   world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 }, friction = 0.5 }
   local box = world:box { size = { 0.2, 0.2 }, mass = 0.5, position = { 0, 0.1 }, friction = 0.3 }
@@ -17,7 +17,7 @@ local function scene()
   return world, finger, box
 end
 
--- What it costs: the box's way to the goal, haste and force.
+-- The cost: the box's distance to the goal, speed and force.
 local function solve(options)
   local world, finger, box = scene()
   options.horizon, options.period, options.seed = 2, 0.1, options.method == "cem" and 1 or nil

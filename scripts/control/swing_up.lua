@@ -1,5 +1,5 @@
--- Swing-ups by iLQR from random starts: a pendulum and a cart-pole whose motors are too weak to lift the
--- pole at once, and an acrobot, which is driven at the elbow alone. Then the plan is run.
+-- Swing-ups by iLQR from random starts: a pendulum and a cart-pole whose motors are too weak to lift the pole at once,
+-- and an acrobot, which is driven only at the elbow. Then the plan is executed.
 --
 --   sim2d scripts/control/swing_up.lua [--starts 20]
 local sim = require "sim2d"
@@ -36,7 +36,7 @@ end
 
 local FIELD = { hinge = "angle", slider = "translation" }
 
--- The same cost for all three: little on the way, much at the end.
+-- The same cost for all three: small on the way, large at the end.
 local function cost_of(joints, goals, effort)
   local cost = { controls = effort, terminal = {} }
   for k, joint in ipairs(joints) do
@@ -62,7 +62,7 @@ for _, task in ipairs { { "pendulum", pendulum, 1e-3 }, { "cart-pole", cart_pole
     worst, iterations = math.max(worst, off), math.max(iterations, plan.iterations)
   end
   print(("%-9s  %d of %d, at most %.3f off and %d iterations"):format(task[1], good, starts, worst, iterations))
-  -- of acrobots, one in ten ends in a valley of its own
+  -- one in ten acrobots ends in a local minimum
   if task[1] == "acrobot" then exp:above("acrobots that stand up", math.floor(0.9 * starts), good)
   else exp:equal(task[1] .. "s that stand up", starts, good) end
 end

@@ -1,11 +1,11 @@
--- What Mehrotra's correction is worth: iterations of Dojo's solver with and without it, on random contacts.
--- A Newton step aims at y o z + dy o z + y o dz = kappa e and neglects dy o dz. The affine direction, aimed at
--- kappa = 0, says how large that is about; the same factors then solve, at the cost of one substitution,
+-- The benefit of Mehrotra's correction: iterations of Dojo's solver with and without it, on random contacts. A Newton
+-- step aims at y o z + dy o z + y o dz = kappa e and neglects dy o dz. The affine direction, aimed at kappa = 0, gives
+-- an estimate of that term. The same factors then solve, at the cost of one substitution,
 --
 --     y o z + dy o z + y o dz = kappa e - dy_affine o dz_affine
 --
--- The text says that about 10 iterations are typical and that the correction often halves their number. Here
--- they are fewer than 10, and it spares a sixth to a third of them, the more the more contacts there are.
+-- The text says that about 10 iterations are typical and that the correction often halves their number. Here there are
+-- fewer than 10, and the correction saves a sixth to a third of them, more with more contacts.
 local sim = require "sim2d"
 local contacts = require "contacts"
 
@@ -18,8 +18,8 @@ local function median(list)
   return sorted[(#sorted + 1) // 2]
 end
 
--- The iterations of a solve and the violation left; nil where it ends without an answer, as few do: with
--- friction nothing is convex.
+-- The iterations of a solve and its final violation; nil if it fails, as few do: with friction the problem is not
+-- convex.
 local function iterations(problem, corrector)
   problem.options = { corrector = corrector }
   local x, _, _, info = sim.ncp.solve(problem)

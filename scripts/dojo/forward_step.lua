@@ -1,13 +1,13 @@
--- A step as Dojo takes it, gaps and arms those of the place where the step ends, beside the engine's, whose rows are
--- those of the place where it begins.
+-- A step of Dojo, with gaps and arms at the position where the step ends, beside that of the engine, whose rows are
+-- those at the position where it begins.
 --
 --     M (v+ - v) = h f + J(q+)' l,   q+ = q + h v+,   0 <= gap(q+) _|_ ln >= 0,   (mu ln, lt) o (psi, J_t(q+) v+) = 0
 --
--- with (mu ln, lt) and (psi, ut) in second-order cones. That is nonlinear in q+, which here has its rotation as
--- (cos, sin): sim.ncp solves it, from where the free flight would end. The engine has J(q) in place of J(q+) and
--- gap + h J v+ in place of gap(q+), a linear complementarity problem, and mends what a turning body leaves of overlap by
--- a projection of the positions. Both are of first order in h: the impact comes at the end of a step, whenever it was.
--- Expected, from what was published: no penetration at any h (the paper), about 10 iterations a step (the solver's page).
+-- with (mu ln, lt) and (psi, ut) in second-order cones. That is nonlinear in q+, whose rotation is (cos, sin) here:
+-- sim.ncp solves it, starting from the end of the free flight. The engine has J(q) in place of J(q+) and gap + h J v+
+-- in place of gap(q+), a linear complementarity problem, and projects the positions to correct the overlap of turning
+-- bodies. Both are of first order in h: the impact is at the end of a step, whatever its time was. Expected from the
+-- publications: no penetration at any h (the paper), about 10 iterations per step (the solver's page).
 local sim = require "sim2d"
 local e = sim.experiment("A thrown box that lands on a corner and slides to rest",
   { duration = { 1.2, "s" }, fine = { 200, "steps a second, of the shortest steps" } })
@@ -42,7 +42,7 @@ local function lowest(s)
   return y
 end
 
--- The run by Dojo's step: its end, the deepest corner, iterations a step.
+-- The run with Dojo's step: its end, the deepest corner, iterations per step.
 local function dojo(h)
   local s, deepest, iterations = start, 0, 0
   local n = math.floor(e.options.duration / h + 0.5)
@@ -72,7 +72,7 @@ local function engine(h, settings)
   return box, deepest
 end
 
--- The truth: impacts in their time, and short steps.
+-- The reference: impacts at their times, and short steps.
 local truth = engine(1 / 6400, { "event" })
 local hs, errors, depths = {}, { {}, {}, {} }, { {}, {}, {} }
 local most, worst, rest = 0, 0, 0
@@ -86,11 +86,11 @@ while rate <= e.options.fine do
   note(i, 1, s, deepest)
   note(i, 2, engine(1 / rate, { "speculative" }))
   note(i, 3, engine(1 / rate, { "event" }))
-  depths[3][i] = -select(2, engine(1 / rate, { "speculative", "none" })) -- the linear rows alone
+  depths[3][i] = -select(2, engine(1 / rate, { "speculative", "none" })) -- the linear rows without projection
   most, worst = math.max(most, iterations), math.max(worst, depths[1][i])
   rest = math.max(rest, math.abs(s.y - height / 2), math.abs(s.angle))
-  print(("h = 1/%d s: %.1f iterations, off by %.1f mm; the engine %.1f mm, with blows in their time %.1f mm"):format(rate,
-    iterations, 1000 * errors[1][i], 1000 * errors[2][i], 1000 * errors[3][i]))
+  print(("h = 1/%d s: %.1f iterations, off by %.1f mm; the engine %.1f mm, with impacts at their times %.1f mm"):format(
+    rate, iterations, 1000 * errors[1][i], 1000 * errors[2][i], 1000 * errors[3][i]))
   rate = 2 * rate
 end
 local n = #hs
@@ -103,7 +103,7 @@ e:equal("   projected, m", 0, math.max(table.unpack(depths[2])), 1e-9)
 e:equal("off by: order in h, Dojo's step", 1, math.log(errors[1][2] / errors[1][n], hs[2] / hs[n]), 0.3)
 e:below("   at the shortest step, mm", 15, 1000 * errors[1][n])
 e:below("   the engine's", 15, 1000 * errors[2][n])
-e:below("   with blows in their time", 2, 1000 * errors[3][n])
+e:below("   with impacts at their times", 2, 1000 * errors[3][n])
 
 local step = { label = "step, s", log = true }
 e:figure(sim.plot.grid { columns = 2, width = 640, height = 380,

@@ -1,12 +1,12 @@
--- How the two violations of Dojo's solver fall, step by step, on eight contacts. They are r_vio = max |c(w)| of
--- the equations and b_vio = max |y o z| of the products. c is affine here, so that a step of the part alpha of the
--- direction leaves exactly (1 - alpha) of r_vio, and a full step only rounding; the products are what the
--- iterations are needed for. Both are read by stopping the same solve after 1, 2, 3 .. iterations.
+-- How the two violations of Dojo's solver decrease, step by step, on eight contacts. They are r_vio = max |c(w)| of the
+-- equations and b_vio = max |y o z| of the products. c is affine here, so a step of the fraction alpha of the direction
+-- leaves exactly (1 - alpha) of r_vio, and a full step leaves only rounding. The iterations are needed for the
+-- products. Both are measured by stopping the same solve after 1, 2, 3 .. iterations.
 --
--- kappa is not aimed below b_tol / undercut, so that matrices do not become worse than the answer asks for. The
--- solve is over when r_vio <= r_tol and b_vio <= b_tol, and not before: with a floor above b_tol (undercut 1/2)
--- products stay at 2 b_tol for ever, unless the rule against no progress lowers the floor. The published code
--- comes to that with undercut = 1, as its corrector adds kappa to that of the last iteration.
+-- kappa is not aimed below b_tol / undercut, so that matrices do not become worse conditioned than the solution
+-- requires. The solve ends only when r_vio <= r_tol and b_vio <= b_tol. With a floor above b_tol (undercut 1/2)
+-- products stay at 2 b_tol for ever, unless the rule against no progress lowers the floor. In the published code this
+-- happens with undercut = 1, because its corrector adds kappa to that of the last iteration.
 local sim = require "sim2d"
 local contacts = require "contacts"
 
@@ -61,7 +61,7 @@ for _, undercut in ipairs { 0.5, 1, 1.5, math.huge } do
   e:below(("undercut %g: iterations"):format(undercut), 20, info.iterations)
 end
 
-local function floored(list) -- what is 0 to rounding is drawn at 1e-17
+local function floored(list) -- values that are 0 up to rounding are drawn at 1e-17
   for i, value in ipairs(list) do list[i] = math.max(value, 1e-17) end
   return list
 end

@@ -1,8 +1,8 @@
--- Throw a ball so that it bounces off the floor once and lands in a bucket: Newton's method on the
--- gradient of where it ends finds the launch velocity.
+-- Throw a ball so that it bounces off the floor once and lands in a bucket: Newton's method on the gradient of its
+-- final position finds the launch velocity.
 local sim = require "sim2d"
 
-local bucket = { 5, 1 } -- m, where the ball is to be when it has flown for 1.5 s
+local bucket = { 5, 1 } -- m, target of the ball after a flight of 1.5 s
 
 local function fly(velocity)
   local world = sim.world { dt = 0.005 }

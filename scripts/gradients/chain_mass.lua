@@ -1,5 +1,5 @@
--- The mass of a hidden link: a hanging chain is hit by a ball, and from how it moves afterwards the
--- mass of its fourth link is found, 7 kg, from a first guess of 0.97 kg.
+-- The mass of a hidden link: a hanging chain is hit by a ball, and its motion afterwards gives the mass of its fourth
+-- link, 7 kg, starting from a guess of 0.97 kg.
 local sim = require "sim2d"
 
 local function swing(mass)
@@ -33,7 +33,7 @@ local function misfit(m)
   return sum
 end
 for i = 1, 20 do
-  -- Gauss-Newton: the change that removes the misfit, were all linear.
+  -- Gauss-Newton: the change that would remove the misfit of a linear model.
   local J, seen = sim.jacobian(function(m) return swing(m) end, mass)
   local above, below = 0, 0
   for k = 1, #seen do

@@ -1,13 +1,13 @@
--- A ball bounces once, without loss: the derivatives of where it ends, by start and by control, are those of the
--- motion, to the last digits, at any number of steps.
+-- A ball bounces once, without loss: the derivatives of its end position, by start and by control, are those of the
+-- motion, to the last digits, with any number of steps.
 --
--- The first of three tasks that Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads) put to
+-- The first of three tasks that Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads) posed for
 -- differentiable simulators: no gravity, no friction, e = 1, a ball of radius r at (-1, 1) with v = (2, -2), 1 s in 480
 -- steps. With T the time and u the control of the first step (of mass 1, dt long),
 --
 --   y(T) = 2 r - (y0 + vy T + u dt (T - dt/2)):  dy/dy0 = -1,  dy/dvy = -T,  dy/du = -dt (T - dt/2).
 --
--- In 480 steps the ball meets the ground as step 216 ends, to rounding.
+-- With 480 steps the ball meets the ground as step 216 ends, up to rounding.
 local sim = require "sim2d"
 
 local e = sim.experiment "One bounce (task 1 of arXiv 2207.05060)"
@@ -40,8 +40,8 @@ local function largest_error(A, B)
   return worst
 end
 
--- The height at the end by the rule of the repository's DiffTaichi script, without or with its time of impact: what
--- would be below the ground gets -(1 + e) v_y, and with the time is put back by what it went too far.
+-- The final height by the rule of the repository's DiffTaichi script, without or with its time of impact: a ball that
+-- would be below the ground gets -(1 + e) v_y, and with the time is put back by the distance it went too far.
 local function by_rule(p, with_time)
   local dt, y, v = T / STEPS, p[1], p[2]
   for k = 1, STEPS do

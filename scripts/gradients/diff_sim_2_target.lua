@@ -1,12 +1,12 @@
 -- A ball is thrown at the ground and a wall so that it ends at a target: gradients are those of the motion, with and
 -- without friction, and descent and Gauss-Newton steps along them hit it.
 --
--- The second task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): a ball of radius 0.1 that
--- does not turn, from (-0.5, 1) with v = (5, -5), g = 9.8, e = 0.92, a wall at x = 1.75, mu = 0 or 0.1, 0.6 s in 288 steps;
--- the loss is the square of the distance from (-2, 1.5), and v is changed by -0.01 times its gradient 1000 times.
+-- The second task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): a ball of radius 0.1
+-- that does not turn, from (-0.5, 1) with v = (5, -5), g = 9.8, e = 0.92, a wall at x = 1.75, mu = 0 or 0.1, 0.6 s in
+-- 288 steps; the loss is the squared distance from (-2, 1.5), and v is changed by -0.01 times its gradient 1000 times.
 --
--- Between impacts the ball flies on parabolas. With the speed n at which it meets a surface and the speed t along it, it
--- leaves at -e n and, as it slides, at t - sign(t) mu (1 + e) n.
+-- Between impacts the ball flies on parabolas. If it meets a surface with the normal speed n and the tangential speed
+-- t, it leaves with -e n and, as it slides, with t - sign(t) mu (1 + e) n.
 local sim = require "sim2d"
 
 local e = sim.experiment("A throw at a target (task 2 of arXiv 2207.05060)", { iterations = { 1000, "of descent" } })
@@ -14,7 +14,7 @@ local e = sim.experiment("A throw at a target (task 2 of arXiv 2207.05060)", { i
 local T, STEPS, R, WALL, G, E = 0.6, 288, 0.1, 1.75, 9.8, 0.92
 local FROM, TARGET, START, RATE = { -0.5, 1 }, { -2, 1.5 }, { 5, -5 }, 0.01
 
--- Where the ball ends, beside the target, with all that it did on the way in `way`.
+-- The end of the ball relative to the target; its path is stored in `way`.
 local function throw(v, mu, way, steps)
   local world = sim.world { gravity = { 0, -G }, dt = T / (steps or STEPS), stepping = "event" }
   world:segment { from = { 10, 0 }, to = { -10, 0 }, friction = mu, restitution = E }
@@ -50,7 +50,7 @@ local function closed_form(v, mu)
   return (WALL - R - E * vx * rest - TARGET[1]) ^ 2 + (y + up * rest - G * rest ^ 2 / 2 - TARGET[2]) ^ 2
 end
 
--- Of the repository's task2_bounce_ground_wall/analyze_bounce_ground.ipynb, as printed: the velocity after 1000 steps
+-- From the repository's task2_bounce_ground_wall/analyze_bounce_ground.ipynb, as printed: the velocity after 1000 steps
 -- of descent, with friction also the first and the last loss.
 local THEIRS = {
   [0] = {
@@ -76,7 +76,7 @@ local function short(number) return number and ("%.4g"):format(number) or "" end
 
 local plots = { width = 900, height = 640, columns = 2 }
 for _, mu in ipairs { 0, 0.1 } do
-  -- The gradient where it begins.
+  -- The gradient at the start.
   local value, g = sim.value_and_grad(loss, START, mu)
   local flags = #sim.tape_stats().flags
   local right, right_g = sim.value_and_grad(closed_form, START, mu)
@@ -97,7 +97,7 @@ for _, mu in ipairs { 0, 0.1 } do
   local reached = loss(v, mu)
   e:below(("  loss after %d steps of descent"):format(e.options.iterations), 0.02, reached)
 
-  -- The same gradients, used better: nearly nothing is left.
+  -- The same gradients in a better method: almost no error remains.
   local hit, _, info = sim.optimize.least_squares(function(p) return throw(p, mu) end, START)
   e:below("  loss after Gauss-Newton steps", 1e-20, loss(hit, mu))
   e:equal("  in closed form, there", 0, closed_form(hit, mu), 1e-18)

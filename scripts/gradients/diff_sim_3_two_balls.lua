@@ -1,17 +1,18 @@
--- One ball is pushed into another, which is to come to a target with little effort: gradients by starts and by 960
+-- One ball is pushed into another, which is to reach a target with little effort: gradients by starts and by 960
 -- controls are those of the motion, and descent along them leads to the optimum in closed form.
 --
--- The third task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): balls of radius 0.2 and mass
--- 1 at rest at (-2, -2) and (-1, -1), no gravity, e = 1, 1 s in 480 steps, a force u on the first one, (3, 3) at the
--- beginning; the loss is |x2(T)|^2 + eps * integral of |u|^2, eps = 0.1; u is changed by -10 times its gradient 1000 times.
+-- The third task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): balls of radius 0.2 and
+-- mass 1 at rest at (-2, -2) and (-1, -1), no gravity, e = 1, 1 s in 480 steps, a force u on the first one, initially
+-- (3, 3); the loss is |x2(T)|^2 + eps * integral of |u|^2, eps = 0.1; u is changed by -10 times its gradient 1000
+-- times.
 --
--- On the diagonal the first ball goes d = 1 - 0.4/sqrt(2) in each coordinate, arrives at the time s with the speed c, and
--- the second one takes that speed over (Hu et al. 2022, arXiv 2205.08622):
+-- On the diagonal the first ball moves by d = 1 - 0.4/sqrt(2) in each coordinate, arrives at the time s with the speed
+-- c, and the second one takes over that speed (Hu et al. 2022, arXiv 2205.08622):
 --
 --   loss(s, c) = 2 (1 - c (1 - s))^2 + 2 eps (12 d^2/s^3 - 12 d c/s^2 + 4 c^2/s)
 --
--- With forces that are constant in each step, u = (p a_k + q b_k)/dt, where a_k and b_k are what step k adds to the speed
--- and to the way at s. So the optimum of what is simulated is known, too: it is above by O(dt^2).
+-- With forces that are constant in each step, u = (p a_k + q b_k)/dt, where a_k and b_k are the contributions of step k
+-- to speed and distance at s. So the optimum of the simulation is known, too: it is higher by O(dt^2).
 local sim = require "sim2d"
 
 local e = sim.experiment("Two balls (task 3 of arXiv 2207.05060)", { iterations = { 1000, "of descent" } })
@@ -34,7 +35,7 @@ end
 
 -- ---- In closed form -------------------------------------------------------------------------------
 
--- The least of f between lo and hi, by golden sections.
+-- The minimum of f between lo and hi, by golden section.
 local function least(f, lo, hi)
   local golden = (math.sqrt(5) - 1) / 2
   for _ = 1, 80 do
@@ -44,7 +45,7 @@ local function least(f, lo, hi)
   return (lo + hi) / 2
 end
 
--- Of an effort p c^2 - 2 q c + r in each coordinate, the best speed c and the loss.
+-- For an effort p c^2 - 2 q c + r in each coordinate: the best speed c and the loss.
 local function best_speed(s, p, q, r)
   local c = ((1 - s) + EPS * q) / ((1 - s) ^ 2 + EPS * p)
   return 2 * (1 - c * (1 - s)) ^ 2 + 2 * EPS * (p * c ^ 2 - 2 * q * c + r), c
@@ -52,7 +53,7 @@ end
 
 local function smooth_loss(s) return best_speed(s, 4 / s, 6 * D / s ^ 2, 12 * D ^ 2 / s ^ 3) end
 
--- What the steps add to the speed and to the way at s, and the sums of the least effort that gives both.
+-- The contributions of the steps to speed and distance at s, and the sums of the least effort that gives both.
 local function steps_until(s)
   local a, b, aa, ab, bb = {}, {}, 0, 0, 0
   for k = 1, STEPS do
@@ -69,7 +70,7 @@ local function stepped_loss(s)
   return best_speed(s, bb / det, D * ab / det, D ^ 2 * aa / det)
 end
 
-local function stepped_controls(s) -- of each step, the same in x and y
+local function stepped_controls(s) -- of each step, equal in x and y
   local a, b, aa, ab, bb = steps_until(s)
   local _, c = stepped_loss(s)
   local det, u = aa * bb - ab ^ 2, {}
@@ -78,8 +79,8 @@ local function stepped_controls(s) -- of each step, the same in x and y
   return u
 end
 
--- Along the diagonal, with u = 3 sqrt(2) but in the first step, where it is 3 sqrt(2) + p[5]; p[1..4] are the places and
--- the speeds of both balls.
+-- Along the diagonal, with u = 3 sqrt(2) except in the first step, where it is 3 sqrt(2) + p[5]; p[1..4] are positions
+-- and speeds of both balls.
 local function along_diagonal(p)
   local u, w = 3 * math.sqrt(2), 3 * math.sqrt(2) + p[5]
   local x, v = p[1] + p[3] * DT + w * DT ^ 2 / 2, p[3] + w * DT -- after the first step
@@ -93,7 +94,7 @@ end
 
 local START, REST = { -2, -2, -1, -1 }, { 0, 0, 0, 0 }
 
-local function loss_of(p) -- by places, velocities, and the change of the first control
+local function loss_of(p) -- by positions, velocities, and the change of the first control
   local world, first, second = balls(p.q, p.v)
   local effort = (3 + p.u[1]) ^ 2 + (3 + p.u[2]) ^ 2 + (STEPS - 1) * 18
   for k = 1, STEPS do
@@ -135,9 +136,9 @@ for i = 1, e.options.iterations do
 end
 local reached = loss(u)
 
--- Where the balls meet as a step ends, less force in the next step changes the time of all that follows and more would be
--- in vain: the loss has an edge there. Those of 480 steps hold plain descent back. It gets over them with the mean gradient
--- of forces that are all a little too large or too small, by less and less.
+-- If the balls meet as a step ends, a smaller force in the next step changes the time of everything after it, and a
+-- larger one is wasted: the loss has an edge there. With 480 steps such edges stop plain descent. The mean gradient of
+-- forces that are all slightly too large or too small, by decreasing amounts, crosses them.
 local found = sim.zeros(1, 2 * STEPS) + 3
 for i = 1, SMOOTH do
   local noise = 0.05 * math.exp(-i / 135)
@@ -146,7 +147,7 @@ for i = 1, SMOOTH do
 end
 local found_loss = loss(found)
 
--- The optimum itself is at such an edge: zero lies between the gradients of meeting a little earlier and later.
+-- The optimum itself is at such an edge: zero is between the gradients for meeting a little earlier and later.
 local both = {}
 for k = 1, STEPS do both[2 * k - 1], both[2 * k] = best_controls[k], best_controls[k] end
 both = sim.array(both):reshape(1, 2 * STEPS)

@@ -1,7 +1,7 @@
--- What derivatives through impacts are worth as steps get shorter. A ball that bounces twice and a
--- box that lands flat and slides on have trajectories in closed form; each stepping's value and its
--- derivatives, from the tape and by differences, are compared with them. With fixed steps the time of
--- an impact is a multiple of dt whatever the inputs are: the value converges, its derivative need not.
+-- The accuracy of derivatives through impacts as steps get shorter. A ball that bounces twice and a box that lands flat
+-- and slides on have trajectories in closed form. For each stepping, the value and its derivatives, from the tape and
+-- by finite differences, are compared with them. With fixed steps the time of an impact is a multiple of dt whatever
+-- the inputs are: the value converges, but its derivative need not.
 local sim = require "sim2d"
 
 local gravity, radius, half, mu = 9.81, 0.25, 0.1, 0.3
@@ -59,7 +59,7 @@ local function difference(f, p, name)
   return (up - down) / (2 * h)
 end
 
--- Digits that are worth something.
+-- The number with its significant digits.
 local function text(derivative)
   return ("%9.4f"):format(math.abs(derivative) < 1e-8 and 0 or derivative)
 end

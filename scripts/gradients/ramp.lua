@@ -1,13 +1,13 @@
--- The shape of a ramp: heights of its points are changed, along the gradient, until a ball that
--- rolls down it flies as far as it is wanted to.
+-- The shape of a ramp: heights of its points are changed along the gradient, until a ball that rolls down it flies to a
+-- target.
 local sim = require "sim2d"
 
-local wanted = 2.3 -- m, where the ball is to be 1.6 s after it was let go
+local wanted = 2.3 -- m, target of the ball 1.6 s after its release
 
 local function run(heights)
   local world = sim.world { dt = 0.005 }
   local points = { { -2, heights[1] }, { -1, heights[2] }, { 0, heights[3] }, { 0.6, heights[4] } }
-  for i = 1, #points - 1 do -- pieces of the ramp, from right to left: their upper side is outside
+  for i = 1, #points - 1 do -- pieces of the ramp, from right to left, so that their upper side is outside
     world:segment { from = points[i + 1], to = points[i], friction = 0.5 }
   end
   local ball = world:circle { radius = 0.1, position = { -1.8, 1.75 }, friction = 0.5 }
@@ -26,7 +26,7 @@ for i = 1, 40 do
   if math.abs(x - wanted) < 1e-8 then
     break
   end
-  -- The smallest change of all heights but the first that would do, at most 5 cm a time.
+  -- The smallest sufficient change of all heights but the first, at most 5 cm at a time.
   local square = g[2] ^ 2 + g[3] ^ 2 + g[4] ^ 2
   local step = (wanted - x) / square
   step = math.max(-0.05 / math.sqrt(square), math.min(0.05 / math.sqrt(square), step))

@@ -1,8 +1,8 @@
--- A block that falls on the floor as the smallest complementarity problem there is, one number a step.
--- Implicit Euler, x+ = x + h v+, v+ = v + h (l - g), with 0 <= x+ _|_ l >= 0, is the LCP in z = x+, w = l
+-- A block that falls on the floor as the smallest possible complementarity problem, one number per step. Implicit
+-- Euler, x+ = x + h v+, v+ = v + h (l - g), with 0 <= x+ _|_ l >= 0, is the LCP in z = x+, w = l
 --   l = x+ / h^2 - (x + h v - g h^2) / h^2,   so   x+ = max(0, x + h v - g h^2).
--- It stops the block in two steps: the first brings it to the floor, v+ = -x / h, the second to rest.
--- The engine goes the same way, and finds the velocity by a second solve, as an impact, at once.
+-- It stops the block in two steps: the first brings it to the floor, v+ = -x / h, the second to rest. The engine takes
+-- the same first step, and finds the velocity at once by a second solve, as an impact.
 local sim = require "sim2d"
 
 local X0, V0, G = 20, 4, 1 -- m, m/s, m/s^2: thrown up; it lands after 4 + sqrt(56) s with sqrt(56) m/s
@@ -27,11 +27,11 @@ local function fall(h, steps)
   return run
 end
 
--- The same in the engine: a unit box over a floor. Without friction its step problem is an LCP, too, with
--- a row for each corner that may meet the floor,
+-- The same in the engine: a unit box over a floor. Without friction its step problem is an LCP, too, with a row for
+-- each corner that may meet the floor,
 --   0 <= r _|_ W r + q >= 0,   W r + q = v+ + gap / h = x+ / h
--- the LCP above with z and w exchanged: the sum of the impulses r is h l. With `carried` the box takes
--- on the velocity it moved with, (x+ - x) / h, as the LCP does, in place of that after the impact.
+-- the LCP above with z and w exchanged: the sum of the impulses r is h l. With `carried` the box keeps the velocity of
+-- its displacement, (x+ - x) / h, as in the LCP, instead of that after the impact.
 local function engine(h, steps, carried)
   local world = sim.world { stepping = "speculative", dt = h, gravity = { 0, -G } }
   world:segment { from = { -5, 0 }, to = { 5, 0 } }
@@ -70,7 +70,7 @@ for i, row in ipairs { { 0, -5, 2 }, { 0, 0, 6 }, { 0, 0, 1 } } do
   end
 end
 
--- The force grows as 1/h, its impulse does not: h (l1 + l2) = -v + 2 g h, whatever x is left.
+-- The force grows as 1/h, but its impulse does not: h (l1 + l2) = -v + 2 g h, whatever x remains.
 local fine = fall(1e-3, 11600)
 local c = fine.contact
 e:equal("h = 1/1000: impulse of the two steps, N s", math.sqrt(56), 1e-3 * (fine.l[c] + fine.l[c + 1]), 2e-3)

@@ -1,11 +1,11 @@
--- A block that slides both ways, with its velocity split in two: friction comes out, and forces that are none.
--- The velocity is v = a - b with a, b >= 0; friction l- acts against a, l+ against b, each up to mu g, and
+-- A block that slides both ways, with its velocity split in two: the result contains friction, and forces that are not
+-- real. The velocity is v = a - b with a, b >= 0; friction l- acts against a, l+ against b, each up to mu g, and
 --   a+ = h p - h l-,   b+ = -h p - h l+,   p = v / h + u,   0 <= a+ _|_ mu g - l- >= 0,  0 <= b+ _|_ mu g - l+ >= 0
--- is the LCP M = I / h, q = (mu g - p, mu g + p): definite, so one solution, v+ = S(h p) with the soft threshold
+-- is the LCP M = I / h, q = (mu g - p, mu g + p): definite, so it has one solution, v+ = S(h p) with the soft threshold
 -- S(x) = sign(x) max(0, |x| - mu g h). The difference of the two rows has factors of two,
 --   v+ = 2 (v + h u) + h (l+ - l-),
--- because each row carries the whole of v + h u. The row that loses, b+ = 0, takes it back by l+ = -p, which is
--- no force but a bookkeeping entry: only positive parts, max(l+, 0) - max(l-, 0), push the block.
+-- because each row carries the whole of v + h u. The inactive row, b+ = 0, compensates it by l+ = -p, which is not a
+-- force but a bookkeeping entry: only the positive parts, max(l+, 0) - max(l-, 0), push the block.
 local sim = require "sim2d"
 
 local function lcp_step(a, b, u, c)
@@ -18,7 +18,7 @@ local function threshold(x, limit)
   return x > limit and x - limit or x < -limit and x + limit or 0
 end
 
--- A flat box on a floor, which is the same to the engine: it only knows v.
+-- A flat box on a floor, which is the same for the engine: it only has v.
 local function block(c)
   local world = sim.world { stepping = "speculative", dt = c.h, gravity = { 0, -c.g }, combine_friction = "min" }
   world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100 }
@@ -43,7 +43,7 @@ for k, c in ipairs { { mu = 1, g = 1, h = 1, push = 3 }, { mu = 0.5, g = 9.81, h
     note("two", a - b - (2 * (v + c.h * u) + c.h * (plus - minus)))
     note("force", a - b - (v + c.h * (u + force)))
     if a == 0 and b == 0 then sticking = sticking + 1 end
-    if i <= 2000 then -- one trajectory, never put back to that of the LCP
+    if i <= 2000 then -- one trajectory, never reset to that of the LCP
       box:apply_force { u, 0 }
       world:step()
       note("engine", box.vx - (a - b))

@@ -1,10 +1,10 @@
--- The usual LCP of sliding friction has one velocity and many ways to split the friction.
--- With z = (l+, l-, gamma), gamma a bound on the speed, b = v + h u / m and v+ = b + (h / m)(l+ - l-):
+-- The usual LCP of sliding friction has one velocity and many ways to split the friction. With z = (l+, l-, gamma),
+-- gamma a bound on the speed, b = v + h u / m and v+ = b + (h / m)(l+ - l-):
 --   [h/m -h/m 1; -h/m h/m 1; -1 -1 0] z + (b, -b, mu m g) = (gamma + v+, gamma - v+, mu m g - l+ - l-)
--- gives v+ = S(b), threshold mu g h, and gamma = |v+|. The note takes its M for a P-matrix, with one solution.
--- But its principal minors are not all positive (P0, not P), and z'M z = (h / m)(l+ - l-)^2 >= 0: semidefinite.
--- Where the block sticks l+ + t and l- + t will do as well while they add up to at most mu m g: forces that
--- push against each other. With M12 = M21 = 0 they cannot. The engine has one row, l between -mu m g and mu m g.
+-- gives v+ = S(b), threshold mu g h, and gamma = |v+|. The note takes its M for a P-matrix, with one solution. But its
+-- principal minors are not all positive (P0, not P), and z'M z = (h / m)(l+ - l-)^2 >= 0: semidefinite. If the block
+-- sticks, l+ + t and l- + t are also a solution while they add up to at most mu m g: forces that cancel each other.
+-- With M12 = M21 = 0 they cannot. The engine has one row, l between -mu m g and mu m g.
 local sim = require "sim2d"
 
 local function matrix(c, off)
@@ -15,7 +15,7 @@ end
 local function vector(b, c) return { b, -b, c.mu * c.m * c.g } end
 local function threshold(x, limit) return x > limit and x - limit or x < -limit and x + limit or 0 end
 
--- How many solutions choices of which z are positive end in, and how far apart their v+ and gamma are.
+-- The number of solutions over all choices of positive entries of z, and the spread of their v+ and gamma.
 local function solutions(M, b, c)
   local q, found = vector(b, c), {}
   local spread = { v = 0, gamma = 0 }
@@ -103,7 +103,7 @@ e:equal("exceptions to that", 0, odd)
 e:equal("spread of v+ over all solutions", 0, spread.v, 1e-12)
 e:equal("spread of gamma", 0, spread.gamma, 1e-12)
 e:equal("M12 = M21 = 0: one solution, the same v+", e.options.cases // 20, unique)
--- One of them: q = (1/2, -1/2, 1). Lemke's method ends at a corner, an interior point in the middle.
+-- One of them: q = (1/2, -1/2, 1). Lemke's method ends at a corner, an interior point method in the middle.
 local ends = {}
 for _, solver in ipairs { "lemke", "pdipm" } do
   local z = sim.lcp.solve(M, { 0.5, -0.5, 1 }, { solver = solver, tolerance = 1e-12 })

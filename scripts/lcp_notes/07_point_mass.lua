@@ -1,10 +1,10 @@
--- A point mass that lands and slides: six unknowns, a closed form, and the slips of the printed matrices.
--- With impulses lc, lf = (l+, l-), n = (0, 1), D = [d1 d2] = [1 -1; 0 0], e = (1, 1) and b = v + h f / m,
+-- A point mass that lands and slides: six unknowns, a closed form, and the errors of the printed matrices. With
+-- impulses lc, lf = (l+, l-), n = (0, 1), D = [d1 d2] = [1 -1; 0 0], e = (1, 1) and b = v + h f / m,
 --   M v+ - n lc - D lf = m b,    0 <= lc _|_ n'v+ + k min(0, n'v) >= 0,   0 <= lf _|_ gamma e + D'v+ >= 0,
 --   0 <= gamma _|_ mu lc - e'lf >= 0
--- has (k = 0) lc = m max(0, -b_y), v+ = (S(b_x), b_y + lc / m) with the threshold mu lc / m of what lands.
--- Printed are + m b on the side of the matrix, D v for D'v, k n'v whatever its sign (a mass that leaves may
--- then come back), and forces among impulses, right for h = 1 only. In the form of Belbute-Peres,
+-- has (k = 0) lc = m max(0, -b_y), v+ = (S(b_x), b_y + lc / m) with the threshold mu lc / m of the landing mass.
+-- Printed are + m b on the side of the matrix, D v for D'v, k n'v whatever its sign (a mass that leaves may then come
+-- back), and forces among impulses, right for h = 1 only. In the form of Belbute-Peres,
 --   M x + G'z + q = 0,   G x + F z + s = 0,   x = -v+,   0 <= s _|_ z >= 0,
 -- q and F have the wrong sign; right are q = m b, F = [0 0 0; 0 0 -e; -mu e' 0].
 local sim = require "sim2d"
@@ -26,7 +26,7 @@ local function closed(c)
   return x > limit and x - limit or x < -limit and x + limit or 0, y + lc / c.m, lc
 end
 
--- A box that cannot turn, touching the floor, under the force f. Gravity is part of f here.
+-- A box that cannot turn, touching the floor, under the force f. Here f includes gravity.
 local world = sim.world { stepping = "speculative", combine_friction = "min",
   combine_restitution = "min", gravity = { 0, 0 } }
 world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100, restitution = 1 }
@@ -86,7 +86,7 @@ for i, got in ipairs { { v[1], v[2], z[1], z[2] - z[3] }, { engine_step(bounce) 
     e:equal(("bounce, %s: %s"):format(i == 1 and "LCP" or "engine", name), ({ 0.1, 1, 3, -0.9 })[j], got[j], 1e-9)
   end
 end
--- It leaves with 2 and is pressed with -5: it is held. With k n'v of any sign it comes in at -k 2.
+-- It leaves with 2 and is pressed with -5: it is held. With k n'v of any sign it would come in at -k 2.
 local leaves = { h = 1, m = 1, mu = 0.3, k = 0.5, v = { 0, 2 }, f = { 0, -5 } }
 e:equal("leaves, is pressed: vy", 0, mixed(leaves, -1)[2], 1e-9)
 e:equal("the same in the engine", 0, select(2, engine_step(leaves)), 1e-9)
@@ -94,7 +94,7 @@ leaves.any = true
 e:equal("the same as printed", -1, mixed(leaves, -1)[2], 1e-9)
 -- Belbute-Peres' form, v = (1, -1), mu = 0.3, m = g = h = 1, so b = (1, -2): exact (0.4, 0), z = (2, 0, 0.6, 0.4).
 local G = sim.array { { 0, 1 }, { 1, 0 }, { -1, 0 }, { 0, 0 } }
-for _, t in ipairs { { "printed", -1, 1, 0, 2 }, { "q mended", 1, 1, 0, 0 }, { "q, F mended", 1, -1, 0.4, 0 } } do
+for _, t in ipairs { { "printed", -1, 1, 0, 2 }, { "q corrected", 1, 1, 0, 0 }, { "q, F corrected", 1, -1, 0.4, 0 } } do
   local s, k = t[2], -t[3] -- the slacks are -G x - F z
   local x, w = sim.mlcp.solve { A = { { 1, 0 }, { 0, 1 } }, C = G:t(), a = { s * 1, s * -2 },
     D = -G, b = { 0, 0, 0, 0 },

@@ -1,4 +1,4 @@
--- Unequal weights of the push in a learned friction law: gamma says slip where the block rests, and the reverse.
+-- Unequal weights of the push in a learned friction law: gamma indicates slip when the block rests, and the reverse.
 --
 -- The block at rest, pushed by u, with the traditional 3 x 3 problem, but weights a1 and a2 of the push:
 --   0 <= l+    _|_  gamma + l+ - l- + a1 u >= 0
@@ -36,7 +36,7 @@ end
 e:equal("2000 random weights: largest error of gamma", 0, worst_gamma, 1e-12)
 e:equal("largest error of v", 0, worst_v, 1e-12)
 
--- What the note takes for sticking, and what sticks.
+-- The note's criterion for sticking, and the actual sticking.
 local u = 0.2
 for _, case in ipairs {
   { 1, 1.2, 0.02, -0.02, "slips: the note agrees" },
@@ -50,9 +50,9 @@ for _, case in ipairs {
   e:equal(("   v (%s)"):format(what), v0, v, 1e-14)
 end
 
--- The same friction from the full engine. With a = (a1 + a2) / 2, V = v + (a - 1) u and d = (a1 - a2) u / 2
--- the first two lines say gamma + d >= |V|: a block pushed by a u instead of u. With d <= 0 it rests, V = 0;
--- with d > 0 (gamma = 0) it goes along with V = d, as on a belt of that speed.
+-- The same friction in the full engine. With a = (a1 + a2) / 2, V = v + (a - 1) u and d = (a1 - a2) u / 2 the first two
+-- lines say gamma + d >= |V|: a block pushed by a u instead of u. With d <= 0 it rests, V = 0; with d > 0 (gamma = 0)
+-- it moves with V = d, as on a belt of that speed.
 local function engine(a1, a2)
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   local d = math.max(0, (a1 - a2) * u / 2)

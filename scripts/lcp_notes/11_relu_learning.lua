@@ -2,16 +2,16 @@
 --
 -- The friction (l+, l-) of a pushed block is measured, its speeds v+ = max(v, 0), v- = max(-v, 0) are learned as
 --   (v+, v-) = f(v, u) + G(v, u) (l+, l-),     f and G affine in (v, u).
--- The note prints the true system as v+' = v + u - l-, v-' = -(v + u) - l+ (h = m = mu g = 1). That holds with a
--- relu around it, or with the fictitious friction of the direct formulation, not with the friction that acts.
--- Cost, as in the note: the norm of the error, the violation of l _|_ (v+, v-) as a sum of absolute values, and as a
--- third term the violation of (v+, v-) >= 0, max(0, -(v+, v-)). That asks f + G l itself to be 0 or more, where it takes
--- values below 0 that a relu cuts off: without a relu the term brings nothing, and before one it costs exactness.
+-- The note prints the true system as v+' = v + u - l-, v-' = -(v + u) - l+ (h = m = mu g = 1). That holds with a relu
+-- around it, or with the fictitious friction of the direct formulation, not with the actual friction. The cost is as in
+-- the note: the norm of the error, the violation of l _|_ (v+, v-) as a sum of absolute values, and as a third term the
+-- violation of (v+, v-) >= 0, max(0, -(v+, v-)). That requires f + G l itself to be nonnegative, although it takes
+-- negative values that a relu cuts off: without a relu the term has no benefit, and before one it costs exactness.
 local sim = require "sim2d"
 local e = sim.experiment("Learning speeds from friction, with and without a relu",
   { iterations = { 1600, "of each training" } })
 
--- Thirty steps each from random speeds by random pushes, from the closed form v' = S(v + u), S(b) = b - clamp(b).
+-- Thirty steps each from random speeds with random pushes, from the closed form v' = S(v + u), S(b) = b - clamp(b).
 local random = sim.random.split()
 local runs, rows = 20, {}
 for _ = 1, runs do
@@ -25,7 +25,7 @@ for _ = 1, runs do
   end
 end
 
--- The same runs by the engine: the speeds, and the friction read from its contacts.
+-- The same runs in the engine: the speeds, and the friction read from its contacts.
 local worst = 0
 for i, row in ipairs(rows) do
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }

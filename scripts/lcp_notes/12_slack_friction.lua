@@ -1,10 +1,10 @@
 -- With the slack of friction in place of friction itself speeds are affine, and a dozen steps identify them exactly.
 --
--- Slack is the friction that is left, s- = mu g - l- and s+ = mu g - l+. In the direct formulation, 0 <= s _|_ v >= 0,
+-- Slack is the unused friction, s- = mu g - l- and s+ = mu g - l+. In the direct formulation, 0 <= s _|_ v >= 0,
 --   (v+, v-)' = -( -v - h u + mu g h,  v + h u + mu g h ) + h (s-, s+),
--- so that least squares on (v, u, 1, s-, s+) finds, for h = mu g = 1, the rows 1 1 -1 1 0 and -1 -1 -1 0 1.
--- The catch: this slack belongs to the problem's own friction, which while sliding is larger than any that acts on the
--- far side (l+ = -(v + u)). The slack of the friction one could measure does not fit any affine law.
+-- so that least squares on (v, u, 1, s-, s+) finds, for h = mu g = 1, the rows 1 1 -1 1 0 and -1 -1 -1 0 1. The catch:
+-- this slack belongs to the problem's own friction, which while sliding is larger than the actual friction on the far
+-- side (l+ = -(v + u)). The slack of a measurable friction does not fit any affine law.
 local sim = require "sim2d"
 local e = sim.experiment("Least squares with slack friction", { rows = { 12, "steps to learn from" } })
 
@@ -18,7 +18,7 @@ local function step(v, u)
   return z, w
 end
 
--- The same step by the engine: its speed, and what its friction leaves of mu g.
+-- The same step in the engine: its speed, and the unused part of mu g.
 local function engine(v, u)
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = mu }
@@ -64,7 +64,7 @@ end
 e:equal(e.options.rows .. " steps: largest error of both rows", 0, wrong, 1e-12)
 e:equal("   rank", 5, rank)
 
--- What it takes is not rest but sliding both ways: a run that never slides to one side leaves a column that
+-- The necessary condition is not rest but sliding both ways: a run that never slides to one side has a column that
 -- depends on the others (s+ = 1 + v + u where it does not slide to the left).
 local counts, found, one_way, both = {}, {}, 0, 0
 local one_way_found, both_found = 0, 0
@@ -86,7 +86,7 @@ e:equal("4 steps: runs of 100 identified", 0, found[1])
 e:equal(("identified of %d runs that slide one way only"):format(one_way), 0, one_way_found)
 e:equal("identified of those that slide both ways thrice", both, both_found)
 
--- Many steps, and the slack that a gauge would show.
+-- Many steps, and the slack that a force gauge would show.
 local worst, measured
 X, Y, worst, seen, measured = data(300, 1, true)
 e:equal("300 steps by the engine: largest difference of v", 0, worst, 1e-9)

@@ -1,10 +1,11 @@
--- Learning the matrix of a friction law from known friction finds what the data determine: all but two numbers.
+-- Learning the matrix of a friction law from known friction finds everything that the data determine: all but two
+-- numbers.
 --
 -- l = (l+, l-, gamma) of the traditional problem is known, f is affine in (v, u), G constant: row r has six numbers,
 --   w_r = G_r1 l+ + G_r2 l- + G_r3 gamma + f_rv v + f_ru u + f_r1,
--- and the note's cost is the mean of (l_r w_r)^2 + max(0, -w_r)^2. Rows do not know of each other, each may be scaled,
--- and f = G = 0 costs nothing: one entry a row is set, G11 = 1, G22 = 1, G31 = -1.
--- The truth: G = [1 -1 1; -1 1 1; -1 -1 0], f = (v + u, -v - u, mu m g), m = g = h = mu = 1.
+-- and the note's cost is the mean of (l_r w_r)^2 + max(0, -w_r)^2. Rows are independent of each other, each may be
+-- scaled, and f = G = 0 costs nothing: so one entry per row is given, G11 = 1, G22 = 1, G31 = -1. The truth: G = [1 -1
+-- 1; -1 1 1; -1 -1 0], f = (v + u, -v - u, mu m g), m = g = h = mu = 1.
 local sim = require "sim2d"
 local e = sim.experiment "Learning f and G: what the data determine, and what not"
 
@@ -12,7 +13,8 @@ local truth = sim.array { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, 
 local set = { 1, 2, 1 } -- the entry of each row that is given
 local random = sim.random.split()
 
--- Rows (l+, l-, gamma, v, u, 1), ten to a run. Stress: what both l+ and l- have too much while at rest, unseen.
+-- Rows (l+, l-, gamma, v, u, 1), ten per run. Stress: an equal excess of l+ and l- at rest, which has no effect on the
+-- motion.
 local function data(count, stress)
   local X, v = {}, 0
   for i = 1, count do
@@ -70,7 +72,7 @@ local X = data(120)
 local zero = X:mm(sim.zeros(6))
 e:equal("cost of f = G = 0", 0, ((X:column(1) * zero) ^ 2 + sim.relu(-zero) ^ 2):mean())
 
--- 1. 40 steps: every row misses at most one direction, G12 of the first, G21 of the second.
+-- 1. 40 steps: each row leaves at most one direction undetermined, G12 in the first, G21 in the second.
 local forty = data(40)
 for r, unknown in ipairs { 2, 1, false } do
   local row, rank = closed_form(forty, r)
@@ -78,7 +80,7 @@ for r, unknown in ipairs { 2, 1, false } do
   e:equal("   largest error, G12 and G21 apart", 0, error_of(row, r, unknown), 1e-12)
 end
 
--- 2. Gradients leave them where they were, if that is above -1.
+-- 2. Gradients do not change them, if they start above -1.
 local starts, ends, known = {}, {}, 0
 for i = 0, 20 do
   starts[i + 1] = -3 + 0.25 * i
@@ -89,10 +91,10 @@ e:equal("21 trainings of row 1: largest error but of G12", 0, known, 1e-8)
 e:above("   smallest G12 (the data say: not below -1)", -1 - 1e-5, sim.min(sim.array(ends)))
 e:above("   largest G12", 1, sim.max(sim.array(ends)))
 
--- 3. Steps with self-stress, l+ and l- both positive, tell.
+-- 3. Steps with self-stress, l+ and l- both positive, determine them.
 e:equal("with self-stress: largest error of row 1, G12 too", 0, error_of(closed_form(data(40, true), 1), 1), 1e-12)
 
--- 4. The motion is the same whatever G12, G21 >= -1 are: here against boxes of the engine.
+-- 4. The motion does not depend on G12, G21 >= -1: comparison with boxes of the engine.
 local worst = 0
 for _ = 1, 100 do
   local v, u, a, b = random:uniform(-3, 3), random:uniform(-3, 3), random:uniform(-1, 2), random:uniform(-1, 2)

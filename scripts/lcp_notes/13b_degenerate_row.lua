@@ -1,18 +1,19 @@
--- Steps that only slide leave a row of the friction law open: the odd row that the note documents is one of these.
+-- Steps that only slide leave a row of the friction law undetermined: the odd row that the note documents is one of
+-- these.
 --
 -- The second row of the problem, w = a l+ + b l- + c gamma + d v + e u + k, has to be 0 where l- > 0. Sliding to the
--- right l- = mu g = 1, l+ = 0 and gamma = v' = v + u - 1, so that w = 0 asks for no more than
+-- right l- = mu g = 1, l+ = 0 and gamma = v' = v + u - 1, so w = 0 requires only
 --   d = e = -c,   b + k = c:      a row for any b and c, of which b = c = 1, k = 0 is the truth.
 -- The note found -2.21, -1.57, 0.319 | -0.319, -0.319, 1.898 with b + k = 0.328: w = 0.009, the epsilon of its linear
--- programme. Steps that stick, l- = v + u and gamma = 0, ask for b = -d = -e and k = 0: then it is no solution at all.
--- A model of the speed, v' = h(v, u), needs l as well; with f and G it makes a simulator.
+-- programme. Steps that stick, l- = v + u and gamma = 0, require b = -d = -e and k = 0: then it is not a solution at
+-- all. A model of the speed, v' = h(v, u), needs l as well; with f and G it makes a simulator.
 local sim = require "sim2d"
 local e = sim.experiment "A degenerate row, and a model of the speed"
 
 local random = sim.random.split()
 local M = { { 1, -1, 1 }, { -1, 1, 1 }, { -1, -1, 0 } }
 
--- Steps of thirty to a run, as rows (l+, l-, gamma, v, u, 1, v').
+-- Steps of thirty per run, as rows (l+, l-, gamma, v, u, 1, v').
 local steps, v = {}, 0
 for i = 1, 600 do
   if i % 30 == 1 then v = random:uniform(-3, 3) end
@@ -38,7 +39,7 @@ local function slides(s) return s[2] > 0 and s[3] > 0 end
 local function sticks(s) return s[2] > 0 and s[3] == 0 end
 local function either(s) return s[2] > 0 end
 
--- What complementarity leaves free of b, c, d, e, k (a is never seen, as l+ l- = 0).
+-- The numbers b, c, d, e, k that complementarity leaves free (a is never determined, because l+ l- = 0).
 local function free(condition)
   local X = where(condition, { 2, 3, 4, 5, 6 })
   return 5 - select(2, sim.linalg.lstsq(X, sim.zeros(#X)))
@@ -92,7 +93,7 @@ for _ = 1, 200 do
 end
 e:equal("200 steps of f, G, h: speed against the engine", 0, worst, 1e-9)
 
-local function curve(row) -- of a block that was at rest and is pushed by u
+local function curve(row) -- of a resting block that is pushed by u
   return function(u)
     local l = math.min(u, 1)
     return row:dot { 0, l, math.max(u - 1, 0), 0, u, 1 }

@@ -1,12 +1,12 @@
 -- Writing the matrix of the friction law as phi phi' plus a skew part needs one given number, where the note gave six.
 --
--- M = phi phi' + sum alpha_i E_i (alpha >= 0) + sum beta_i (skew), and of the true matrix
+-- M = phi phi' + sum alpha_i E_i (alpha >= 0) + sum beta_i (skew), and the true matrix is
 --   [1 -1 1; -1 1 1; -1 -1 0] = (-1, 1, 0)(-1, 1, 0)' + [e1 e3' - e3 e1'] + [e2 e3' - e3 e2'].
--- The scale of a row is shared with its column by now: M31 = -1 sets all of it. Without the nonnegative part
--- M33 = phi3^2 = 0, so that beta gives M13 = 1, M23 = 1, and phi1^2 = phi2^2 = 1. Known friction says nothing of M12
--- and M21 but that they are >= -1; here they are phi1 phi2 +- beta12. So there are two ends:
---   phi1 phi2 = -1:  beta12 = 0, the true matrix, found whole;      phi1 phi2 = 1:  M12 + M21 = 2, beta12 free.
--- The nonnegative part undoes all this: rows have scales of their own again, alpha12 and alpha21 may be anything.
+-- Here a row shares its scale with its column: M31 = -1 fixes all scales. Without the nonnegative part M33 = phi3^2 =
+-- 0, so that beta gives M13 = 1, M23 = 1, and phi1^2 = phi2^2 = 1. Known friction determines of M12 and M21 only that
+-- they are >= -1; here they are phi1 phi2 +- beta12. So there are two ends:
+--   phi1 phi2 = -1:  beta12 = 0, the true matrix, found completely;      phi1 phi2 = 1:  M12 + M21 = 2, beta12 free.
+-- The nonnegative part undoes all this: rows have their own scales again, and alpha12 and alpha21 may be anything.
 local sim = require "sim2d"
 local e = sim.experiment("A basis for M: phi phi' + nonnegative + skew", { starts = { 20, "random starts" } })
 
@@ -20,7 +20,7 @@ local skew = {
 }
 e:equal("the note's decomposition: error", 0, (phi:mm(phi:t()) + skew[2] + skew[3] - truth):norm())
 
--- Known friction, thirty steps to a run.
+-- Known friction, thirty steps per run.
 local L, D, v = {}, {}, 0
 for i = 1, 60 do
   if i % 30 == 1 then v = random:uniform(-3, 3) end
@@ -43,7 +43,8 @@ local function cost(p)
   return ((L * w) ^ 2 + sim.relu(-w) ^ 2):sum() / #L + 50 * (M[{ 3, 1 }] + 1) ^ 2
 end
 
--- Trains from a random start. The largest error of M and q but of M12 and M21, rows scaled as the true ones are.
+-- Trains from a random start. Returns the largest error of M and q without M12 and M21, with rows scaled like the true
+-- ones.
 local q = sim.array { { 1, 1, 0 }, { -1, -1, 0 }, { 0, 0, 1 } }
 local function train(nonnegative)
   local p0 = { phi = sim.randn({ 3 }, random), beta = sim.randn({ 3 }, random), W = sim.randn({ 3, 3 }, random) }

@@ -1,12 +1,13 @@
--- A friction coefficient guessed too large is found by letting friction err, in a quadratic programme inside the loss.
+-- A friction coefficient guessed too large is found if friction may have an error, with a quadratic programme inside
+-- the loss.
 --
--- One step, (v, u) = (1, 2), of a block with mu = 1 (m = g = h = 1) ends with v' = 2. With the exact law the loss
--- (v' - 2)^2 is flat for mu >= v + u = 3: whatever mu, the block rests. The bilevel cost of the note is instead
+-- One step, (v, u) = (1, 2), of a block with mu = 1 (m = g = h = 1) ends with v' = 2. With the exact law the loss (v' -
+-- 2)^2 is flat for mu >= v + u = 3: whatever mu, the block rests. The bilevel cost of the note is instead
 --   min over l >= 0 of (v' - v - u - l+ + l-)^2 + l'(M l + q)     such that M l + q >= 0,      q = (3, -3, mu),
 -- a convex programme: l'M l = (l+ - l-)^2. In closed form
 --   (mu - 1)^2 for mu <= 5/3,   1 + 3 mu - (5 + mu)^2 / 8 to 7,   4 beyond,     l- = mu, (5 + mu) / 4, 3.
--- With the inequality soft, at a price of 5, it is flat from mu = 5 on, at 3.5. A penalty 0.1 (mu - l+ - l-)^2 on
--- friction left unused leads back from anywhere, added outside; inside, the programme pays it with l+ = l- > 0.
+-- With a soft inequality, at a price of 5, it is flat from mu = 5 on, at 3.5. A penalty 0.1 (mu - l+ - l-)^2 on unused
+-- friction leads back from anywhere if it is added outside; inside, the programme satisfies it with l+ = l- > 0.
 local sim = require "sim2d"
 local e = sim.experiment("Bilevel learning of mu", { steps = { 500, "of gradient descent" } })
 
@@ -52,7 +53,7 @@ local function soft(mu) return (inner(mu, 5)) end
 local function inside(mu) return (inner(mu, nil, unused)) end
 local function outside(mu)
   local cost, l = inner(mu)
-  return cost + unused * (mu - sim.abs(l[1] - l[2])) ^ 2 -- without what l+ and l- have in common
+  return cost + unused * (mu - sim.abs(l[1] - l[2])) ^ 2 -- without the common part of l+ and l-
 end
 
 local function exact(mu, last)
@@ -97,7 +98,7 @@ for _, case in ipairs {
   for _, start in ipairs(stuck) do e:equal(("%s, from %g: stuck"):format(name, start), start, descend(f, start)) end
 end
 
--- The engine makes the same step; its loss is that of the exact law, and as flat.
+-- The engine makes the same step; its loss is that of the exact law, and equally flat.
 local function engine(mu)
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = mu }

@@ -1,14 +1,15 @@
--- Friction in two directions, a puck seen from above: polyhedra of k directions, two fixed points and a cone compared.
+-- Friction in two directions, a puck seen from above: polyhedra of k directions, two fixed points and a cone are
+-- compared.
 --
 -- With b = v + h u the speed without friction and F = mu g h (m = 1), the disc |friction| <= F gives
 --   v' = max(0, 1 - F / |b|) b.
 -- As an LCP: with unit vectors d_1 .. d_k, evenly spaced, columns of D,
 --   0 <= beta _|_ gamma + D'(b + D beta) >= 0,    0 <= gamma _|_ F - sum beta >= 0,    v' = b + D beta.
--- Friction is a corner of the polygon, at an angle a < pi / k from where it should point: v' errs by 2 F sin(a / 2).
--- The note: "What if we aligned bases with u and v?" Bases along v and along u are wrong; one along b is exact. And
--- "some kind of fixed point iteration" like that of Stewart and Trinkle: each axis by itself, with its share of F along
--- the last v', converges at the rate F / (|b| - F), so not at all for |b| < 2 F. Projecting on the disc instead,
--- f = P(f - v'), is there after one step.
+-- Friction is a corner of the polygon, at an angle a < pi / k from its true direction: the error of v' is 2 F sin(a /
+-- 2). The note: "What if we aligned bases with u and v?" Bases along v and along u are wrong; one along b is exact. And
+-- "some kind of fixed point iteration" like that of Stewart and Trinkle: each axis separately, with its share of F
+-- along the last v', converges at the rate F / (|b| - F), so not at all for |b| < 2 F. Projecting on the disc instead,
+-- f = P(f - v'), converges in one step.
 local sim = require "sim2d"
 local e = sim.experiment "A puck on a plane"
 
@@ -34,7 +35,7 @@ local function polygon(b, k)
   return by_directions(b, directions)
 end
 
-local function along(b, ...) -- both ways along each of the vectors
+local function along(b, ...) -- both directions of each of the vectors
   local directions = {}
   for _, a in ipairs { ... } do
     local d = a / a:norm()
@@ -81,7 +82,7 @@ for _ = 1, 300 do
 end
 for _, k in ipairs { 4, 8, 16 } do
   e:below(("%d directions: largest error of 300"):format(k), 2 * F * math.sin(math.pi / 2 / k), worst[k])
-  local a = 0.99 * (math.pi / k - math.asin(math.sin(math.pi / k) / 50)) -- where it is about to leave the corner
+  local a = 0.99 * (math.pi / k - math.asin(math.sin(math.pi / k) / 50)) -- just before it leaves the corner
   local b = sim.array { math.cos(a), math.sin(a) } * 50 * F
   e:equal("   error at |b| = 50 F, worst direction", 2 * F * math.sin(a / 2), (polygon(b, k) - exact(b)):norm(), 1e-9)
 end
@@ -102,7 +103,7 @@ end
 local b = sim.array { 0.6, 0.8 } * 1.5
 e:above("axis by axis, |b| = 1.5 F: error after 60", 0.1, (by_axes(b, sim.array { 0.61, 0.8 }, 60) - exact(b)):norm())
 
--- Paths of a puck that is pushed across.
+-- Paths of a puck that is pushed sideways.
 local plot = { title = "Puck pushed upwards, seen from above", x = "x, m", y = "y, m", equal = true, legend = "inside" }
 for _, k in ipairs { 4, 8, 0 } do
   local h, x, v, xs, ys = 0.02, sim.zeros(2), sim.array { 2, 0 }, { 0 }, { 0 }

@@ -1,11 +1,11 @@
--- Friction that nobody measured is learned through the complementarity problem, which may have no solution on the way.
+-- Unmeasured friction is learned through the complementarity problem, which may have no solution on the way.
 --
--- Known are v, u and v' alone. 0 <= l _|_ M l + W (v, u, 1) >= 0 gives l = (l+, l-, gamma), v' = v + u + l+ - l-, and
--- the gradient of the error of v' goes through the solution. Three objections of the note, tried:
--- - "The LCP might not even be solvable". Next to the truth it is, further away often not: counted below.
+-- Only v, u and v' are known. 0 <= l _|_ M l + W (v, u, 1) >= 0 gives l = (l+, l-, gamma), v' = v + u + l+ - l-, and
+-- the gradient of the error of v' goes through the solution. Three objections of the note, tested:
+-- - "The LCP might not even be solvable". Close to the truth it is, further away often not: counted below.
 -- - "If we forced G to be positive semidefinite, sum phi phi' + eps I, we wouldn't be able to learn the correct M":
---   true of M. Its skew part has the norm 2, which is its distance from all symmetric matrices, and as M13 M31 < 0 no
---   positive scaling of rows makes it symmetric. Not true of the law: with b = v + u,
+--   true for M. Its skew part has the norm 2, which is its distance from all symmetric matrices, and as M13 M31 < 0 no
+--   positive scaling of rows makes it symmetric. Not true for the law: with b = v + u,
 --     G = [1 0 0; 0 1 1; 0 1 2],   q = (-mu, -b - mu, -2 b)
 --   is symmetric positive definite, so always solvable, and gives l+ = mu, l- = clamp(b + mu, 0, 2 mu), that is
 --   v' = b - clamp(b, -mu, mu): both pull all the time, and the difference is Coulomb's friction.
@@ -34,7 +34,7 @@ local function predict(M, W, v, u) -- nil: no solution
   return z and v + u + z[1] - z[2]
 end
 
--- The error over `test` (where there is no solution: without friction), and the largest speed of what should rest.
+-- The error over `test` (without a solution: without friction), and the largest speed of blocks that should rest.
 local function judge(M, W)
   local sum, creep = 0, 0
   for _, s in ipairs(test) do
@@ -45,7 +45,7 @@ local function judge(M, W)
   return math.sqrt(sum / #test), creep
 end
 
--- Adam on the mean square error; M = matrix(p). Returns how it is judged, how many had no solution, errors.
+-- Adam on the mean square error; M = matrix(p). Returns the test results, the number without a solution, errors.
 local function train(p0, matrix)
   local none, values = 0, {}
   local p = sim.optimize.minimize(function(p)
@@ -76,7 +76,7 @@ e:equal("noise 0.01 in M and W: no solution, %", 0, shares[1])
 e:above("noise 0.3: no solution, %", 5, shares[2])
 e:above("noise 1: no solution, %", 25, shares[3])
 
--- 2. Training, from 0.1 and from 0.3 off; and with M = A A' + eps I.
+-- 2. Training, starting 0.1 and 0.3 off; and with M = A A' + eps I.
 local function noisy(sd)
   return { M = M_true + sd * sim.randn({ 3, 3 }, random), W = W_true + sd * sim.randn({ 3, 3 }, random) }
 end
@@ -93,7 +93,7 @@ e:equal("G = sum phi phi' + eps I, at random: no solution", 0, missing)
 print(("no solution on the way: %d from 0.1 off, %d from 0.3 off; random G: rmse %.3f"):format(none, lost, blind[1]))
 e:equal("   distance of M from symmetric matrices", 2, (M_true - M_true:t()):norm() / 2)
 
--- 3. The law by a positive definite matrix, beside the engine, and found by training from nearby.
+-- 3. The law with a positive definite matrix, compared with the engine, and found by training from nearby.
 local A = sim.linalg.cholesky(sim.array { { 1, 0, 0 }, { 0, 1, 1 }, { 0, 1, 2 } } - 0.01 * sim.eye(3))
 local G, W = psd { A = A }, sim.array { { 0, 0, -1 }, { -1, -1, -1 }, { -2, -2, 0 } }
 local worst = 0

@@ -1,19 +1,20 @@
--- Ten to thirty thousand samples are what gradient steps need, one a sample; what the matrix needs is forty.
+-- Gradient steps need ten to thirty thousand samples, one per step; the matrix itself needs forty.
 --
--- "Things didn't converge unless I had a ton of samples (10-30k ish)" (the notes, 3.1.3). Rows of G l + f as in 13a, one
--- entry of each given, from a stream of steps: of each sample the cost (l_r w_r)^2 + max(0, -w_r)^2, and one step of its
--- gradient, at most as large as one that ends it. Near the answer only the first term acts, whose mean Hessian
--- is A = mean 2 l_r^2 x x', so an error along its eigenvector goes as exp(-rate lambda n): to 1/10 within
--- ln 10 / (rate lambda_min) samples. The least eigenvalue is small, and so the number large; it is one of updates, not of
--- samples, as the same hundred again and again show. Least squares on forty has all entries that the data determine.
+-- "Things didn't converge unless I had a ton of samples (10-30k ish)" (the notes, 3.1.3). Rows of G l + f as in 13a,
+-- one entry of each given, from a stream of steps: each sample has the cost (l_r w_r)^2 + max(0, -w_r)^2, and gives one
+-- step along its gradient, at most as large as one that reaches zero. Near the solution only the first term acts, whose
+-- mean Hessian is A = mean 2 l_r^2 x x', so an error along its eigenvector decreases as exp(-rate lambda n): to 1/10
+-- within ln 10 / (rate lambda_min) samples. The smallest eigenvalue is small, so the number is large. It is a number of
+-- updates, not of samples, as repeating the same hundred shows. Least squares on forty finds all entries that the data
+-- determine.
 local sim = require "sim2d"
 local e = sim.experiment("How many samples a friction law takes",
   { updates = { 40000, "" }, rate = { 0.01, "of gradient steps" } })
 
 local truth = { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, -1, 0, 0, 0, 1 } }
-local set, open = { 1, 2, 1 }, { 2, 1, 0 } -- the entry that is given; the one that no step determines
+local set, open = { 1, 2, 1 }, { 2, 1, 0 } -- the given entry; the entry that no step determines
 
--- Samples (l+, l-, gamma, v, u, 1), ten to a run (h = m = g = mu = 1).
+-- Samples (l+, l-, gamma, v, u, 1), ten per run (h = m = g = mu = 1).
 local function stream(random)
   local v, i = 0, 0
   return function()
@@ -38,7 +39,8 @@ local function error_of(rows)
   return worst
 end
 
--- Gradient steps from the given rows. Returns errors, a number each 100, and after how many the error stays below 0.1.
+-- Gradient steps from the given rows. Returns errors, one per 100 steps, and the number after which the error stays
+-- below 0.1.
 local function descend(sample, rows)
   local errors, hit = {}, nil
   for r = 1, 3 do rows[r][set[r]] = truth[r][set[r]] end
@@ -78,7 +80,7 @@ for r = 1, 3 do
 end
 e:equal("least squares, 40 steps: largest error", 0, error_of(fit), 1e-12)
 
--- 2. The mean Hessian of row 1 without what is given and what nothing determines: its slow direction.
+-- 2. The mean Hessian of row 1 without given and undetermined entries: its slow direction.
 local A, kept = sim.zeros(4, 4), { 3, 4, 5, 6 }
 for _ = 1, 4000 do
   local s = next()
@@ -102,7 +104,7 @@ local seen, fast = from(-1)
 e:equal("samples to a tenth, thousands: the inequality silent", decade / 1000, slow / 1000, 0.15 * decade / 1000)
 e:below("   the inequality violated", decade / 2000, fast / 1000)
 
--- 3. Random starts: a stream, three times, and the same hundred over and over.
+-- 3. Random starts: a stream, three times, and the same hundred repeated.
 local curves, hits = {}, {}
 for i = 1, 4 do
   local hundred, more = {}, stream(random)

@@ -1,11 +1,13 @@
--- A network fits friction within percents and lets the block creep, unless its kinks are those of the law, and no noise.
+-- A network fits friction to within per cent and lets the block creep, unless its kinks are those of the law and the
+-- data have no noise.
 --
 -- "The most obvious idea is to learn the friction l = f(v, u) by a neural network. However, this approach won't be able
 -- to properly capture sticking" (the notes, 3). To stick, v' = v + u + l has to be 0, so l = -(v + u) exactly wherever
--- |v + u| < mu (h = m = g = mu = 1). A smooth network is that nowhere, however many units it has. The law is piecewise
--- affine, though, l = -clamp(v + u, -1, 1) = relu(v + u - 1) - relu(v + u + 1) + 1: relu units can be it, and from exact
--- data they learn it. From data with noise the slope between their kinks is off, and the block creeps again. A law with
--- sticking built in, 0 <= gamma _|_ mu - l+ - l- >= 0 .., has one number to learn and sticks with a wrong one as well.
+-- |v + u| < mu (h = m = g = mu = 1). A smooth network never satisfies that exactly, however many units it has. The law
+-- is piecewise affine, though, l = -clamp(v + u, -1, 1) = relu(v + u - 1) - relu(v + u + 1) + 1: relu units can
+-- represent it, and learn it from exact data. From data with noise the slope between their kinks is wrong, and the
+-- block creeps again. A law with built-in sticking, 0 <= gamma _|_ mu - l+ - l- >= 0 .., has one number to learn and
+-- sticks even with a wrong one.
 local sim = require "sim2d"
 local e = sim.experiment("Friction by a network", { iterations = { 300, "of each training" }, samples = { 600, "" } })
 local random = sim.random.split()
@@ -31,7 +33,7 @@ local function judge(friction)
   return 100 * speeds:lt(1e-6):mean(), speeds:max()
 end
 
--- One hidden layer, trained by L-BFGS. Returns its friction, and the rmse of what it was given.
+-- One hidden layer, trained by L-BFGS. Returns its friction, and the rmse on the training data.
 local function train(kind, units, noise)
   local X, Y = data(e.options.samples, noise)
   local shape = sim[kind]
@@ -64,7 +66,7 @@ share, fastest = judge(noisy)
 e:below("   with noise of 0.1: rmse", 0.11, left)
 e:below("   of what should stick does, %", 1, share)
 e:above("   fastest of it", 0.001, fastest)
--- 3. The law, its one number from the same kind of noise: the mean of what slides.
+-- 3. The law, with its one number from data with the same noise: the mean of the sliding cases.
 local X, Y = data(e.options.samples, 0.1)
 local sum, count = 0, 0
 for i = 1, #X do
@@ -80,7 +82,7 @@ e:equal("law: mu from noisy friction", 1, mu, 0.02)
 e:above("   of what should stick does, %", 98, share)
 e:below("   fastest of it", 0.02, fastest)
 
--- 4. A block at rest that is pushed by half of what friction holds, 100 steps: here, and in the engine.
+-- 4. A resting block that is pushed with half of the friction limit, 100 steps: here, and in the engine.
 local function creep(f)
   local v, x, path = 0, 0, { 0 }
   for k = 1, 100 do

@@ -1,13 +1,14 @@
--- An LCP that is regularised for training is another law: blocks creep, mu is biased, and part of the trouble stays.
+-- An LCP that is regularised for training is another law: blocks creep, mu is biased, and part of the problem remains.
 --
 -- "The LCP might not even be solvable. You could try to fix this by imposing some structure on G" (the notes, 3.2.3).
--- Two cures are in use: M + eps I, and a point of the central path, z w = kappa, in place of the solution. For the true
--- law and b = v + u > 0 (h = m = g = 1) the first gives, with D = 1 + eps + eps^2,
+-- Two remedies are in use: M + eps I, and a point of the central path, z w = kappa, in place of the solution. For the
+-- true law and b = v + u > 0 (h = m = g = 1) the first gives, with D = 1 + eps + eps^2,
 --   it creeps,  v' = b eps/(1 + eps),               up to b = (1 + eps) mu
 --   it slides,  v' = b - mu - eps (b - (1 + eps) mu)/D
--- so a sliding step (b, v') says mu = D (b - v') - eps b. It is no cure for a mu guessed too large: what sticks does
--- not depend on mu, with eps or without. On the central path it does, and descent comes back. Where all of M is learned
--- eps I is a part of M like any other, a start elsewhere; taken away on the way it makes what is met solvable, no more.
+-- so a sliding step (b, v') gives mu = D (b - v') - eps b. It is no remedy for a mu guessed too large: sticking does
+-- not depend on mu, with or without eps. On the central path it does, and descent comes back. If all of M is learned,
+-- eps I is a part of M like any other, another start; if it is reduced during training, it only makes the problems on
+-- the way solvable.
 local sim = require "sim2d"
 local e = sim.experiment("Regularising the complementarity problem in training",
   { iterations = { 100, "of each training" }, starts = { 4, "" } })
@@ -49,7 +50,7 @@ local path = descend(5, 400, 50, 0, function(t) return 0.3 * 1e-5 ^ t end)
 e:equal("   kappa from 0.3 to 3e-6", 1, path, 0.01)
 e:equal("   and plain from there", 1, descend(path, 100, 0.3, 0), 1e-9)
 
--- 3. Entries that are off by noise of 0.3: problems without a solution.
+-- 3. Entries with noise of 0.3: problems without a solution.
 local function data(count)
   local list = {}
   for i = 1, count do
@@ -73,7 +74,8 @@ e:above("noise of 0.3: no solution, %: eps = 0", 10, unsolved[1])
 e:below("   eps = 0.3", 5, unsolved[3])
 e:equal("   eps = 1", 0, unsolved[4])
 
--- 4. All of M and W by Adam. Returns the rmse at the end, and how many problems had no solution, then and on the way.
+-- 4. All of M and W by Adam. Returns the final rmse, and the number of problems without a solution, at the end and on
+-- the way.
 local function predict(p, s, shift, kappa)
   local z = sim.lcp.solve(p.M + shift * I, p.W:mm { s[1], s[2], 1 }, { kappa = kappa })
   return z and s[1] + s[2] + z[1] - z[2] or s[1] + s[2], z and 0 or 1

@@ -1,20 +1,21 @@
--- Of the two penalties of the notes one says what a block at rest does: that on slack friction, not that on friction.
+-- One of the two penalties in the notes determines the motion of a block at rest: that on slack friction, not that on
+-- friction.
 --
--- Speeds (v+, v-) are learned as relu(f + G l), f and G affine, with a penalty on how far they violate complementarity:
+-- Speeds (v+, v-) are learned as relu(f + G l), f and G affine, with a penalty on their violation of complementarity:
 --   friction   |l+ v+| + |l- v-|       no friction in the direction of the motion
---   slack      |s- v+| + |s+ v-|       what moves uses all of its friction, s = mu - l is what is left of it
--- "Neither of these say anything about what should occur when the box is standing still" (remark 3). Count: at rest,
--- pushed to the right, l- > 0 = l+. The first asks v- = 0 of it, which nobody doubts, and leaves v+. But at rest both
--- slacks are positive, as long as there is friction left, and the second asks v+ = v- = 0, which is sticking. On exact
--- data both are as good as none; on speeds with noise the second brings most of the sticking back. It costs what the
--- notes say: to know the slack one has to know mu (here h = m = g = mu = 1).
+--   slack      |s- v+| + |s+ v-|       moving blocks use all of their friction; s = mu - l is the unused part
+-- "Neither of these say anything about what should occur when the box is standing still" (remark 3). Check: at rest,
+-- pushed to the right, l- > 0 = l+. The first requires v- = 0, which is clear anyway, and does not affect v+. But at
+-- rest both slacks are positive, as long as friction is not exhausted, and the second requires v+ = v- = 0, which is
+-- sticking. On exact data neither penalty helps; on speeds with noise the second restores most of the sticking. Its
+-- price is the one given in the notes: the slack requires the knowledge of mu (here h = m = g = mu = 1).
 local sim = require "sim2d"
 local e = sim.experiment("Two penalties for slack friction",
   { noise = { 0.1, "of speeds" }, iterations = { 800, "of each training" } })
 
 local random = sim.random.split()
 
--- Steps, ten to a run: numbers (v, u, 1, l+, l-), speeds with noise, friction, slack, and which of them stick.
+-- Steps, ten per run: numbers (v, u, 1, l+, l-), speeds with noise, friction, slack, and whether they stick.
 local function data(count, noise)
   local X, Y, friction, slack, sticks, v = {}, {}, {}, {}, {}, 0
   for i = 1, count do
@@ -30,7 +31,7 @@ local function data(count, noise)
     sticks = sim.array(sticks) }
 end
 
--- 1. Of how many speeds of blocks at rest each penalty says that they are 0.
+-- 1. The share of speeds of resting blocks that each penalty requires to be 0.
 local test = data(2000, 0)
 local at_rest = 2 * test.sticks:sum()
 local function asked(weights) return 100 * (weights:gt(0) * test.sticks):sum() / at_rest end
@@ -39,11 +40,11 @@ e:equal("   slack", 100, asked(test.slack))
 e:equal("largest penalty of the data: friction", 0, (test.friction * test.Y):max())
 e:equal("   slack", 0, (test.slack * test.Y):max())
 
--- 2. Training by Adam, from near the truth, where no output of the relu is dead from the start.
+-- 2. Training by Adam, from near the truth, where no output of the relu is dead initially.
 local truth = sim.array { { 1, -1 }, { 1, -1 }, { 0, 0 }, { 0, -1 }, { -1, 0 } } -- v+ = relu(v + u - l-), v- = relu(..)
 e:equal("the truth: largest error of speeds", 0, sim.max(sim.abs(sim.relu(test.X:mm(truth)) - test.Y)), 1e-15)
 
--- The share of what should stick that is below 1e-3, in %, and the rms of its speeds.
+-- The share of sticking cases below 1e-3, in %, and the rms of their speeds.
 local function train(set, start, penalty, weight)
   local n = e.options.iterations
   local p = sim.optimize.minimize(function(p)

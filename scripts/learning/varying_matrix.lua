@@ -1,20 +1,20 @@
 -- A matrix that may depend on the state fits the same data in more ways, some of which are other laws.
 --
 -- "I needed to make G not a function of v and u, otherwise it just converged with some weird degenerate solutions"
--- (3.1.3). Which? Rows of 0 <= l _|_ f + G l >= 0, l = (l+, l-, gamma), are to vanish where their l is positive, so
--- what is left open is the null space of their numbers on these steps (h = m = g = mu = 1, b = v + u):
--- - G constant, 6 numbers a row: rows 1 and 2 keep two, their scale and G12 or G21, row 3 its scale;
--- - G affine in (v, u), 12 a row: four each. In rows 1 and 2 the scale and three numbers of G12 or G21; in row 3
+-- (3.1.3). Which? Rows of 0 <= l _|_ f + G l >= 0, l = (l+, l-, gamma), have to vanish where their l is positive, so
+-- the null space of their numbers on these steps is undetermined (h = m = g = mu = 1, b = v + u):
+-- - G constant, 6 numbers per row: rows 1 and 2 leave two, their scale and G12 or G21, row 3 its scale;
+-- - G affine in (v, u), 12 per row: four each. In rows 1 and 2 the scale and three numbers of G12 or G21; in row 3
 --     w3 = (a + b1 v + b2 u) (1 - l+ - l-) + d (gamma + b (l+ - l-) + l+ + l-),
---   any a, b1, b2 and d that are not below 0 where the block sticks. The second term is v' in disguise, |b| - b^2 at
---   rest, and gives the right motion: a weird solution and a right one. The first does while a + b1 v + b2 u > 0. Where
---   it is below 0, and data that slide do not object, l+ + l- > 1 is allowed: a block at any speed may stop.
+--   any a, b1, b2 and d that are nonnegative where the block sticks. The second term is v' in another form, |b| - b^2 at
+--   rest, and gives the right motion: a weird but right solution. The first is right while a + b1 v + b2 u > 0. Where
+--   it is negative, which sliding data do not exclude, l+ + l- > 1 is allowed: a block at any speed may stop.
 local sim = require "sim2d"
 local e = sim.experiment "G that depends on v and u: what fits, and what it does"
 
 local random = sim.random.split()
 
--- Steps {l+, l-, gamma, v, u}, ten to a run; a row's numbers times these are its w.
+-- Steps {l+, l-, gamma, v, u}, ten per run; a row's numbers times these are its w.
 local function data(count)
   local list, v = {}, 0
   for i = 1, count do
@@ -31,7 +31,7 @@ local function numbers(step, affine)
   return affine and { p, p * v, p * u, m, m * v, m * u, g, g * v, g * u, v, u, 1 } or { p, m, g, v, u, 1 }
 end
 
--- 1. What the steps leave open.
+-- 1. The directions that the steps leave undetermined.
 local steps = data(2000)
 for _, case in ipairs { { "G constant, of 18", false, 5 }, { "G affine, of 36", true, 12 } } do
   local open = 0
@@ -46,7 +46,7 @@ for _, case in ipairs { { "G constant, of 18", false, 5 }, { "G affine, of 36", 
   e:equal(case[1] .. " numbers: left open", case[3], open)
 end
 
--- Of how many steps, in %, the motion is wrong: rows(v, u) gives M and q.
+-- The share of steps, in %, with a wrong motion: rows(v, u) returns M and q.
 local function wrong_motions(list, rows)
   local wrong = 0
   for _, step in ipairs(list) do
@@ -56,7 +56,7 @@ local function wrong_motions(list, rows)
   return wrong
 end
 
--- 2. Two third rows that cost nothing, beside the true first ones.
+-- 2. Two third rows without cost, with the true first ones.
 local function disguise(v, u)
   return { { 1, -1, 1 }, { -1, 1, 1 }, { 1 + v + u, 1 - v - u, 1 } }, { v + u, -v - u, 0 }
 end
@@ -74,7 +74,8 @@ e:equal("the motion in disguise, a row times 1 + v + u: cost", 0, cost, 1e-12)
 e:equal("wrong motions, %: in disguise", 0, wrong_motions(steps, disguise))
 e:above("   times 1 + v + u", 30, wrong_motions(steps, scaled))
 
--- 3. Rows from random numbers by L-BFGS; of G11, G22 and G31 the constant is given. Cost: (l_r w_r)^2 + max(0, -w_r)^2.
+-- 3. Rows from random numbers by L-BFGS, with the constants of G11, G22 and G31 given. Cost: (l_r w_r)^2 + max(0,
+-- -w_r)^2.
 local function train(list, affine)
   local rows, most = {}, 0
   for r = 1, 3 do

@@ -1,8 +1,8 @@
 -- Balance a pole by hand: sim2d --view scripts/live/balance.lua, then the keys left and right.
 --
--- The controller of scenes/machines/cart_pole.lua helps as much as the slider says: at 1 it holds the pole alone,
--- at 0 you do. The pole can be dragged as well. Without a viewer the controller balances for ten seconds
--- against one knock, and the script tells how far the pole leaned.
+-- The controller of scenes/machines/cart_pole.lua helps with the strength set by the slider: at 1 it balances the pole
+-- alone, at 0 you do. The pole can be dragged as well. Without a viewer the controller balances for ten seconds against
+-- one push, and the script prints the largest tilt of the pole.
 local sim = require "sim2d"
 local build = require "scenes.machines.cart_pole"
 

@@ -1,18 +1,18 @@
--- From where does a block that rocks come to stand? Its basins of attraction.
--- A slender block, alpha = atan(width / height) and R from its centre to a corner, is let go at an angle theta with
--- a rate w: it stands in the end, or lies on its left or right. About a corner its energy
+-- From which states does a rocking block come to stand? Its basins of attraction. A slender block, alpha = atan(width /
+-- height) and R from its centre to a corner, is released at an angle theta with a rate w: in the end it stands, or lies
+-- on its left or right. About a corner its energy
 --     E = 2/3 R^2 w^2 + g R cos(alpha - |theta|)                                (per mass)
--- is kept, and g R is what it must have to tip over. Each time that it lands on its other corner
--- w falls to r = 1 - 3/2 sin^2 alpha of itself (Housner). So the edges of the basins are known: it tips over the
--- corner that it turns about if it turns outwards with E > g R. Else it lands with 2/3 R^2 w^2 = E - g R cos(alpha),
--- keeps r^2 of that, and tips over the other corner if that is more than g R (1 - cos(alpha)). Else it stands.
+-- is conserved, and it needs g R to tip over. Each time that it lands on its other corner w decreases to r = 1 - 3/2
+-- sin^2 alpha of its value (Housner). So the edges of the basins are known. The block tips over the corner that it
+-- turns about if it turns outwards with E > g R. Otherwise it lands with 2/3 R^2 w^2 = E - g R cos(alpha), keeps r^2 of
+-- that, and tips over the other corner if that is more than g R (1 - cos(alpha)). Otherwise it stands.
 --     tools/run scripts/parallel/basin.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 
 local e = sim.experiment("Basins of a block that rocks", {
   points = { 18, "of each axis" }, map = { "", "FILE.html: the map" } })
 local ALPHA, G = math.rad(20), 9.81
-local NEAR = 1e-3 -- of g R: runs nearer to an edge than that are not counted, since steps err by as much
+local NEAR = 1e-3 -- of g R: runs closer to an edge are not counted, because the error of steps is of that size
 
 local function axis(n, most)
   local list = {}
@@ -49,7 +49,7 @@ local sweep = sim.sweep {
 }
 
 local ratio = 1 - 1.5 * math.sin(ALPHA) ^ 2
--- By the law: what becomes of it, and how much energy (of g R) is between that and another fate.
+-- Prediction: the final state, and its energy distance (in g R) from another final state.
 local function law(angle, rate)
   local side, wall = angle > 0 and 1 or -1, G * (1 - math.cos(ALPHA))
   local above = 2 / 3 * rate ^ 2 - G * (1 - math.cos(ALPHA - math.abs(angle))) -- E - g R, R = 1

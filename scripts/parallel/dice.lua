@@ -1,13 +1,13 @@
--- Dice in the plane: on which side do they come to rest, set down and thrown?
--- Set down on a corner without a bounce, a die of length a and width b falls on the side above which its centre
--- is. Of all angles a part 2/pi atan(a/b) has it on a long side: that is its chance, and it never tips over,
--- since what it falls from is the highest that it could reach. Thrown, it has energy for several tries, and what
--- holds it longest wins: the long sides come up more often than their angle says. A square is fair both ways.
+-- Dice in the plane: on which side do they come to rest if they are put down or thrown? A die of length a and width b
+-- that is put down on a corner without a bounce falls on the side below its centre. For a share 2/pi atan(a/b) of all
+-- angles that is a long side, which is the probability. It never tips further, because it starts from the highest
+-- position on the way. A thrown die has energy for several tries, and ends on the most stable side: long sides occur
+-- more often than their angle predicts. A square is fair in both cases.
 local sim = require "sim2d"
 
 local e = sim.experiment("Dice in the plane", { throws = { 160, "of each die" } })
-local CHI = 16.27 -- chi-square of 3 degrees of freedom that chance exceeds once in 1000
-local LIKELY = 3.29 -- deviations of a mean that chance exceeds once in 1000
+local CHI = 16.27 -- chi-square with 3 degrees of freedom, exceeded once in 1000 by chance
+local LIKELY = 3.29 -- deviations of a mean, exceeded once in 1000 by chance
 
 local sweep = sim.sweep {
   grid = { how = { "set down", "thrown" }, ratio = { 1, 1.25, 1.5, 2 } },
@@ -19,7 +19,7 @@ local sweep = sim.sweep {
     local world = sim.world { dt = 0.005, gravity = { 0, -9.81 } }
     world:box { type = "static", position = { 0, -0.5 }, size = { 100, 1 }, friction = 0.5,
       restitution = thrown and 0.4 or 0 }
-    -- the lowest corner is at the floor, or a good deal higher
+    -- the lowest corner is at the floor, or considerably higher
     local angle = random.uniform(0, 2 * math.pi)
     local reach = (a * math.abs(math.sin(angle)) + b * math.abs(math.cos(angle))) / 2
     local die = world:box { size = { a, b }, angle = angle, friction = 0.5, restitution = thrown and 0.4 or 0,
@@ -51,7 +51,7 @@ local function unfair(how)
 end
 
 local chance = { ["set down"] = {}, thrown = {} }
-local wrong = 0 -- dice that were set down and lie on another side than that above which they were
+local wrong = 0 -- dice that were put down and rest on another side than predicted
 for _, row in ipairs(sweep.rows) do
   local of = chance[row.how]
   of[row.ratio] = (of[row.ratio] or 0) + (row.long and 1 or 0) / e.options.throws

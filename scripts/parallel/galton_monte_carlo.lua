@@ -1,16 +1,16 @@
--- Galton's board, many times: are its balls coin tosses?
--- A ball that went left or right at each of n rows of pegs by chance, each time again, would stop in bin k with
--- the chance (n over k) / 2^n: mean n/2, variance n/4. A real ball remembers which way it came. With little
--- restitution what it rolls off one peg takes it to the other side of the next: left, right, left, right, and
--- all balls end in the middle. With more it forgets, and with more still it jumps over pegs and gets farther
--- than coins do. Each ball falls in a world of its own, a repeat of its restitution.
+-- Galton's board, many times: do its balls behave like coin tosses? A ball that went left or right at each of n rows of
+-- pegs by independent chance would stop in bin k with the probability (n over k) / 2^n: mean n/2, variance n/4. A real
+-- ball remembers its direction. With little restitution a ball that rolls off one peg reaches the other side of the
+-- next: left, right, left, right, and all balls end in the middle. With more restitution it forgets, and with still
+-- more it jumps over pegs and spreads farther than coin tosses. Each ball falls in its own world, as a repeat of its
+-- restitution.
 local sim = require "sim2d"
 
 local e = sim.experiment("Galton's board by chance and by mechanics", {
   balls = { 160, "for each restitution" } })
 local ROWS = 6
-local CHI = 22.46 -- chi-square of 6 degrees of freedom that chance exceeds once in 1000
-local LIKELY = 3.29 -- deviations of a mean that chance exceeds once in 1000
+local CHI = 22.46 -- chi-square with 6 degrees of freedom, exceeded once in 1000 by chance
+local LIKELY = 3.29 -- deviations of a mean, exceeded once in 1000 by chance
 
 local sweep = sim.sweep {
   grid = { restitution = { 0.1, 0.3, 0.5, 0.7 } },
@@ -38,7 +38,7 @@ local sweep = sim.sweep {
   end,
 }
 
--- Of the balls of one restitution: how many in each bin, mean, variance over that of coins.
+-- For the balls of one restitution: counts in the bins, mean, variance over that of coin tosses.
 local function read(restitution)
   local bins, list = {}, {}
   for _, row in ipairs(sweep.rows) do
@@ -53,7 +53,7 @@ local function read(restitution)
   return bins, mean, squares / (#list - 1) / (ROWS / 4)
 end
 
--- What coins do: the chance of each bin.
+-- Coin tosses: the probability of each bin.
 local chance = { [0] = 0.5 ^ ROWS }
 for k = 1, ROWS do chance[k] = chance[k - 1] * (ROWS - k + 1) / k end
 

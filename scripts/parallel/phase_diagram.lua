@@ -1,10 +1,10 @@
--- A disc with backspin falls on a floor: when does it grip, and when does it come back?
--- It arrives with speed v along the floor, w down, and slips with u = v + r omega, backspin included. Friction
--- takes of u what the impulse of the impact, m (1 + e) w, allows: sliding, it changes v by mu (1 + e) w and u by
--- three times that (a disc has I = m r^2 / 2). So
+-- A disc with backspin falls on a floor: when does it grip, and when does it come back? It arrives with speed v along
+-- the floor, w down, and slips with u = v + r omega, backspin included. Friction reduces u as far as the impulse of the
+-- impact, m (1 + e) w, allows: sliding, it changes v by mu (1 + e) w and u by three times that (a disc has I = m r^2 /
+-- 2). So
 --     it grips where      mu (1 + e) w >= u / 3
 --     it comes back where min(mu (1 + e) w, u / 3) > v
--- are curves in the plane of friction mu and restitution e. A sweep draws that plane, a run a pixel.
+-- are curves in the plane of friction mu and restitution e. A sweep draws that plane, one run per pixel.
 --     tools/run scripts/parallel/phase_diagram.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 
@@ -35,7 +35,7 @@ local sweep = sim.sweep {
   end,
 }
 
--- The two curves, run by run: a pixel on the wrong side of one would be counted.
+-- The two curves, run by run: pixels on the wrong side are counted.
 local u = V + SPIN
 local wrong_grip, wrong_back, speed, bounce = 0, 0, 0, 0
 for _, row in ipairs(sweep.rows) do

@@ -1,10 +1,10 @@
--- Friction and masses of billiard balls are learned from the first eight frames of one shot; in new shots three
--- frames then predict the next ten, impacts and all, eighty times better than going straight on.
+-- Friction and masses of billiard balls are learned from the first eight frames of one shot; in new shots three frames
+-- then predict the next ten, impacts included, eighty times better than straight lines.
 --
 --   between impacts:  dv/dt = -mu g v / |v|                          (a sliding disc stops after v^2 / 2 mu g)
---   an impact, along the line of centres:  m1 v1 + m2 v2 is kept,  v2' - v1' = e (v1 - v2)
+--   an impact, along the line of centres:  m1 v1 + m2 v2 is conserved,  v2' - v1' = e (v1 - v2)
 --
--- Masses enter by their ratios only: that of the first ball is 1. Before an impact no mass can be seen. The paper
+-- Only ratios of masses matter: that of the first ball is 1. Before an impact no mass can be determined. The paper
 -- ("End-to-end differentiable physics for learning and control") has this scene, and no numbers in its text.
 local sim = require "sim2d"
 local e = sim.experiment("Billiards: learn from eight frames, predict from three", { shots = { 20, "new ones" },
@@ -37,11 +37,11 @@ local truth = { mu = 0.05, m2 = 1.4, m3 = 0.8, v = { 1.5, 0.02 } }
 local start = { { 0, 0 }, { 0.35, 0.01 }, { 0.6, 0.05 } }
 
 -- The engine against the closed form: a central impact.
-local v1 = math.sqrt(1.5 ^ 2 - 2 * truth.mu * G * (0.35 - 2 * R)) -- when it arrives
+local v1 = math.sqrt(1.5 ^ 2 - 2 * truth.mu * G * (0.35 - 2 * R)) -- its speed at the impact
 local v2 = (1 + E) / (1 + truth.m2) * v1
 local line = shot(truth, { { 0, 0 }, { 0.35, 0 } }, 45, { 1.5, 0 })
-e:equal("central blow: the second ball slides, m", v2 ^ 2 / (2 * truth.mu * G), line[{ 45, 3 }] - 0.35,
-  (v1 + v2) * DT / 2) -- a slide that ends within a step errs by v dt / 2
+e:equal("central impact: the second ball slides, m", v2 ^ 2 / (2 * truth.mu * G), line[{ 45, 3 }] - 0.35,
+  (v1 + v2) * DT / 2) -- a slide that ends within a step has an error of v dt / 2
 
 -- One shot: eight frames.
 local function learn(seen)
@@ -57,7 +57,7 @@ for _, name in ipairs { "mu", "m2", "m3" } do
 end
 e:below("runs of eight frames, Jacobians among them", 20, info.evaluations)
 
-local function straight(seen) -- ten more frames as from the last but one to the last
+local function straight(seen) -- ten more frames, extrapolated from the last two
   local n, rows = seen.shape[1], {}
   for f = 1, 10 do rows[f] = seen[n] + f * (seen[n] - seen[n - 1]) end
   return sim.stack(rows)
@@ -71,7 +71,7 @@ end
 e:below("tenth frame after the eight: error, mm", 10, errors(all, part(shot(learned, start, 18), 9))[10])
 e:above("  going straight on, mm", 50, errors(all, straight(seen))[10])
 
--- New shots: three frames, in which no impact is seen.
+-- New shots: three frames without an impact.
 local random, x, three = sim.random.uniform, nil, nil
 local kinds = { { "straight" }, { "untaught", { mu = 0, m2 = 1, m3 = 1 } }, { "learned", learned },
   { "truth", truth } }

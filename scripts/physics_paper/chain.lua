@@ -1,19 +1,19 @@
--- A ball of known mass strikes a hanging chain, and how all of it moves tells the mass of the chain, to eight digits
--- in ten runs. The experiment, its scene, its 10 s and its start are those of "End-to-end differentiable physics
--- for learning and control"; lengths are in units of 100 pixels.
+-- A ball of known mass strikes a hanging chain, and the motion gives the mass of the chain, to eight digits in ten
+-- runs. The experiment, its scene, its 10 s and its start are those of "End-to-end differentiable physics for learning
+-- and control"; lengths are in units of 100 pixels.
 --
 --   minimize over m:  L(m) = mean over steps k and bodies b of |x_kb(m) - seen_kb|^2
 --
 -- Between 4 and 5 s the chain swings back into the ball. Fixed steps meet it at one step or the next, and L jumps:
--- descent ends in a hollow beside 7. Steps that are split where bodies meet ("event") leave L smooth.
+-- descent ends in a local minimum near 7. With steps that are split at impacts ("event") L is smooth.
 --
--- A noise of s in all positions leaves in m the deviation s / sqrt(J'J), J = dx/dm, and where L vanishes its second
--- derivative is 2 J'J / n with n numbers seen.
+-- A noise of s in all positions causes the deviation s / sqrt(J'J) of m, J = dx/dm, and where L vanishes its second
+-- derivative is 2 J'J / n with n observed numbers.
 local sim = require "sim2d"
 
 local e = sim.experiment("The mass of a chain that a ball strikes", { noise = { 0.01, "of positions: 1 pixel" } })
 
-local LINKS, START, TRUTH = 10, 0.97, 7 -- nine links have a tenth of the mass each, the uppermost weighs 1
+local LINKS, START, TRUTH = 10, 0.97, 7 -- nine links have a tenth of the mass each, the uppermost has 1
 
 local function swing(mass, steps, stepping)
   local world = sim.world { dt = 1 / 30, stepping = stepping or "event", gravity = { 0, -1 },
@@ -42,7 +42,7 @@ local function loss(mass, seen, steps, stepping)
   return miss:dot(miss) / miss.size
 end
 
--- What is sought is the logarithm: every number is a mass.
+-- The unknown is the logarithm, so that every number is a mass.
 local function fit(seen, steps, options)
   local log_m, _, info = sim.optimize.minimize(function(l) return loss(sim.exp(l), seen, steps) end, math.log(START),
     options)

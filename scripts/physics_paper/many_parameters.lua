@@ -1,11 +1,11 @@
 -- The more parameters, the more exact gradients save: the masses of n beads on a chain of springs that a ball strikes
--- are found within 1 % by a dozen runs, however many they are, where differences need n + 1 times as many.
+-- are found within 1 % with a dozen runs, whatever n is, where finite differences need n + 1 times as many.
 --
 --   minimize over m:  L(m) = sum over steps and beads of |x(m) - seen|^2
 --
 -- A gradient by differences is (L(m + h e_i) - L(m)) / h for i = 1 ... n, so n more runs; the exact one is one sweep
--- back, which costs about a run. Without gradients (Nelder and Mead) the number of runs grows faster than n.
--- "End-to-end differentiable physics for learning and control" says so of its chain, in a figure.
+-- back, which costs about a run. Without gradients (Nelder-Mead) the number of runs grows faster than n. "End-to-end
+-- differentiable physics for learning and control" reports this for its chain, in a figure.
 local sim = require "sim2d"
 
 local e = sim.experiment("Masses of n beads: exact gradients, differences, no gradients",
@@ -33,7 +33,7 @@ local function strike(log_m)
   return sim.array(x)
 end
 
-local runs -- how often strike was called for a loss
+local runs -- number of calls of strike for a loss
 local function loss_of(truth)
   local seen = strike(truth)
   return function(log_m)
@@ -93,7 +93,7 @@ sim.table { columns = { "n", "exact: runs", { "ms", format = "%.1f" }, "differen
 local exact, differences, none = of["exact gradients"], of["differences"], of["no gradients"]
 
 local masses = { 0.3, -0.2, 0.5, -0.6, 0.1, 0.4, -0.5, 0.2 }
--- With the default step of 1e-3 differences go past a pair of beads that just meet.
+-- With the default step of 1e-3, differences cross the first contact of a pair of beads.
 e:below("exact gradient of 8 against extrapolated differences", 1e-6,
   sim.check_grad(loss_of { 0, 0, 0, 0, 0, 0, 0, 0 }, masses, { print = false, step = 1e-4 }))
 for k, n in ipairs(exact.n) do

@@ -1,5 +1,5 @@
--- Four kinds of plots in a grid: bounces with notes, where a hundred throws land, a pendulum's phase
--- portrait with its field, and how errors shrink with the step. --out FILE (.svg or .png) writes it.
+-- Four kinds of plots in a grid: bounces with notes, landing points of a hundred throws, a pendulum's phase portrait
+-- with its field, and the decrease of errors with the step. --out FILE (.svg or .png) writes it.
 local sim = require "sim2d"
 
 local options = sim.options { out = { "", "FILE.svg or FILE.png: where the picture goes" },
@@ -65,7 +65,7 @@ local function errors()
     local angles = pendulum(dt, 1, 0, 0.5)
     return angles[#angles]
   end
-  local exact = 2 * last(1 / 15360) - last(1 / 7680) -- the first order is taken out
+  local exact = 2 * last(1 / 15360) - last(1 / 7680) -- Richardson extrapolation of the first order
   for i, dt in ipairs(steps) do found[i] = math.abs(last(dt) - exact) end
   return sim.plot { title = "Error", x = { label = "step", unit = "s", log = true }, y = { label = "angle", unit = "rad", log = true },
     { steps, found, kind = "scatter", label = "measured" },

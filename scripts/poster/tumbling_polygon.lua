@@ -3,12 +3,12 @@
 --
 --   minimize over p = (g, mu, m):  sum over frames of |q_k(p) - seen_k|^2,  q = (x, y, angle)
 --
--- Where only gravity and the ground act, the mass drops out of the motion, whatever it is: M v' = M v + h M g + J' l
--- keeps v when M and l grow alike. A kick of a known impulse P tells it: v' = v + P / m.
+-- If only gravity and the ground act, the motion does not depend on the mass: M v' = M v + h M g + J' l has the same v
+-- when M and l grow by the same factor. A kick of a known impulse P determines it: v' = v + P / m.
 --
--- Taking all frames at once fails: a throw that goes wrong early says nothing about what comes later. So they are
--- taken in as they become readable: three of fall (g), six with the kick (m), twelve with the first bounce (mu). There
--- a guess of mu above 0.61 sticks and has no derivative; the smooth one leads down to where it slides.
+-- Using all frames at once fails: if a throw is wrong early, later frames contain no information. So they are added
+-- step by step: three of fall (g), six with the kick (m), twelve with the first bounce (mu). There a guess of mu above
+-- 0.61 sticks and has no derivative; the smooth derivative leads down to where it slides.
 local sim = require "sim2d"
 
 local e = sim.experiment("A tumbling polygon: gravity, friction, mass", { starts = { 40, "guesses" },
@@ -17,8 +17,8 @@ local e = sim.experiment("A tumbling polygon: gravity, friction, mass", { starts
 local SHAPE = { { -0.5, -0.3 }, { 0.1, -0.45 }, { 0.55, 0 }, { 0.2, 0.4 }, { -0.35, 0.35 } }
 local TRUTH, FRAMES, KICKED = { g = 1, mu = 0.5, m = 1.5 }, 24, 4
 
--- Poses (x, y, angle) every 0.2 s, one after the other, each a step. Steps are split where the polygon meets the
--- ground, and between these times it flies exactly: shorter ones give the same.
+-- Poses (x, y, angle) every 0.2 s in a list, one step each. Steps are split when the polygon meets the ground, and
+-- between these times the flight is exact: shorter steps give the same result.
 local function throw(p, frames, options)
   options = options or {}
   local world = sim.world { gravity = { 0, -p.g }, dt = 0.2 / (options.steps or 1), stepping = "event",
@@ -38,7 +38,7 @@ local function throw(p, frames, options)
   return sim.array(poses)
 end
 
--- Returns what is learned, all it was on the way, and what least_squares says of the last fit.
+-- Returns the learned parameters, all values on the way, and the info of the last fit.
 local function learn(seen, start, at_once)
   local p, way, info = start, { start }, nil
   local function fit(frames)
@@ -97,7 +97,7 @@ for _, what in ipairs { { TRUTH, label = "seen", color = "#222222" },
   { { g = 3, mu = 3, m = 3 }, label = "guess (3, 3, 3)", color = "#c2502e80" } } do
   local xs, ys = {}, {}
   throw(what[1], FRAMES, { watch = function(body, frame)
-    for i = 0, frame % 3 == 1 and #SHAPE + 1 or -1 do -- a gap behind each outline
+    for i = 0, frame % 3 == 1 and #SHAPE + 1 or -1 do -- a gap after each outline
       local corner = i <= #SHAPE and body:world_point(origin + SHAPE[i % #SHAPE + 1]) or { x = 0 / 0, y = 0 / 0 }
       xs[#xs + 1], ys[#ys + 1] = corner.x, corner.y
     end

@@ -1,14 +1,14 @@
--- sim.fit on slides of a cube: friction and drag of all tosses, place and speed of each, from frames at their own
--- times. The world's step is not the camera's, so that what is seen lies between two steps.
--- --data FILE reads measured slides; without it slides of known friction are made. --json FILE writes the answer for
--- bench/fit_scipy.py, which finds it by SciPy's least_squares.
+-- sim.fit on slides of a cube: friction and drag of all tosses, position and speed of each, from frames at their own
+-- times. The world's step is not the camera's, so observations are interpolated between two steps. --data FILE reads
+-- measured slides; without it the script makes slides of known friction. --json FILE writes the result for
+-- bench/fit_scipy.py, which solves the same problem with SciPy's least_squares.
 local sim = require "sim2d"
 local tosses = require "tosses"
 
 local e = sim.experiment("Sliding cube: sim.fit on frames at their own times", {
   data = { "", "FILE.csv of slides" }, count = { 8, "tosses that are fitted" },
   loss = { "l2", "l2, huber or cauchy" }, json = { "", "FILE.json for bench/fit_scipy.py" } })
-local DT, SIZE, MASS = 1 / 240, 2 * tosses.HALF, 0.37 -- s, m, kg; with the drag as c/m, any mass does
+local DT, SIZE, MASS = 1 / 240, 2 * tosses.HALF, 0.37 -- s, m, kg; with the drag as c/m the mass is arbitrary
 
 local function world(p)
   local w = sim.world { dt = DT, gravity = { 0, -tosses.GRAVITY } }

@@ -1,20 +1,21 @@
--- Friction of a tumbling cube by ContactNets' implicit loss, a small programme a frame, and by simulating whole tosses.
--- For frames q-, q, q+ with speeds v = (q - q-)/h, v+ = (q+ - q)/h the loss asks which impulses explain v+ best
--- (Pfrommer, Halm, Posa 2020; the squares are divided by a speed so that all is in joules, of a mass of 1 kg):
+-- Friction of a tumbling cube by ContactNets' implicit loss, a small programme per frame, and by simulation of whole
+-- tosses. For frames q-, q, q+ with speeds v = (q - q-)/h, v+ = (q+ - q)/h the loss finds the impulses that explain v+
+-- best (Pfrommer, Halm, Posa 2020; the squares are divided by a speed so that all terms are in joules, for a mass of 1
+-- kg):
 --   min  |M (v+ - v) - h f - J'l|^2_{M^-1} + sum (n phi/h)^2/V^2 + (mu n |u| + t u)^2/V^2 + |min(0, phi)/h|^2
 --   over n >= 0, |t| <= mu n,      phi, u: gap and sliding speed of a corner at q+,      V = 1 m/s
--- It needs no simulation and has one smooth minimum in mu. But v and v+ are differences of frames, with 1/h of the noise.
--- --data FILE reads measured tosses; without it tosses of known parameters are made, with noise.
+-- It needs no simulation and has one smooth minimum in mu. But v and v+ are differences of frames, with 1/h of the
+-- noise. --data FILE reads measured tosses; without it the script makes tosses of known parameters, with noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
 local e = sim.experiment("Friction by the implicit loss and by simulated tosses",
   { data = { "", "FILE.csv of tosses" }, count = { 2, "tosses that are made" } })
 local real, V = e.options.data ~= "", 1 -- m/s
-for name, value in pairs { slide = 0.2, blow = 0.2, fast = 0, slow = 0 } do square.TRUTH[name] = value end
+for name, value in pairs { slide = 0.2, impact = 0.2, fast = 0, slow = 0 } do square.TRUTH[name] = value end
 
--- What a programme has without mu: P = 2 J M^-1 J' + .., q = -2 J M^-1 r and a value, with rows n, t .. of J for corners
--- below 10 mm and r what impulses have to bring.
+-- The parts of a programme that do not depend on mu: P = 2 J M^-1 J' + .., q = -2 J M^-1 r and a value, with rows n, t
+-- .. of J for corners below 10 mm and r the change that the impulses have to cause.
 local function frames(toss, half, gravity, stride)
   local list, h, inverse = {}, stride * tosses.DT, sim.array { 1 / (square.TRUTH.inertia * half ^ 2), 1, 1 }
   for k = 1 + stride, toss.n - stride do
@@ -70,7 +71,7 @@ local function implicit(list, half, gravity, stride)
 end
 local function simulated(list, half, gravity)
   return function(mu)
-    local sum, p = 0, { slide = mu, blow = mu, fast = 0, slow = 0, inertia = 0.8, half = half, gravity = gravity }
+    local sum, p = 0, { slide = mu, impact = mu, fast = 0, slow = 0, inertia = 0.8, half = half, gravity = gravity }
     for _, toss in ipairs(list) do sum = sum + square.loss(toss, square.flight(toss, half, gravity), p) / #list end
     return sum
   end
@@ -83,7 +84,7 @@ local function least(f) -- by golden section
   end
   return (a + b) / 2
 end
-local function curve(f) -- its values over mu, above the least, and how many minima they have
+local function curve(f) -- its values over mu, relative to the smallest, and the number of minima
   local mus, values, minima = sim.linspace(0.03, 0.57, 19), {}, 0
   for i = 1, #mus do
     values[i] = f(mus[i])

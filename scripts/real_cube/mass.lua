@@ -1,6 +1,7 @@
--- What a toss cannot tell: the mass. All forces on the cube are its weight and contacts, so that M dv = h m g + p with
--- M = m diag(1, 1, k a^2) has the same motion for any m: friction, restitution and k = I / (m a^2) are left to find.
--- The derivatives of how far a toss is from what was measured say so. --data FILE takes one of measured tosses.
+-- The mass cannot be determined from a toss. All forces on the cube are its weight and contacts, so M dv = h m g + p
+-- with M = m diag(1, 1, k a^2) has the same motion for any m: friction, restitution and k = I / (m a^2) remain to be
+-- found. The derivatives of the distance of a toss from its measurement show this. --data FILE uses one of the measured
+-- tosses.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
@@ -11,8 +12,8 @@ local list = e.options.data ~= "" and tosses.planar(e.options.data) or square.ma
 local toss = list[e.options.toss] or error("there is no toss " .. e.options.toss, 0)
 local half, gravity = square.scale(list)
 local line = square.flight(toss, half, gravity)
-local START = { slide = 0.21, blow = 0.16, fast = 0.27, slow = 0.22, inertia = 0.85, mass = 0.37 }
-local NAMES = { "mass", "inertia", "slide", "blow", "fast", "slow" }
+local START = { slide = 0.21, impact = 0.16, fast = 0.27, slow = 0.22, inertia = 0.85, mass = 0.37 }
+local NAMES = { "mass", "inertia", "slide", "impact", "fast", "slow" }
 
 local function loss(p)
   local q = { half = half, gravity = gravity }
@@ -20,7 +21,7 @@ local function loss(p)
   return square.loss(toss, line, q)
 end
 
--- Derivatives by the logarithm of a parameter: what a per cent of it does.
+-- Derivatives by the logarithm of a parameter: the effect of a per cent of it.
 local value, gradient = sim.value_and_grad(loss, START)
 local largest, rows = 0, {}
 for i, name in ipairs(NAMES) do
@@ -33,20 +34,20 @@ sim.table { columns = { "parameter", { "value", format = "%.3f" }, { "d loss / d
   table.unpack(rows) }
 
 e:equal("by mass, of the largest", 0, gradient.mass * START.mass / largest, 1e-9)
--- The same with I, in kg m^2, held in place of k: then it is that by -log k.
+-- The same with constant I, in kg m^2, in place of k: then it is the derivative by -log k.
 local value_2, other = sim.value_and_grad(function(p)
   local q = { inertia = p.I / (p.mass * half ^ 2), mass = p.mass }
-  for _, name in ipairs { "slide", "blow", "fast", "slow" } do q[name] = START[name] end
+  for _, name in ipairs { "slide", "impact", "fast", "slow" } do q[name] = START[name] end
   return loss(q)
 end, { mass = START.mass, I = START.inertia * START.mass * half ^ 2 })
 e:equal("the same loss", value, value_2, 1e-9)
 e:equal("by log mass at constant I", -gradient.inertia * START.inertia, other.mass * START.mass, 1e-6 * largest)
 e:equal("by log I", gradient.inertia * START.inertia, other.I * START.mass * START.inertia * half ^ 2, 1e-6 * largest)
 
--- Along each parameter: kinks where another corner strikes first, and a level line.
+-- Along each parameter: kinks where another corner strikes first, and a constant line for the mass.
 local plot = { title = "Error of a toss by each parameter", x = "parameter / its value", legend = "below", height = 480,
   y = "log(1 + squares)" }
-for i, name in ipairs { "mass", "inertia", "slide", "blow", "fast" } do
+for i, name in ipairs { "mass", "inertia", "slide", "impact", "fast" } do
   local factors, values = {}, {}
   for k = 0, 60 do
     local p = {}

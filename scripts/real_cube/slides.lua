@@ -1,14 +1,14 @@
--- How a thrown cube slides to rest: friction from half of the tosses, and how well it predicts the others.
--- In each step of h = 1/148 s the engine solves v+ = max(0, v - mu g h - (c/m) v+ h), x+ = x + h v+.
--- --data FILE reads measured slides; without it slides of known mu are made, with the errors of the measured ones.
+-- How a thrown cube slides to rest: friction from half of the tosses, and its prediction of the others. In each step of
+-- h = 1/148 s the engine solves v+ = max(0, v - mu g h - (c/m) v+ h), x+ = x + h v+. --data FILE reads measured slides;
+-- without it the script makes slides of known mu, with the errors of the measured ones.
 local sim = require "sim2d"
 local tosses = require "tosses"
 
 local e = sim.experiment("Sliding cube: friction from half of the tosses, tried on the others", {
   data = { "", "FILE.csv of slides; half of its groups are held out" },
   held = { "", "FILE.csv of slides to predict, in place of that half" } })
-local FIRST, LAST = 4, 10 -- the frames that tell the speed; before them the cube still settles
-local SIZE, MASS = 2 * tosses.HALF, 0.37 -- kg; with the drag as c/m, at two contact points, any mass does
+local FIRST, LAST = 4, 10 -- frames used for the speed; before them the cube still settles
+local SIZE, MASS = 2 * tosses.HALF, 0.37 -- kg; with the drag as c/m, at two contact points, the mass is arbitrary
 
 -- Positions of the first n frames.
 local function slide(p, speed, n)
@@ -22,8 +22,8 @@ local function slide(p, speed, n)
   return x
 end
 
--- Speed and offset of a toss from frames FIRST to LAST. As long as the cube slides, its places are linear in the
--- speed it begins with, so that one correction of a guess is exact.
+-- Speed and offset of a toss from frames FIRST to LAST. As long as the cube slides, its positions are linear in the
+-- initial speed, so one correction of a guess is exact.
 local function starting(p, toss)
   if toss.n <= LAST then error(("toss %g has %d frames, not more than %d"):format(toss.toss, toss.n, LAST), 0) end
   local guess = (toss.x[LAST] - toss.x[FIRST]) / ((LAST - FIRST) * tosses.DT) + 0.1
@@ -43,7 +43,7 @@ local function predict(p, toss, from_frames)
   return x
 end
 
--- The mean of the tosses' rms errors: less fond of single bad tosses than the mean of squares.
+-- The mean of the tosses' rms errors, which weights single bad tosses less than the mean of squares.
 local function fit(list, start, from_frames)
   return sim.optimize.minimize(function(p)
     local sum = 0
@@ -61,7 +61,7 @@ local function made()
   for i = 1, 24 do
     local v = sim.random.uniform(0.35, 0.85)
     local n = math.floor(v / (TRUTH.mu * tosses.GRAVITY) / tosses.DT) + 5
-    local row = { i, i, 0, n, v * sim.random.normal(1, 0.02) } -- measured speeds are worse than places
+    local row = { i, i, 0, n, v * sim.random.normal(1, 0.02) } -- measured speeds are less accurate than positions
     for k, x in ipairs(slide(TRUTH, v, n)) do row[5 + k] = x + sim.random.normal(0, 5e-5) end
     rows[i] = row
   end
@@ -93,7 +93,7 @@ for i = 2, #columns do columns[i] = { columns[i], format = i == 2 and "%.4f" or 
 sim.table { columns = columns, table.unpack(rows) }
 e:below("median rmse, mm (v0 as measured, mu 0.21: 2.24)", real and 2.24 or 0.5, tosses.median(whole))
 e:below("the same after the frames used, mm", real and 2.24 or 0.5, tosses.median(rest))
-if not real then -- what is well known is their sum; 0.1/s of drag at 0.4 m/s are worth 0.004 of mu
+if not real then -- only their sum is well determined; 0.1/s of drag at 0.4 m/s correspond to 0.004 of mu
   local function slowing(q) return q.mu * tosses.GRAVITY + q.drag * 0.4 end
   e:equal("deceleration at 0.4 m/s, m/s^2", slowing(TRUTH), slowing(found[5]), 0.01)
   e:equal("mu", TRUTH.mu, found[5].mu, 0.004)

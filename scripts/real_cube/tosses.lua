@@ -1,5 +1,5 @@
--- Files of cube tosses, read and checked: flat slides, a row each, and tumbles in a plane, a row a frame.
--- --slides FILE and --planar FILE say how much is in a file.
+-- Files of cube tosses, read and checked: flat slides, one row each, and tumbles in a plane, one row per frame.
+-- --slides FILE and --planar FILE print the contents of a file.
 local sim = require "sim2d"
 
 local tosses = { DT = 1 / 148, HALF = 0.0524, GRAVITY = 9.81 } -- s a frame, m (half the cube's width), m/s^2
@@ -13,7 +13,7 @@ local function check(path, row, values, names)
   end
 end
 
--- The rows of a file as lists. A first row that begins with a number is no header: text in it is a mistake.
+-- The rows of a file as lists. A first row that begins with a number is not a header: text in it is an error.
 local function load(path, columns)
   local lists = {}
   for row, values in ipairs(assert(sim.data.load(path, { ragged = true }))) do lists[row] = values:table() end
@@ -63,7 +63,7 @@ function tosses.planar(path)
   return list
 end
 
--- Halves: every other group in the order of their numbers; copies of one toss stay together.
+-- Halves: every other group in the order of their numbers; copies of a toss stay together.
 function tosses.halves(list)
   local groups, seen = {}, {}
   for _, toss in ipairs(list) do
@@ -79,7 +79,7 @@ function tosses.halves(list)
   return train, held
 end
 
--- The value below which a part of the list lies; the median is between the two in the middle.
+-- The value below which a part of the list is; the median is the mean of the two in the middle.
 function tosses.quantile(list, part)
   local sorted = { table.unpack(list) }
   table.sort(sorted)
@@ -88,14 +88,14 @@ function tosses.quantile(list, part)
   return sorted[low] + (place - low) * ((sorted[low + 1] or sorted[low]) - sorted[low])
 end
 function tosses.median(list) return tosses.quantile(list, 0.5) end
--- The root of the mean square of predicted - measured, from a frame on.
+-- The root mean square of predicted - measured, from a frame on.
 function tosses.rmse(predicted, measured, from)
   local sum = 0
   for i = from or 1, #measured do sum = sum + (predicted[i] - measured[i]) ^ 2 end
   return math.sqrt(sum / (#measured - (from or 1) + 1))
 end
 
--- Writes rows to a file for the time of read(path) and returns what that returns.
+-- Writes rows to a temporary file, calls read(path) and returns its result.
 function tosses.through_file(rows, read)
   local name = os.tmpname()
   local path = name .. ".csv"

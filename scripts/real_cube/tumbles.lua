@@ -1,9 +1,8 @@
--- How a thrown cube bounces, tumbles and slides, predicted from its flight before it touches: friction, restitution and
--- inertia are found by the gradient of whole simulated tosses, and tried on tosses that were not used.
--- Newton's restitution u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping.
--- On tosses that were not used before, x is off by 12 mm, z by 2 to 3 mm, theta by 3 to 4 degrees
--- (docs/measurements/real-cube.md).
--- --data FILE reads measured tosses; without it tosses of known parameters are made, with noise.
+-- How a thrown cube bounces, tumbles and slides, predicted from its flight before the first contact: friction,
+-- restitution and inertia are found by the gradient of whole simulated tosses, and tested on tosses that were not used.
+-- Newton's restitution u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping. On
+-- unused tosses, the error of x is 12 mm, of z 2 to 3 mm, of theta 3 to 4 degrees (docs/measurements/real-cube.md).
+-- --data FILE reads measured tosses; without it the script makes tosses of known parameters, with noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
@@ -12,14 +11,14 @@ local e = sim.experiment("Tumbling cube: what some tosses say, tried on others",
   held = { "", "FILE.csv of tosses to predict, from what those of --data say" },
   mu = { 0.2, "friction of slides, as slides.lua finds it; 0: to be found from tumbles as well" },
   seed = { 1, "of the neighbours that the loss is averaged over" } })
-local NAMES = { "slide", "blow", "fast", "slow", "inertia" } -- friction, restitution, I / (m half^2)
-local START = { slide = 0.2, blow = 0.15, fast = 0.3, slow = 0.15, inertia = 0.9 }
-local SPREAD = { slide = 0.008, blow = 0.008, fast = 0.04, slow = 0.04, inertia = 0.08 }
+local NAMES = { "slide", "impact", "fast", "slow", "inertia" } -- friction, restitution, I / (m half^2)
+local START = { slide = 0.2, impact = 0.15, fast = 0.3, slow = 0.15, inertia = 0.9 }
+local SPREAD = { slide = 0.008, impact = 0.008, fast = 0.04, slow = 0.04, inertia = 0.08 }
 local real = e.options.data ~= ""
 local known = real and e.options.mu > 0 and e.options.mu
 sim.random.seed(e.options.seed)
 
--- Shifts of the parameters, in pairs, one to each side; a single one is none.
+-- Shifts of the parameters, in pairs, one to each side; a single one is zero.
 local function neighbourhood(count)
   local shifts = {}
   for k = 1, count do
@@ -31,8 +30,8 @@ local function neighbourhood(count)
   return shifts
 end
 
--- Which corner strikes next decides where a toss ends: the loss of one set of parameters is rough. Models that are
--- wrong by some percent (the cube is no square) need its mean over neighbours that differ by as much.
+-- The corner that strikes next determines the end of a toss, so the loss of a single set of parameters is rough. Models
+-- with an error of some per cent (the cube is not a square) need its mean over neighbours that differ by as much.
 local function fit(list, count, iterations)
   local half, gravity = square.scale(list)
   local shifts, lines = neighbourhood(count), {}
@@ -81,10 +80,10 @@ for i, toss in ipairs(held) do
   errors.x[i], errors.z[i] = 1000 * tosses.rmse(x, toss.x), 1000 * tosses.rmse(z, toss.z)
   errors.theta[i] = math.deg(tosses.rmse(theta, toss.theta))
   shown[i] = { x = x, z = z, theta = theta, half = q.half }
-  rows[i] = { ("%g"):format(toss.toss), q.slide, q.blow, q.fast, q.slow, q.inertia, errors.x[i], errors.z[i],
+  rows[i] = { ("%g"):format(toss.toss), q.slide, q.impact, q.fast, q.slow, q.inertia, errors.x[i], errors.z[i],
     errors.theta[i], 1000 * (x[toss.n] - toss.x[toss.n]), face(theta[toss.n]) - face(toss.theta[toss.n]) }
 end
-local columns = { "toss", "slide", "blow", "fast", "slow", "inertia", "x, mm", "z, mm", "theta, deg", "end of x, mm" }
+local columns = { "toss", "slide", "impact", "fast", "slow", "inertia", "x, mm", "z, mm", "theta, deg", "end of x, mm" }
 for i = 2, #columns do columns[i] = { columns[i], format = i < 7 and "%.3f" or "%.2f" } end
 columns[11] = "faces off"
 sim.table { columns = columns, table.unpack(rows) }
@@ -92,10 +91,10 @@ sim.table { columns = columns, table.unpack(rows) }
 e:below("x, median rmse, mm (a plain square, mu 0.15: 13.7)", real and 13.7 or 5, tosses.median(errors.x))
 e:below("z, mm (3.9)", real and 3.9 or 2, tosses.median(errors.z))
 e:below("theta, deg (4.9)", real and 4.9 or 2, tosses.median(errors.theta))
-e:above("right faces", real and math.floor(0.85 * #held) or #held - 1, right) -- 26 of 30 of those never seen
+e:above("right faces", real and math.floor(0.85 * #held) or #held - 1, right) -- 26 of 30 unused tosses
 if not real then for _, name in ipairs(NAMES) do e:equal(name, square.TRUTH[name], p[name], 0.02) end end
 
--- Where the cube was every eighth frame: corner after corner, with a gap between one square and the next.
+-- Positions of the cube in every eighth frame: corner after corner, with a gap between squares.
 local function outlines(path, half)
   local xs, zs = {}, {}
   for i = 1, #path.x, 8 do

@@ -1,5 +1,5 @@
-// Numbers as text: up to 15 digits where they read back the same, else the 17 of printf, for
-// numbers of all sizes, and whatever is no number.
+// Numbers as text: up to 15 digits where they read back as the same number, otherwise the 17 of
+// printf; for numbers of all sizes, infinities and nan.
 #include "base/rng.h"
 #include "record/s2d/output.h"
 
@@ -73,7 +73,8 @@ static void edges(void **state) {
   }
   for (int i = 0; i < 20000; i++) {
     check(i * 0.001);
-    check(ldexp(2 * i + 1, -58)); // many end in a five that is cut off: to the even neighbour
+    // many end in a five that is cut off, and round to the even neighbour
+    check(ldexp(2 * i + 1, -58));
     check((double)((UINT64_C(1) << 53) + (uint64_t)i) * 8);
   }
 }

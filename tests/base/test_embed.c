@@ -1,4 +1,4 @@
-// A ball falls on the ground. Exit status 0: it came to rest there.
+// A ball falls on the ground. The exit status is 0 if it comes to rest there.
 #include "sim2d.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static S2BodyId add(S2World *world, S2BodyType type, double y, const S2Vec2 *ver
   S2ShapeDef shape = {.vertices = vertices,
                       .count = count,
                       .radius = radius,
-                      .friction = (double)NAN, // the body's
+                      .friction = (double)NAN, // the friction of the body
                       .restitution = (double)NAN,
                       .density = (double)NAN};
   S2BodyDef def = s2_body_def();

@@ -9,11 +9,11 @@
 
 static const double numbers[4] = {2.5, -1.0 / 3, 1e-300, 0.1};
 
-// What was written has no comma, and two files of the same problem are the same.
+// The written text has no comma, and two files of the same problem are equal.
 static void assert_plain(const char *name) {
   size_t size = 0;
   char *text = read_all(in_directory(name), &size);
-  char *body = strchr(text, '\n'); // the first line may be words
+  char *body = strchr(text, '\n'); // the first line may consist of words
   assert_non_null(body);
   for (const char *at = body; *at != '\0'; at++) {
     if (*at == '#') {
@@ -39,7 +39,7 @@ static void test_numbers(void **state) {
   }
   assert_true(s2_number_read("2,5", &end) == 2 && *end == ',');
   snprintf(text, sizeof text, "%.1f", 0.5);
-  assert_string_equal(text, "0,5"); // the locale stays what it was
+  assert_string_equal(text, "0,5"); // the locale is unchanged
   leave_locale();
 }
 

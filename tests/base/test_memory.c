@@ -1,5 +1,5 @@
-// Running out of memory: each allocation fails in turn. Readers, recorders and steps answer with
-// S2_MEMORY, leave nothing behind and leave what there was as it was.
+// Running out of memory: each allocation fails in turn. Readers, recorders and steps return
+// S2_MEMORY, leak nothing and leave existing data unchanged.
 #include "files.h"
 
 #include "mcp/contact/contact.h"
@@ -10,7 +10,7 @@
 #include "record/s2d/output.h"
 #include "record/s2d/replay.h"
 
-enum { MOST_CALLS = 20000 }; // to the heap, of what is tried here
+enum { MOST_CALLS = 20000 }; // of the heap, in the calls of these tests
 
 // ---- Guards -----------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ static void test_building(void **state) {
     if (status.code == S2_OK) {
       break;
     }
-    assert_int_equal(status.code, S2_MEMORY); // what leaks, the leak checker tells
+    assert_int_equal(status.code, S2_MEMORY); // the leak checker reports leaks
     failed += 1;
   }
   assert_int_equal(failed, 1 + 1 + 2 * 200 + 1 + 1);
@@ -59,10 +59,10 @@ static S2Status nested(void *user) {
   if (--*left > 0) {
     S2Status inner = s2_memory_guarded(nested, left);
     assert_int_equal(inner.code, S2_MEMORY);
-    return s2_ok(); // the failure is the innermost one's alone
+    return s2_ok(); // only the innermost block fails
   }
   bool masked = s2_memory_mask(true);
-  void *some = s2_memory_try(10); // fails, but does not jump
+  void *some = s2_memory_try(10); // fails without a jump
   assert_null(some);
   s2_memory_mask(masked);
   s2_memory_fail(1, false);
@@ -84,7 +84,7 @@ static void test_nesting(void **state) {
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// Loads and frees; what was not loaded must be empty.
+// Loads and frees; after a failed load the object must be empty.
 static S2Status load_data(const char *path) {
   S2DataSet set;
   S2Status status = s2_data_load(path, NULL, &set);
@@ -127,7 +127,7 @@ static void fail_in_turn(const char *path, S2Status (*load)(const char *path), i
       if (status.code == S2_OK && !tried) {
         break;
       }
-      if (status.code == S2_OK) { // some can be done without
+      if (status.code == S2_OK) { // some of the memory is optional
         continue;
       }
       assert_int_equal(status.code, S2_MEMORY);
@@ -138,7 +138,7 @@ static void fail_in_turn(const char *path, S2Status (*load)(const char *path), i
   }
 }
 
-// A recording in the format of the suffix, of a world that changes in the middle.
+// A recording in the format of the suffix, of a world that changes during the recording.
 static S2Status record(const char *path, S2World *world, int *frames) {
   S2Recorder *recorder = NULL;
   *frames = 0;
@@ -178,7 +178,7 @@ static S2Status load_frames(const char *path) { // of `sample`: a step every ten
   for (uint64_t i = 0; status.code == S2_OK && i < s2_replay_frame_count(replay); i++) {
     const S2Moment *moment = NULL;
     status = s2_replay_frame(replay, i, &moment);
-    if (status.code == S2_MEMORY) { // with memory again it goes on
+    if (status.code == S2_MEMORY) { // with memory again it continues
       s2_memory_fail(0, false);
       must(s2_replay_frame(replay, i, &moment));
       assert_int_equal(moment->step, (i + 9) / 10);
@@ -227,9 +227,10 @@ static void test_problem_files(void **state) {
 
 // ---- Recording --------------------------------------------------------------------------------
 
-static const char OLD[] = "old"; // what the file holds before
+static const char OLD[] = "old"; // content of the file before
 
-// What was recorded before memory ran out can be read, or the old file is as it was. True: it can.
+// The frames recorded before memory ran out can be read (returns true), or the file has its old
+// content (returns false).
 static bool check_recording(const char *path, int frames) {
   char part[128];
   snprintf(part, sizeof part, "%s" S2_OUTPUT_PART, path);
@@ -267,7 +268,7 @@ static void record_in_turn(const char *path, int least) {
       S2Status status = record(path, world, &frames);
       bool tried = s2_memory_fail(0, false);
       s2_world_destroy(world);
-      if (status.code == S2_OK) { // some can be done without
+      if (status.code == S2_OK) { // some of the memory is optional
         assert_int_equal(frames, 40);
         if (!tried) {
           break;
@@ -279,7 +280,7 @@ static void record_in_turn(const char *path, int least) {
       failed += 1;
     }
     print_message("%s: %d failures, %d with a file\n", strrchr(path, '.'), failed, is_new);
-    assert_true(all == 1 || is_new > 0); // with no memory at all, nothing whole can be written
+    assert_true(all == 1 || is_new > 0); // without any memory, nothing complete can be written
     assert_in_range(failed, least, MOST_CALLS - 2);
   }
 }
@@ -314,13 +315,13 @@ static S2World *heap_of_bodies(S2Stepping stepping, int substeps, bool audit) {
   return world;
 }
 
-// A step that was left out leaves no trace: the next one takes the same way, bit for bit.
+// A step that failed leaves no trace: the next one gives the same result, bit for bit.
 static void step_in_turn(S2Stepping stepping, int substeps, bool audit) {
   int failed = 0;
   S2World *plain = heap_of_bodies(stepping, substeps, audit);
   S2World *poor = heap_of_bodies(stepping, substeps, audit);
   for (int step = 0; step < 40; step++) {
-    if (step == 20) { // what audits keep grows
+    if (step == 20) { // the data of audits grow
       add_disc(plain, at(-3, 2), 0.3);
       add_disc(poor, at(-3, 2), 0.3);
     }
@@ -331,7 +332,7 @@ static void step_in_turn(S2Stepping stepping, int substeps, bool audit) {
       s2_memory_fail(n, true);
       S2Status status = s2_world_step(poor);
       s2_memory_fail(0, false);
-      if (status.code == S2_OK) { // perhaps without some of what was wanted
+      if (status.code == S2_OK) { // perhaps without some optional parts
         break;
       }
       assert_int_equal(status.code, S2_MEMORY);
@@ -355,7 +356,7 @@ static void test_steps(void **state) {
   step_in_turn(S2_SPECULATIVE, 3, true);
 }
 
-// Bodies in one place, whose contacts are the square of their number.
+// Bodies in one place, whose number of contacts grows with the square of their number.
 static void test_one_place(void **state) {
   (void)state;
   S2World *world = world_new(-9.81, 1.0 / 120);

@@ -30,12 +30,12 @@ static void is_right_to_the_last_place(void **state) {
   S2Rng random = s2_rng_seeded(1);
   double worst = 0;
   for (int i = 0; i < 400000; i++) {
-    // Angles of all sizes, evenly and by exponents.
+    // Angles of all sizes, uniform and with uniform exponents.
     double size = i % 2 == 0 ? 8 : pow(10, -12 + 17.6 * s2_rng_uniform(&random));
     double x = size * (2 * s2_rng_uniform(&random) - 1);
     worst = fmax(worst, worst_at(x));
   }
-  // Next to the quarters of a turn one of the two almost vanishes.
+  // Next to multiples of a quarter turn one of the two almost vanishes.
   for (int n = -100000; n <= 100000; n += 7) {
     double x = n * (PI / 2);
     worst = fmax(worst, fmax(worst_at(x), fmax(worst_at(nextafter(x, 1e9)), worst_at(x + 1e-9))));

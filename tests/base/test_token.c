@@ -1,4 +1,4 @@
-// The words of text files: where they end, on which line they are, and what is refused.
+// The words of text files: where they end, their line numbers, and the refused texts.
 #include "base/memory.h"
 #include "base/token.h"
 
@@ -48,8 +48,8 @@ static double next_real(S2Tokens *tokens) {
   return value;
 }
 
-// Blanks of all kinds, comments right behind a word and over whole lines, both ends of lines, and a
-// last word with nothing behind it.
+// Blanks of all kinds, comments directly after a word and over whole lines, both line endings, and
+// a last word at the end of the file.
 static void words_and_lines(void **state) {
   (void)state;
   S2Tokens tokens;
@@ -99,7 +99,7 @@ static void keywords(void **state) {
   s2_tokens_close(&tokens);
 }
 
-// Numbers of a line stay on it.
+// Numbers of a line end at its end.
 static void lines_end(void **state) {
   (void)state;
   S2Tokens tokens;
@@ -154,7 +154,7 @@ static void reals(void **state) {
   static const struct {
     const char *text;
     S2Reals allowed;
-    const char *message; // NULL: read as strtod does
+    const char *message; // NULL: the value is that of strtod
   } cases[] = {
       {"-1.5e-3", S2_FINITE_REALS, NULL},
       {"0x1.8p3", S2_FINITE_REALS, NULL},
@@ -189,7 +189,8 @@ static void reals(void **state) {
   }
 }
 
-// Digits far behind the point that a fixed buffer would cut off, with an exponent after them.
+// Digits far behind the decimal point, with an exponent after them: a fixed buffer would cut them
+// off.
 static void long_numbers(void **state) {
   (void)state;
   static const int digits[] = {61, 62, 63, 64, 65, 255, 1000, 100000};
@@ -209,8 +210,8 @@ static void long_numbers(void **state) {
   }
 }
 
-// Larger than the first chunk of the reading, by a byte less, the same and a byte more. Errors
-// quote 40 characters.
+// Words of the size of the reader's first chunk, and of a byte less and a byte more. Errors quote
+// 40 characters.
 static void huge_words(void **state) {
   (void)state;
   for (size_t size = 65534; size <= 65537; size++) {
@@ -250,7 +251,7 @@ static void files_that_cannot_be_read(void **state) {
     assert_int_equal(status.code, S2_IO);
     assert_non_null(strstr(status.message, paths[i]));
     s2_tokens_close(&tokens);
-    s2_tokens_close(&tokens); // once more does no harm
+    s2_tokens_close(&tokens); // a second close does no harm
   }
 }
 

@@ -1,4 +1,5 @@
-// Batches and rollouts: worlds in a batch are the worlds alone, bit for bit, whoever steps them.
+// Batches and rollouts: worlds in a batch have the bits of worlds that are stepped alone, whichever
+// thread steps them.
 #include "worlds.h"
 
 #include "base/memory.h"
@@ -12,8 +13,8 @@ static double range(S2Rng *rng, double lo, double hi) {
   return lo + (hi - lo) * s2_rng_uniform(rng);
 }
 
-// A floor, a cart on a rail with a pole, a disc that is pushed: joints and contacts. Sizes, masses
-// and materials are random, handles are not.
+// A floor, a cart on a rail with a pole, and a disc that is pushed: joints and contacts. Sizes,
+// masses and materials are random, handles are not.
 static S2World *build(uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   S2WorldDef def = s2_world_def();
@@ -32,7 +33,7 @@ static S2World *build(uint64_t seed) {
   S2JointId on_rail, turns;
   must(s2_joint_create(world, &rail, &on_rail));
   must(s2_joint_create(world, &hinge, &turns));
-  // Three commands, one of which comes late, and what is seen.
+  // Three commands, one of them delayed, and the observations.
   S2ActuatorDef push = s2_actuator_def();
   int index;
   push.name = "push";
@@ -76,7 +77,7 @@ static S2Reading joint_reading(S2JointId joint, S2JointField field) {
   return (S2Reading){.kind = S2_READ_JOINT, .joint = joint, .field = (int)field};
 }
 
-// Upright pole, disc in the middle, small commands; over when the disc is far away.
+// Upright pole, disc in the middle, small commands; the episode ends when the disc is far away.
 static S2Judge *judge_of(const S2World *world) {
   S2JointId hinge = s2_world_joint(world, 1);
   S2CostTerm terms[3] = {
@@ -164,7 +165,7 @@ static void test_any_number_of_threads_gives_the_same_bits(void **state) {
   static Out one, many;
   for (int mode = 0; mode < 3; mode++) {
     run_batch(1, (S2AutoReset)mode, &one);
-    assert_true(one.ended > WORLDS); // resets were part of it
+    assert_true(one.ended > WORLDS); // episodes were reset
     for (int threads = 2; threads <= 5; threads += 3) {
       run_batch(threads, (S2AutoReset)mode, &many);
       assert_memory_equal(&one, &many, sizeof one);
@@ -172,7 +173,7 @@ static void test_any_number_of_threads_gives_the_same_bits(void **state) {
   }
 }
 
-// A world of a batch and the same one stepped by hand.
+// A world of a batch gives the bits of the same world stepped by hand.
 static void test_neighbours_do_not_matter(void **state) {
   (void)state;
   S2World *worlds[WORLDS], *alone[WORLDS];
@@ -263,7 +264,7 @@ static void test_the_same_step_resets_and_keeps_the_end(void **state) {
   uint64_t start = s2_world_hash(small.worlds[0]);
   double first[OBSERVED];
   must(s2_world_observe(small.worlds[0], first));
-  // One of them is put beyond the bound.
+  // One of them is moved beyond the bound.
   must(s2_body_set(small.worlds[1], disc_of(small.worlds[1]), S2_BODY_X, 4));
   must(s2_batch_step(small.batch, NULL, 5, &small.result));
   assert_true(small.terminated[0] == 0 && small.terminated[1] == 1 && small.truncated[1] == 0);
@@ -307,7 +308,7 @@ static void test_one_that_fails_stops_no_other(void **state) {
   assert_true(isnan(small.rewards[0]) && small.truncated[0] == 1 && small.truncated[1] == 0);
   near(s2_world_time(small.worlds[1]), 0.02, 1e-15);
   assert_true(s2_world_time(small.worlds[0]) == 0);
-  // Its reset brings the disc back.
+  // Its reset returns the disc to its start.
   must(s2_batch_step(small.batch, u, 1, &small.result));
   must(s2_batch_step(small.batch, u, 1, &small.result));
   assert_int_equal(s2_batch_failures(small.batch), 0);
@@ -347,7 +348,7 @@ static void test_steps_take_no_memory(void **state) {
   for (int k = 0; k < 120; k++) {
     must(s2_batch_step(small.batch, u, 1, &small.result));
   }
-  s2_workers_free(small.workers); // alone: counts are of this thread
+  s2_workers_free(small.workers); // alone: counts are per thread
   small.workers = s2_workers_new(1);
   S2BatchDef def = {.autoreset = S2_RESET_SAME_STEP, .max_steps = 50, .judge = small.judge};
   s2_batch_free(small.batch);
@@ -374,7 +375,7 @@ static void expect(S2Status status, const char *message) {
 
 enum { PERIOD = 3, LONGEST = 20 };
 
-// Beside what the judge says the program pays for the number of the world.
+// A cost of the program, the number of the world, in addition to that of the judge.
 static S2Status pay(void *user, int world, const double *commands, double *reward,
                     bool *terminated) {
   (void)user;
@@ -389,7 +390,7 @@ static unsigned judges(void *user, int world) {
   return world % 2 == 0 ? S2_OWN_JUDGE : 0;
 }
 
-// Commands that are clipped, all steps, then the worth of the end: as done by hand.
+// Clipped commands, all steps, and the final cost: the same numbers as computed by hand.
 static void test_a_period_is_judged_at_its_end(void **state) {
   (void)state;
   S2World *worlds[WORLDS], *alone[WORLDS];
@@ -435,7 +436,7 @@ static void test_a_period_is_judged_at_its_end(void **state) {
     }
   }
   assert_in_range(ended, 1, WORLDS * LONGEST - 1);
-  // What is no number fails its world alone.
+  // A command that is nan fails its own world only.
   u[CONTROLS] = NAN;
   must(s2_batch_step(batch, u, 1, &result));
   S2Status why;
@@ -450,7 +451,8 @@ static void test_a_period_is_judged_at_its_end(void **state) {
   s2_workers_free(workers);
 }
 
-// Another world in the place of one, with draws of its own; it goes back to where it began.
+// A world of the batch is replaced by another one, with its own random draws; a reset returns it to
+// its start.
 static void test_a_world_can_be_replaced(void **state) {
   (void)state;
   S2World *worlds[2] = {build(1), build(2)}, *other = build(3);
@@ -470,7 +472,7 @@ static void test_a_world_can_be_replaced(void **state) {
   assert_true(s2_batch_unchanged(batch, 1));
   must(s2_batch_rewind(batch, 1));
   assert_true(s2_world_hash(other) == before && s2_batch_unchanged(batch, 1));
-  // Going back keeps what was prepared for steps, but not where more than motion has changed.
+  // A reset keeps the prepared data of steps, except where more than the motion has changed.
   uint64_t changes = s2_world_changes(other);
   must(s2_batch_rewind(batch, 1));
   assert_true(s2_world_changes(other) == changes);
@@ -483,7 +485,7 @@ static void test_a_world_can_be_replaced(void **state) {
   s2_world_destroy(other);
 }
 
-// A world that the script has given more to observe is told, and writes nothing.
+// A world with observations that the script added fails with a message and writes nothing.
 static void test_a_world_that_observes_more_fails(void **state) {
   (void)state;
   Small small;
@@ -563,7 +565,8 @@ static void test_rollouts_are_the_world_stepped_by_hand(void **state) {
   (void)state;
   S2World *world = build(9);
   must(
-      s2_world_act(world, (const double[CONTROLS]){2, 1, 0.5}, CONTROLS, NULL)); // one is under way
+      // one command is delayed
+      s2_world_act(world, (const double[CONTROLS]){2, 1, 0.5}, CONTROLS, NULL));
   steps(world, 1);
   S2Judge *judge = judge_of(world);
   S2Rng rng = s2_rng_seeded(2);
@@ -585,7 +588,7 @@ static void test_rollouts_are_the_world_stepped_by_hand(void **state) {
   assert_memory_equal(costs[0], costs[1], sizeof costs[0]);
   assert_memory_equal(gradient[0], gradient[1], sizeof gradient[0]);
   assert_memory_equal(states[0], states[1], sizeof(double) * (size_t)(SAMPLES * KNOTS * size));
-  // By hand.
+  // The same by hand.
   for (int i = 0; i < SAMPLES; i++) {
     S2World *copy;
     must(s2_world_clone(world, &copy));
@@ -616,7 +619,7 @@ static void test_rollouts_are_the_world_stepped_by_hand(void **state) {
 static void test_gradients_of_rollouts_are_those_of_differences(void **state) {
   (void)state;
   S2World *world = build(4);
-  // No impacts: their times are no business of steps of a given length.
+  // No impacts: steps of a given length do not split at them.
   must(s2_body_set(world, disc_of(world), S2_BODY_Y, 3));
   S2Judge *judge = judge_of(world);
   S2Workers *workers = s2_workers_new(2);
@@ -626,7 +629,7 @@ static void test_gradients_of_rollouts_are_those_of_differences(void **state) {
   S2Rollout rollout = {1, KNOTS, HOLD, u, judge, &cost, NULL, gradient};
   must(s2_rollout(workers, world, &rollout, NULL, NULL));
   rollout.gradient = NULL;
-  const double h = 1e-4; // central differences: h^2 of error, 1e-12 / h of rounding
+  const double h = 1e-4; // central differences: an error of h^2, rounding of 1e-12 / h
   for (int i = 0; i < LENGTH; i++) {
     double was = u[i], side[2];
     for (int k = 0; k < 2; k++) {

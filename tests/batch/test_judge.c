@@ -1,4 +1,4 @@
-// Norms, costs and bounds; threads that share out items.
+// Norms, costs and bounds; threads that share items.
 #include "worlds.h"
 
 #include "base/threads/workers.h"
@@ -40,7 +40,7 @@ static void test_slopes_are_those_of_differences(void **state) {
       near(slope[i], (up - down) / (2 * h), 1e-8);
     }
   }
-  // At 0 none has a slope that is not finite.
+  // At 0 all slopes are finite.
   const double zero[2] = {0, 0};
   double slope[2];
   near(s2_norm(S2_NORM_L2, 0, 2, zero, slope), 0, 0);
@@ -69,7 +69,7 @@ static void test_a_judge_sums_terms_and_knows_bounds(void **state) {
   S2Bound bound = {{.kind = S2_READ_BODY, .body = body, .field = S2_BODY_Y}, -INFINITY, 3};
   S2Judge *judge;
   must(s2_judge_create(world, 0, 2, terms, 1, &bound, &judge));
-  must(s2_body_set(world, body, S2_BODY_ANGLE, -3)); // 0.28 from 3, the short way
+  must(s2_body_set(world, body, S2_BODY_ANGLE, -3)); // 0.28 from 3 on the shorter way
   double cost, off = 2 * 3.14159265358979323846 - 6;
   must(s2_judge_running(judge, world, NULL, &cost));
   near(cost, 0.5 + off * off, 1e-12);
@@ -84,7 +84,7 @@ static void test_a_judge_sums_terms_and_knows_bounds(void **state) {
   must(s2_body_destroy(world, body));
   assert_int_equal(s2_judge_running(judge, world, NULL, &cost).code, S2_STALE);
   s2_judge_free(judge);
-  // Without a judge nothing costs and nothing ends.
+  // Without a judge the cost is 0 and no episode ends.
   must(s2_judge_running(NULL, world, NULL, &cost));
   near(cost, 0, 0);
   must(s2_judge_ended(NULL, world, NULL, &ended));

@@ -131,7 +131,7 @@ played("goals are moved and stay, forces go back to their rest", goals, async ({
   page.send("axis rt 0");
   page.send("key 1 pad_left"); // the cross stands in for the arrows
   await page.until("the goal is at its end", () => page.value("goal") === -2 && page.value("grip") === -1);
-  assert.match(run.out, /goals: your keys: left, right, rt, space; b: who plays, r: the episode again/);
+  assert.match(run.out, /goals: your keys: left, right, rt, space; b: change player, r: restart the episode/);
 });
 
 // A law that tries things out in a clone.

@@ -17,7 +17,7 @@ static double random_in(S2Rng *rng, double lo, double hi) {
 }
 
 static S2Box random_box(S2Rng *rng, double spread) {
-  // On a coarse grid boxes touch and coincide.
+  // Boxes on a coarse grid touch and coincide.
   S2Vec2 lo = {floor(random_in(rng, 0, spread)), floor(random_in(rng, 0, spread))};
   double width = (double)s2_rng_integer(rng, 0, 3);
   return (S2Box){lo, s2_add(lo, s2_vec2(width, (double)s2_rng_integer(rng, 0, 3)))};
@@ -87,9 +87,10 @@ static void test_query(void **state) {
   static S2Box boxes[PROXIES];
   for (int32_t proxy = 0; proxy < PROXIES; proxy++) {
     boxes[proxy] = random_box(&rng, 40);
-    s2_broadphase_set(broadphase, proxy, boxes[proxy], false); // statics are found too
+    // pairs with static boxes are found as well
+    s2_broadphase_set(broadphase, proxy, boxes[proxy], false);
     if (proxy == PROXIES / 2) {
-      compare(broadphase, &arena); // some in the tree, some loose
+      compare(broadphase, &arena); // some are in the tree, some outside it
     }
   }
   for (int round = 0; round < 300; round++) {
@@ -118,7 +119,7 @@ static void test_image(void **state) {
   S2Broadphase *copy = s2_broadphase_new();
   S2Arena arena;
   s2_arena_init(&arena);
-  random_change(copy, &rng, 500); // replaced by what is read
+  random_change(copy, &rng, 500); // replaced by the read one
   for (int round = 0; round < 50; round++) {
     random_change(broadphase, &rng, 20);
     size_t size = s2_broadphase_image_size(broadphase);
@@ -154,7 +155,7 @@ static void test_odd_boxes(void **state) {
     S2Box box = {{proxy, 0}, {proxy + 0.5, 1}};
     s2_broadphase_set(broadphase, proxy, proxy == 7 ? all : proxy == 8 ? bad : box, true);
   }
-  assert_int_equal(compare(broadphase, &arena), 98); // the plane with every number but itself
+  assert_int_equal(compare(broadphase, &arena), 98); // the plane paired with every other box
   s2_arena_free(&arena);
   s2_broadphase_free(broadphase);
 }
@@ -169,7 +170,8 @@ static void test_no_heap_in_steady_state(void **state) {
     if (round == 10) {
       before = s2_memory_count();
     }
-    for (int32_t proxy = 0; proxy < PROXIES; proxy++) { // mingling, but always as many pairs
+    // boxes mix, but the number of pairs is constant
+    for (int32_t proxy = 0; proxy < PROXIES; proxy++) {
       double x = (proxy * 7 + round * 13 * (proxy % 5)) % PROXIES;
       s2_broadphase_set(broadphase, proxy, (S2Box){{x, 0}, {x + 0.5, 1}}, true);
     }

@@ -1,4 +1,4 @@
-// Terrain chains: bodies over joints of every bend meet what is there and nothing else.
+// Terrain chains: bodies over joints of every bend have the contacts of the terrain and no others.
 
 #include "base/rng.h"
 #include "collide/collide.h"
@@ -15,8 +15,8 @@ enum { POINTS = 8, SEGMENTS = POINTS - 1 };
 
 static const double PI = 3.14159265358979323846;
 
-// Sines of angles by which a contact may leave the cone of its joint: two vertices by rounding
-// only, an edge resting on a joint by a part of the bend.
+// Sines of angles by which a normal may leave the cone of its joint: for two vertices rounding
+// only, for an edge that rests on a joint a part of the bend.
 static const double ROUNDING = 1e-11;
 static const double EDGE_TILT = 0.01 + 1e-11;
 
@@ -29,8 +29,8 @@ static double random_in(S2Rng *rng, double lo, double hi) {
   return lo + (hi - lo) * s2_rng_uniform(rng);
 }
 
-// Segments of length 0.3 to 1.5, each turned against the one before by `bend` rad (times 1, -1 or
-// 0 where `mixed`); the middle of the chain is at the origin.
+// Segments of length 0.3 to 1.5, each turned relative to the one before by `bend` rad (times 1, -1
+// or 0 where `mixed`); the middle of the chain is at the origin.
 static void chain_make(Chain *chain, S2Rng *rng, double bend, bool mixed, bool reversed) {
   double angle = -bend * (SEGMENTS / 2);
   S2Vec2 at = {0, 0};
@@ -64,7 +64,8 @@ typedef struct Found {
   int segment;
 } Found;
 
-// Every segment against the body, the body being a or b in turn; all seen from the body as a.
+// Every segment against the body, the body being a or b in turn; all contacts are returned with the
+// body as a.
 static int contacts(const Chain *chain, const S2Shape *body, S2Pose pose, double reach, bool swap,
                     Found *found) {
   S2Pose origin = s2_pose(0, 0, 0);
@@ -129,8 +130,8 @@ static S2Shape body_shape(int kind) {
   return (S2Shape){.vertices = vertices[kind], .count = counts[kind], .radius = radii[kind]};
 }
 
-// Bodies apart from a chain, at random: the nearest point of the whole chain is always among the
-// contacts, all directions are in their cones, and no joint is reported twice.
+// Bodies at a distance from a chain, at random: the nearest point of the whole chain is always
+// among the contacts, all directions are in their cones, and no joint is reported twice.
 static void test_bends(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(31);
@@ -180,8 +181,8 @@ static void test_bends(void **state) {
   assert_true(joints > 3000);
 }
 
-// A box on a straight chain, a little above or a little sunk in, at every position and speed's
-// reach: two rows straight up at its own lower corners, wherever the joints are.
+// A box on a straight chain, a little above or a little below its surface, at every position: two
+// rows straight up at its own lower corners, wherever the joints are.
 static void test_straight(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(32);
@@ -192,7 +193,7 @@ static void test_straight(void **state) {
     const double gaps[] = {-1e-2, -1e-3, -1e-6, 0, 1e-9, 1e-3, 0.05};
     double gap = gaps[trial % 7];
     bool below = trial % 3 == 0;
-    double x = trial % 11 == 0 ? 0.4 : random_in(&rng, -0.4, 0.4); // a corner on the very joint
+    double x = trial % 11 == 0 ? 0.4 : random_in(&rng, -0.4, 0.4); // a corner exactly on the joint
     S2Pose pose = s2_pose(below ? PI : 0, x, below ? -0.3 - gap : 0.3 + gap);
     Found found[2 * SEGMENTS];
     int count = contacts(&chain, &box, pose, 0.25, trial % 5 == 0, found);
@@ -205,7 +206,7 @@ static void test_straight(void **state) {
       left += p->local_a.x < 0;
       right += p->local_a.x > 0;
     }
-    // On the very joint both neighbours see the corner.
+    // Exactly on the joint both neighbours report the corner.
     assert_true(left >= 1 && right >= 1 && count <= (trial % 11 == 0 ? 3 : 2));
   }
 }
@@ -230,7 +231,8 @@ static void test_ball_over_ridge(void **state) {
   }
 }
 
-// A box resting on a flat hilltop narrower than itself stands on both joints, also tilted a little.
+// A box on a flat hilltop narrower than itself rests on both joints, also when it is tilted a
+// little.
 static void test_hilltop(void **state) {
   (void)state;
   const double tilts[] = {-5e-3, -1e-6, 0, 1e-9, 2e-3};
@@ -253,8 +255,8 @@ static void test_hilltop(void **state) {
   }
 }
 
-// A box stands with a corner at the end of a segment, to rounding in both directions: no contact is
-// on the side of the segment where the box is not.
+// A box stands with a corner at the end of a segment, up to rounding in both directions: no contact
+// is on the side of the segment where the box is not.
 static void test_corner_at_the_end(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(9);
@@ -291,9 +293,9 @@ static void test_corner_at_the_end(void **state) {
   }
 }
 
-// A bar lies on a peak, which is in its face by rounding's worth: no segment of the chain is deeper
-// in the bar than the peak, and all contacts push up. A segment whose corner belongs to its
-// neighbour once told how deep the bar's far corner is behind the side that it is not on.
+// A bar lies on a peak, which is on its face up to rounding: no segment of the chain is deeper in
+// the bar than the peak, and all contacts push up. A segment whose corner belongs to its neighbour
+// must not report the depth of the bar's far corner behind a side on which that corner is not.
 static void test_bar_over_a_peak(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(52);

@@ -1,4 +1,5 @@
-// Narrow phase: manifolds, distances and rays against brute force and against their definitions.
+// Narrow phase: manifolds, distances and rays, compared with brute force and with their
+// definitions.
 
 #include "base/rng.h"
 #include "collide/collide.h"
@@ -34,8 +35,8 @@ static S2Vec2 random_point(S2Rng *rng, double size) {
   return s2_vec2(x, random_in(rng, -size, size));
 }
 
-// Circle, segment, capsule, polygon or rounded polygon, about `size` large, somewhere within
-// `spread` of `about`. Every other one is axis-aligned on a grid, so that ties and touching happen.
+// Circle, segment, capsule, polygon or rounded polygon, of about `size`, within `spread` of
+// `about`. Every other one is axis-aligned on a grid, so that ties and touching occur.
 static bool try_body(Body *body, S2Rng *rng, double size, S2Vec2 about, double spread) {
   int kind = (int)s2_rng_integer(rng, 0, 4);
   double radius = kind == 1 || kind == 3 ? 0 : size * random_in(rng, 0.05, 0.6);
@@ -77,7 +78,7 @@ static void random_body(Body *body, S2Rng *rng, double size, S2Vec2 about, doubl
 static void random_pair(Body pair[2], S2Rng *rng, double size) {
   random_body(&pair[0], rng, size, s2_vec2(0, 0), 0.5 * size);
   random_body(&pair[1], rng, size * random_in(rng, 0.3, 3), pair[0].pose.position, 3 * size);
-  if (s2_rng_integer(rng, 0, 9) == 0) { // the very same thing at the same place
+  if (s2_rng_integer(rng, 0, 9) == 0) { // exactly the same body at the same place
     pair[1] = pair[0];
     pair[1].shape.vertices = pair[1].vertices;
   }
@@ -114,7 +115,7 @@ static double core_distance(const Body pair[2]) {
   return least;
 }
 
-// How far apart the cores are along a unit direction from b to a; negative: overlap.
+// The gap of the cores along a unit direction from b to a; negative: overlap.
 static double core_gap_along(const Body pair[2], S2Vec2 n) {
   double lowest = INFINITY, highest = -INFINITY;
   for (int i = 0; i < pair[0].shape.count; i++) {
@@ -140,7 +141,7 @@ static double best_core_gap(const Body pair[2]) {
 }
 
 static bool cores_overlap(const Body pair[2], double tolerance) {
-  // In line or crossing segments and points have no area: their distance says it all.
+  // Collinear or crossing segments and points have no area: only their distance is compared.
   bool flat = pair[0].shape.count <= 2 && pair[1].shape.count <= 2;
   double best = best_core_gap(pair);
   if (!flat) {
@@ -173,7 +174,7 @@ static void test_distance_against_brute_force(void **state) {
     S2Vec2 between = s2_sub(closest.point_a, closest.point_b);
     assert_near(s2_dot(between, closest.normal), closest.distance, tolerance);
     assert_near(s2_cross(between, closest.normal), 0, tolerance);
-    // No direction separates further: the distance is the largest gap over all of them.
+    // The distance is the largest gap over all directions: none separates further.
     for (int k = 0; k < 16; k++) {
       double angle = random_in(&rng, -4, 4);
       double gap = core_gap_along(pair, s2_vec2(cos(angle), sin(angle)));
@@ -192,7 +193,7 @@ static void collide(const Body pair[2], double reach, S2Manifold *manifold) {
   s2_collide(&pair[0].shape, pair[0].pose, &pair[1].shape, pair[1].pose, reach, manifold);
 }
 
-// An edge point must have its vertex in front of the edge, not beside it.
+// An edge point must have its vertex in front of the edge, not to the side of it.
 static void assert_in_front(const Body pair[2], const S2ManifoldPoint *point, double tolerance) {
   bool edge_is_a = point->feature == S2_EDGE_A;
   const Body *edge = &pair[edge_is_a ? 0 : 1], *other = &pair[edge_is_a ? 1 : 0];
@@ -203,7 +204,7 @@ static void assert_in_front(const Body pair[2], const S2ManifoldPoint *point, do
   for (int i = 0; i < edge->shape.count; i++) {
     support = fmax(support, s2_dot(point->local_normal, edge->shape.vertices[i]));
   }
-  for (int i = 0; i < edge->shape.count; i++) { // the edge's ends are the vertices furthest out
+  for (int i = 0; i < edge->shape.count; i++) { // the ends of the edge are the extreme vertices
     if (s2_dot(point->local_normal, edge->shape.vertices[i]) >= support - tolerance) {
       lowest = fmin(lowest, s2_dot(along, edge->shape.vertices[i]));
       highest = fmax(highest, s2_dot(along, edge->shape.vertices[i]));
@@ -240,7 +241,7 @@ static void test_manifold_properties(void **state) {
       if (closest.distance + radii > tolerance && point->feature != S2_VERTEX_VERTEX) {
         assert_in_front(pair, point, tolerance);
       }
-      S2ManifoldPoint again = *point; // following a point that did not move changes nothing
+      S2ManifoldPoint again = *point; // updating a point whose bodies did not move changes nothing
       s2_manifold_point_update(&again, &pair[0].shape, pair[0].pose, &pair[1].shape, pair[1].pose);
       assert_memory_equal(&again.normal, &point->normal, sizeof again.normal);
       assert_memory_equal(&again.point, &point->point, sizeof again.point);
@@ -269,7 +270,7 @@ static void test_swap(void **state) {
   for (int trial = 0; trial < 30000; trial++) {
     Body pair[2];
     random_pair(pair, &rng, 1);
-    // On a grid two directions can be equally good: which one wins may depend on the order.
+    // On a grid two directions can be equally good: the chosen one may depend on the order.
     if (pair[0].pose.rotation.s == 0 || pair[1].pose.rotation.s == 0 ||
         pair[0].pose.rotation.s == pair[1].pose.rotation.s) {
       continue;
@@ -294,8 +295,8 @@ static void test_swap(void **state) {
   assert_true(compared > 3000);
 }
 
-// The rate of a gap is n.(velocity of a's point - velocity of b's point), the arms reaching from
-// the body centres to `point`: the Jacobian rows of the step rest on it.
+// The rate of a gap is n.(velocity of a's point - velocity of b's point), with arms from the body
+// centres to `point`: the Jacobian rows of the step rely on it.
 static void test_gap_rate(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(14);
@@ -344,7 +345,7 @@ static void test_gap_rate(void **state) {
   assert_true(seen[0] > 1000 && seen[1] > 1000 && seen[2] > 1000);
 }
 
-// Moving the bodies apart along the normal by the overlap leaves them just touching.
+// Moving the bodies apart along the normal by the overlap makes them just touch.
 static void test_separation(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(15);
@@ -369,7 +370,7 @@ static void test_separation(void **state) {
   assert_true(separated > 5000);
 }
 
-// Far from the origin a pair looks the same, as long as the positions themselves are exact.
+// Far from the origin a pair gives the same result, as long as the positions are exact.
 static void test_far_from_origin(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(16);
@@ -394,7 +395,7 @@ static void test_far_from_origin(void **state) {
   }
 }
 
-// Sizes from 1e-6 to 1e6 against each other, up to 1e6 from the origin.
+// Sizes from 1e-6 to 1e6 in pairs, up to 1e6 from the origin.
 static void test_mixed_sizes(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(19);
@@ -419,7 +420,7 @@ static void test_mixed_sizes(void **state) {
   }
 }
 
-// A simulation that blew up must not crash here.
+// Positions that are not finite must not crash the narrow phase.
 static void test_not_a_number(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(20);
@@ -500,10 +501,10 @@ static void test_boxes_overhanging(void **state) {
     S2Manifold m;
     s2_collide(&box, order ? high : low, &box, order ? low : high, 1, &m);
     assert_int_equal(m.count, 2);
-    assert_true(m.points[0].feature != m.points[1].feature); // one end vertex of either edge
+    assert_true(m.points[0].feature != m.points[1].feature); // one end vertex of each edge
     assert_true(m.points[0].gap == 0.125 && m.points[1].gap == 0.125);
   }
-  S2Manifold m; // past the corner: two vertices, and nothing else within any reach
+  S2Manifold m; // past the corner: two vertices, and no other point at any margin
   s2_collide(&box, s2_pose(0, 0, 0), &box, s2_pose(0, 1.3, 1.4), 10, &m);
   assert_int_equal(m.count, 1);
   assert_int_equal(m.points[0].feature, S2_VERTEX_VERTEX);
@@ -556,7 +557,7 @@ static void test_round_shapes(void **state) {
   assert_int_equal(m.points[0].feature, S2_VERTEX_VERTEX);
   assert_near(m.points[0].gap, 0, 1e-16);
   assert_near(m.points[0].normal.x, -1, 1e-16);
-  // Two vertices keep the sense of their normal after they have crossed over.
+  // Two vertices keep the direction of their normal after they have passed each other.
   s2_collide(&circle, s2_pose(0, 0, 0), &circle, s2_pose(0, 0.1, 0), 0, &m);
   s2_manifold_point_update(&m.points[0], &circle, s2_pose(0, 0, 0), &circle, s2_pose(0, -0.1, 0));
   assert_near(m.points[0].gap, -1.1, 1e-15);
@@ -576,7 +577,8 @@ static void test_rays(void **state) {
     S2RayHit hit = s2_shape_raycast(&body.shape, body.pose, from, to);
     bool starts_inside = s2_shape_contains(&body.shape, body.pose, from);
     double until = hit.hit ? hit.fraction - 1e-9 : 1;
-    for (int k = 0; k < 100 && !starts_inside; k++) { // nothing is passed through
+    // the ray passes through no body before the hit
+    for (int k = 0; k < 100 && !starts_inside; k++) {
       S2Vec2 p = s2_add_scaled(from, until * k / 99, s2_sub(to, from));
       assert_false(s2_shape_contains(&body.shape, body.pose, p));
     }

@@ -1,4 +1,5 @@
-// Arrays: what the operations give, and every derivative, on a tape, against central differences.
+// Arrays: the values of the operations, and every derivative on a tape, compared with central
+// differences.
 #include "base/rng.h"
 #include "diff/tape/array_tape.h"
 
@@ -14,9 +15,10 @@
 enum { MOST = 320, ROUNDS = 10 };              // numbers in a case, random arguments for each
 static const double STEP = 1e-3, AGREE = 1e-8; // AGREE: relative to the largest derivative
 
-// ---- Derivatives of anything ------------------------------------------------------------------
+// ---- Derivatives of random problems -----------------------------------------------------------
 
-// Computes `out` from the arguments a and b, and its node when there is a tape. Returns how many.
+// Computes `out` from the arguments a and b, and its node if there is a tape. Returns the number of
+// elements.
 typedef struct Case Case;
 typedef size_t Compute(const Case *test, S2Tape *tape, const S2Array *a, const S2Array *b,
                        double *out, S2Var *node);
@@ -132,7 +134,7 @@ static void test_unary(void **state) {
       check(&test, seed);
     }
   }
-  // on the other side of the kinks, and at them
+  // on both sides of the kinks, and at them
   const double x[] = {-2, 0, 3}, ones[] = {1, 1, 1};
   double out[3], slope[3] = {0};
   s2_array_unary(S2_ARRAY_RELU, 3, x, out);
@@ -164,7 +166,8 @@ static void test_binary(void **state) {
                               {{1, 1, 4}, {1, 1, 4}},       {{0, 1, 1}, {0, 1, 1}}};
   for (int op = 0; op < S2_ARRAY_LESS; op++) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-      bool kink = op == S2_ARRAY_MAXIMUM || op == S2_ARRAY_MINIMUM; // not within a step of it
+      // no kink within a step of the difference
+      bool kink = op == S2_ARRAY_MAXIMUM || op == S2_ARRAY_MINIMUM;
       const Case test = {s2_array_binary_name((S2ArrayBinary)op),
                          compute_binary,
                          op,
@@ -195,7 +198,7 @@ static void test_broadcast(void **state) {
   assert_memory_equal(sum, want, sizeof want);
 }
 
-// What has no part in the loss gets 0, not nan, where its derivative is infinite.
+// An element that does not enter the loss gets 0, not nan, where its derivative is infinite.
 static void test_infinite_slopes(void **state) {
   (void)state;
   const double x[] = {0, 4}, g[] = {0, 1};
@@ -254,7 +257,7 @@ static void test_long_sums(void **state) {
   }
   double sum;
   s2_array_reduce(S2_ARRAY_SUM, S2_ARRAY_ALL, s2_size_list(LONG), a, &sum);
-  assert_true(fabs(sum - 10000) <= 1e-10); // one after the other: 2e-8
+  assert_true(fabs(sum - 10000) <= 1e-10); // added one after the other: 2e-8
 }
 
 static size_t compute_norm(const Case *test, S2Tape *tape, const S2Array *a, const S2Array *b,
@@ -319,7 +322,7 @@ static void test_product(void **state) {
       {"small product", compute_product, 0, 0, MATRIX(2, 3), MATRIX(3, 4), -1, 1},
       {"product by BLAS", compute_product, 0, 0, MATRIX(9, 8), MATRIX(8, 10), -1, 1}};
   CHECK_ALL(cases);
-  // Both ways give the same, each way of storing included.
+  // Both methods give the same, in each layout.
   S2Rng rng = s2_rng_seeded(1);
   enum { N = 9 };
   double a[N * N], b[N * N], by_blas[N * N], by_hand[N * N];
@@ -346,8 +349,8 @@ static void test_product(void **state) {
   }
 }
 
-// Random matrices with different numbers added on the diagonal: of good condition, with singular
-// values and eigenvalues apart. `shifted` is theirs.
+// Random matrices with different numbers added on the diagonal: well conditioned, with distinct
+// singular values and eigenvalues. `shifted` holds the results.
 static S2Array shift(S2Tape *tape, const S2Array *a, double step, double *shifted) {
   double more[MOST] = {0};
   size_t width = (size_t)a->shape.columns;
@@ -472,7 +475,7 @@ static void test_refusals(void **state) {
   assert_string_equal(status.message, "the matrix is not positive definite");
   status = s2_array_svd(2, 2, bad, out, out + 4, out + 6, &arena);
   assert_string_equal(status.message, "the matrix is not finite");
-  // equal eigenvalues: their sum has a derivative, one of them has none
+  // equal eigenvalues: their sum has a derivative, a single one has none
   status = s2_array_eigen_vjp(2, (double[]){1, 1}, unit, g, none, slope, &arena);
   assert_string_equal(status.message, "eig: equal eigenvalues have no derivative of their own");
   status = s2_array_eigen_vjp(2, (double[]){1, 1}, unit, (double[]){1, 1}, none, slope, &arena);
@@ -504,7 +507,7 @@ static void test_determinant_of_singular(void **state) {
 
 static void test_exponential(void **state) {
   (void)state;
-  // a turn by 20 rad, scaled and squared
+  // a rotation by 20 rad, scaled and squared
   const double a[] = {0, -20, 20, 0}, want[] = {cos(20), -sin(20), sin(20), cos(20)};
   double out[4];
   S2Arena arena;

@@ -1,4 +1,4 @@
-// Derivatives of contact points and of what a soft contact brings into its row, against
+// Derivatives of contact points and of the terms that a soft contact adds to its row, compared with
 // extrapolated central differences.
 #include "worlds.h"
 
@@ -35,7 +35,7 @@ static bool collide(const Pair *pair, S2Manifold *manifold) {
   return manifold->count > 0;
 }
 
-// A linear function of what a point is; NAN: it is another feature.
+// A linear function of the point's fields; NAN: another feature.
 static double value_of(const Pair *pair, uint32_t id, const S2PointBar *weight) {
   S2Manifold manifold;
   collide(pair, &manifold);
@@ -83,7 +83,7 @@ static void make_shape(S2Rng *rng, Pair *pair, bool a) {
   pair->number[a ? 6 : 7] = kept == 1 ? 0.3 : s2_rng_uniform(rng) < 0.5 ? 0 : 0.1;
 }
 
-// Where the derivative of field `field` is in a source.
+// The index of the derivative of field `field` in a source.
 static double derivative_of(const S2PointSource *source, const S2ManifoldPoint *at,
                             const Pair *pair, int field) {
   if (field < 6) {

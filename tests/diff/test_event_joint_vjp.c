@@ -1,5 +1,5 @@
-// Derivatives of event stepping where joints act: against what is known in closed form, and against
-// differences (world_differences.h).
+// Derivatives of event stepping with joints, compared with closed forms and with differences
+// (world_differences.h).
 #include "joint_ways.h"
 
 static S2World *event_world(S2Vec2 gravity, double dt) {
@@ -44,9 +44,9 @@ static void look(const S2World *start, int steps, Seen *seen) {
 // ---- Closed forms -----------------------------------------------------------------------------
 
 enum { NUMBERS = 3 };
-typedef double Known(const double p[NUMBERS]); // what a scene ends with, of its numbers
+typedef double Known(const double p[NUMBERS]); // a result of a scene as a function of its numbers
 
-// Extrapolated central differences of what is known.
+// Extrapolated central differences of the closed form.
 static double slope_of(Known *known, const double p[NUMBERS], int i) {
   double d[2];
   for (int k = 0; k < 2; k++) {
@@ -60,7 +60,7 @@ static double slope_of(Known *known, const double p[NUMBERS], int i) {
   return (4 * d[1] - d[0]) / 3;
 }
 
-// dl/d(start), l being number `of` of the last state's positions.
+// dl/d(start), where l is number `of` of the last state's positions.
 static void derive(const S2World *start, int steps, int of, S2WorldGradient *g) {
   S2World *world;
   must(s2_world_clone(start, &world));
@@ -93,7 +93,7 @@ static double quarter(double kappa) {
   return acos(-1.0) / (2 * a);
 }
 
-// sn(u, kappa), by the same (Abramowitz and Stegun 16.4).
+// sn(u, kappa), by the same means (Abramowitz and Stegun 16.4).
 static double sn(double u, double kappa) {
   double a[12] = {1}, c[12] = {kappa}, b = sqrt(1 - kappa * kappa);
   for (int i = 1; i < 12; i++) {
@@ -108,12 +108,12 @@ static double sn(double u, double kappa) {
   return sin(phi);
 }
 
-// A disc on an arm of 1 m strikes a wall at its lowest point: by a hinge it turns with the arm, by
+// A disc on an arm of 1 m strikes a wall at its lowest point: on a hinge it turns with the arm, on
 // a rod (distance) it does not.
 static const double ARM = 1, RADIUS = 0.2, UNTIL = 1.3;
 
-// Of the angle let go from at rest, restitution and gravity.
-static double swung(const double p[NUMBERS], double inertia) { // that of the disc, over its mass
+// By the initial angle, restitution and gravity.
+static double swung(const double p[NUMBERS], double inertia) { // inertia of the disc over its mass
   double w = sqrt(p[2] * ARM / (ARM * ARM + inertia)), kappa = sin(p[0] / 2);
   double left = UNTIL - quarter(kappa) / w;
   return 2 * asin(p[1] * kappa * sn(w * left, p[1] * kappa));
@@ -154,10 +154,11 @@ static void pendulum(bool rod, int count, const double p[NUMBERS], double found[
   s2_world_destroy(world);
 }
 
-// Two balls on a rod fall on a floor without friction: height of the one that strikes, after it.
+// Two balls on a rod fall on a floor without friction: the height of the one that strikes, after
+// the impact.
 static const double HALF = 0.4, BALL = 0.1, FALLEN = 0.4;
 
-// Of the tilt of the rod, restitution and the height of its middle.
+// By the tilt of the rod, restitution and the height of its middle.
 static double bounced(const double p[NUMBERS]) {
   double g = 9.8, fall = sqrt(2 * (p[2] - HALF * sin(p[0]) - BALL) / g), left = FALLEN - fall;
   double u = g * fall, across = cos(p[0]);
@@ -201,8 +202,8 @@ static double found_error(int scene, int count, const double p[NUMBERS], Known *
   return found[NUMBERS] - known(p);
 }
 
-// Errors vanish with the square of the step, as flows of jointed bodies are of second order and
-// impacts are where they are.
+// Errors vanish with the square of the step, since flows of jointed bodies are of second order and
+// impacts are at their times.
 static void closed_forms(void **state) {
   (void)state;
   const double swing[NUMBERS] = {0.9, 0.7, 9.8}, fall[NUMBERS] = {0.5, 0.9, 0.7};
@@ -226,8 +227,8 @@ static void closed_forms(void **state) {
 
 // ---- Differences ------------------------------------------------------------------------------
 
-// A body on the base by the joint, another one on that by a hinge, both soon on the floor or at the
-// wall.
+// One body on the base by the joint, another one on the first by a hinge; both soon strike the
+// floor or the wall.
 static S2World *falling(S2JointType type, Way joint, int seed) {
   S2Rng rng = s2_rng_seeded(700 + (uint64_t)seed);
   S2World *world = event_world(s2_vec2(0.7, -9.8), 1.0 / 60);
@@ -274,7 +275,8 @@ static S2World *falling(S2JointType type, Way joint, int seed) {
     slider.axis = s2_vec2(0.8, -0.6);
     must(s2_joint_create(world, &slider, &hinges[0]));
   }
-  S2BodyId other = type == S2_PULLEY ? two : base; // the base would hold the rope's length twice
+  // on the base alone the rope's length would be held twice
+  S2BodyId other = type == S2_PULLEY ? two : base;
   if (!add_joint(world, type, joint, one, other, s2_vec2(0.3, 0.1), hinges)) {
     s2_world_destroy(world);
     return NULL;
@@ -282,9 +284,10 @@ static S2World *falling(S2JointType type, Way joint, int seed) {
   return world;
 }
 
-// Of the derivatives of a class: losses are about 10, and what mends leave blurs differences.
+// For the derivatives of a class: losses are about 10, and differences have errors from the
+// corrections.
 static const double LEAST = 5e-2;
-// The same of numbers that tear joints apart (world_differences.h).
+// The same for numbers that separate joints (world_differences.h).
 static const double TORN = 1e-5;
 
 static void each_type(void **state) {
@@ -293,12 +296,13 @@ static void each_type(void **state) {
                       PINCHED, MOTOR,  MOTOR_AT_BOUND, MOTOR_ENDLESS, DRY_FRICTION, CURVED};
   enum { WAYS_HERE = sizeof ways / sizeof *ways };
   Count counts[CLASSES] = {{0}};
-  // Both flows: the acts of the step by projection are seen where all islands take it.
+  // Both flows: the acts of the step by projection occur where all islands use it.
   Seen seen[2] = {{0}};
   for (int n = 0; n < 2 * TYPES * WAYS_HERE; n++) {
     int k = n / 2, flow = n % 2;
     S2JointType type = types[k % TYPES];
-    int seed = k / TYPES * 11 + k % TYPES; // a new type leaves the scenes of the others as they are
+    // a new type leaves the scenes of the other types unchanged
+    int seed = k / TYPES * 11 + k % TYPES;
     S2World *world = falling(type, ways[k / TYPES], seed);
     if (world == NULL) {
       continue;
@@ -321,7 +325,7 @@ static void each_type(void **state) {
   for (int flow = 0; flow < 2 && getenv("S2_SHOW") != NULL; flow++) {
     const Seen *of = &seen[flow];
     printf(
-        "%d steps, %d splits: %d meetings, %d struck, %d shaken, %d fed, %d floating, %d mended, "
+        "%d steps, %d splits: %d meetings, %d struck, %d shaken, %d fed, %d floating, %d corrected, "
         "%d stops, %d by two stages\n",
         of->steps, of->splits, of->meetings, of->struck, of->shaken, of->fed, of->floating,
         of->mended, of->limits, of->staged);

@@ -1,4 +1,4 @@
-// Derivatives of event stepping: against what is known in closed form, and against differences
+// Derivatives of event stepping, compared with closed forms and with differences
 // (world_differences.h).
 #include "world_differences.h"
 
@@ -27,15 +27,15 @@ static S2BodyDef moving(double x, double y, double vx, double vy, double omega) 
   return def;
 }
 
-// The step by projection, which islands with some joints and the rest of steps with many meetings
-// take as before: its corrections, repayments and rebounds in part are acts of its own.
+// The step by projection, which islands with some joints use, and the rest of steps with many
+// meetings: its corrections, repayments and rebounds are partly acts of its own.
 static void by_projection(S2World *world) {
   S2WorldDef def = *s2_world_settings(world);
   def.flow = S2_FLOW_PROJECTED;
   must(s2_world_configure(world, &def));
 }
 
-// dl/d(start), l being number `of` of the last state's positions.
+// dl/d(start), where l is number `of` of the last state's positions.
 static void derive(const S2World *start, int steps, int of, S2WorldGradient *g) {
   Rollout rollout = {.steps = steps};
   rollout.weight[0][of] = 1;
@@ -44,12 +44,12 @@ static void derive(const S2World *start, int steps, int of, S2WorldGradient *g) 
 
 // ---- Closed forms -----------------------------------------------------------------------------
 
-typedef struct Bounced { // height at t, and its derivatives
+typedef struct Bounced { // height at time t, and its derivatives
   double y, by_y0, by_e, by_t, by_g;
   int bounces;
 } Bounced;
 
-// Let fall from y0 on a floor of restitution e, by sums over the flights.
+// Dropped from y0 on a floor of restitution e, by sums over the flights.
 static Bounced bounced(double y0, double e, double g, double t) {
   double fall = sqrt(2 * y0 / g), at = fall, v = g * fall;
   double at_y0 = 1 / v, v_y0 = g * at_y0, at_e = 0, v_e = 0;
@@ -113,7 +113,8 @@ static void a_ball_bounces(void **state) {
   }
 }
 
-// Inelastic, with friction mu: it slides on from where it lands, x(T) = vx T - mu vy (T - tau) ...
+// An inelastic landing with friction mu: the point slides on from there, x(T) = vx T - mu vy (T -
+// tau) ...
 static void a_point_lands_and_slides(void **state) {
   (void)state;
   for (int n = 10; n <= 100; n += 30) {
@@ -164,7 +165,7 @@ static void a_box_tumbles(void **state) {
               counts[OF_FRICTION].nonzero > 0 && counts[OF_DT].nonzero > 0);
 }
 
-// Acts that scenes are made of, each of which is to be seen.
+// Acts of the scenes, each of which has to occur.
 typedef struct Seen {
   int acts[S2_ACT_INTERVAL_END + 1];
   int meetings, with_rows, rebounds, kept;
@@ -201,7 +202,7 @@ static S2World *rattle(int seed) {
   wall.angle = 0.02;
   add_box(world, wall, 0.5, 8);
   wall = rough(at(0.5, 0), 0.6, 0.9);
-  wall.gravity_scale = 1.7; // what falls alike has no relative acceleration: on an edge
+  wall.gravity_scale = 1.7; // bodies that fall alike have no relative acceleration: on an edge
   add_box(world, wall, 0.5, 8);
   for (int k = 0; k < 3; k++) {
     S2BodyDef def = rough(moving(0.01, 0.45 * k, 6 * s2_rng_normal(&rng), s2_rng_normal(&rng),
@@ -217,15 +218,15 @@ static S2World *rattle(int seed) {
   return world;
 }
 
-// A way that ends before a wall says that its derivative is not the whole one.
+// The derivative reports that it is incomplete where a path ends before a wall.
 static bool ends_short(const S2World *world, int steps) {
   Seen seen = {0};
   look(world, steps, &seen);
   return seen.acts[S2_ACT_SHORT] > 0;
 }
 
-// The first scenes in which a part of the last impact is taken. Only the step by projection has
-// such: the two stages leave what meets after the splits to the next step.
+// The first scenes in which a part of the last impact is kept. Only the step by projection has such
+// scenes: the two stages leave meetings after the splits to the next step.
 enum { KEPT = 4, SEARCHED = 1000 };
 static void kept_in_part(S2Stepping stepping, int steps, Count counts[CLASSES], Seen *seen) {
   int found = 0;
@@ -251,8 +252,8 @@ static void kept_in_part(S2Stepping stepping, int steps, Count counts[CLASSES], 
   }
 }
 
-// More meetings in a step than it is split at: the rest is speculative, or one more piece of the
-// two stages. Half of the scenes each.
+// More meetings in a step than its limit of splits: the rest is speculative, or one more piece of
+// the two stages. Half of the scenes each.
 static void a_ball_rattles(void **state) {
   (void)state;
   Count counts[CLASSES] = {0};
@@ -297,8 +298,8 @@ static void a_ball_rattles(void **state) {
   assert_true(counts[OF_NOTHING].compared > RATTLES && counts[OF_RESTITUTION].nonzero > 0);
 }
 
-// On a corner: alone, or with another box on the floor that it meets. Half of the scenes by
-// projection, whose mends lift or let down.
+// A box on a corner: alone, or with another box on the floor that it meets. Half of the scenes use
+// projection, whose corrections lift or lower the box.
 static void boxes_rock(void **state) {
   (void)state;
   may_skip(0.75, 0.32);
@@ -340,7 +341,7 @@ static void boxes_rock(void **state) {
   assert_true(counts[OF_Q].nonzero > 0 && counts[OF_GRAVITY_Y].nonzero > 0);
 }
 
-// Pieces that the trapezoid would have carried further than their speed can pay for.
+// Pieces that the trapezoid would have carried further than the kinetic energy allows.
 static int straight_pieces(const S2World *start, int steps) {
   S2World *world;
   must(s2_world_clone(start, &world));
@@ -359,7 +360,7 @@ static int straight_pieces(const S2World *start, int steps) {
 }
 
 // Boxes slide up an incline, stop within a step, and stay there or slide back: the derivatives are
-// right, and no energy comes of it.
+// right, and the energy does not grow.
 static void boxes_stop_on_their_way_up(void **state) {
   (void)state;
   may_skip(0.75, 0.5);
@@ -443,7 +444,7 @@ static void many_meet(void **state) {
   }
   report("many meet", counts);
   if (getenv("S2_SHOW") != NULL) {
-    printf("meetings %d, of these with rows %d; repaid %d, mended %d, rebounds %d, pieces %d\n",
+    printf("meetings %d, of these with rows %d; repaid %d, corrected %d, rebounds %d, pieces %d\n",
            seen.meetings, seen.with_rows, seen.acts[S2_ACT_REPAY], seen.acts[S2_ACT_PROJECT],
            seen.rebounds, seen.acts[S2_ACT_PIECE]);
   }

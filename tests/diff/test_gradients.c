@@ -1,9 +1,9 @@
 // The proof that derivatives are right: random worlds of 1 to 10 bodies, 20 to 100 steps, joints of
-// all types in all ways, contacts that slide, stick, roll, bounce and rest, every number that a
-// world is made of. What is compared and how is in world_differences.h.
+// all types in all ways, contacts that slide, stick, roll, bounce and rest, and every number that
+// defines a world. world_differences.h describes the comparison.
 //
-// In the environment: S2_SEEDS (how many scenes; 150), S2_FIRST (the first one), S2_STEPS (in place
-// of theirs), beside what world_differences.h reads.
+// Environment variables: S2_SEEDS (number of scenes; 150), S2_FIRST (the first one), S2_STEPS
+// (replaces their number of steps), and those that world_differences.h reads.
 #include "world_differences.h"
 
 enum { SCENES = 150, MOST_BODIES = 10 };
@@ -65,7 +65,7 @@ static void add_floor(S2Rng *rng, S2World *world, double lean) {
   add_box(world, floor, 40, 1);
 }
 
-// Apart from each other, over a floor that leans, in free fall at first.
+// At distances from each other, over a leaning floor, at first in free fall.
 static void thrown(S2Rng *rng, S2World *world, int bodies) {
   add_floor(rng, world, 0.15);
   for (int k = 0; k < bodies; k++) {
@@ -75,7 +75,7 @@ static void thrown(S2Rng *rng, S2World *world, int bodies) {
     def.angular_velocity = between(rng, -3, 3);
     add_some(rng, world, def);
   }
-  for (int k = 1; k < world->pieces.count; k++) { // some with materials of their own
+  for (int k = 1; k < world->pieces.count; k++) { // some with their own materials
     S2Piece *piece = &world->pieces.at[k];
     bool own = chance(rng, 0.4);
     piece->friction = own ? between(rng, 0.1, 0.8) : piece->friction;
@@ -83,7 +83,7 @@ static void thrown(S2Rng *rng, S2World *world, int bodies) {
   }
 }
 
-// Let down a little above a slope: discs roll, boxes stick or slide, some carry another one.
+// Placed a little above a slope: discs roll, boxes stick or slide, some carry another one.
 static void lying(S2Rng *rng, S2World *world, int bodies) {
   add_floor(rng, world, 0);
   world->kept.def.gravity.x = between(rng, -3, 3); // a slope
@@ -181,7 +181,7 @@ static S2JointId join(S2Rng *rng, S2World *world, S2JointType type, S2BodyId a, 
       def.max_torque = between(rng, 0.02, 0.1);
     }
   }
-  bool yields = type == S2_LOCK && isfinite(def.max_force); // or it is a spring, not both
+  bool yields = type == S2_LOCK && isfinite(def.max_force); // either that or a spring, not both
   if (!yields) {
     weaken(rng, &def);
   }
@@ -190,7 +190,7 @@ static S2JointId join(S2Rng *rng, S2World *world, S2JointType type, S2BodyId a, 
   return joint;
 }
 
-// A gear between two hinges on the world.
+// A gear between two hinges to the world.
 static void add_gear(S2Rng *rng, S2World *world, double x) {
   S2JointDef gear = s2_joint_def(S2_GEAR);
   for (int k = 0; k < 2; k++) {
@@ -227,7 +227,7 @@ static void add_pulley(S2Rng *rng, S2World *world, double x) {
   must(s2_joint_create(world, &pulley, &joint));
 }
 
-// A tree on a base, of joints that seed and size choose; its bodies touch nothing or the floor.
+// A tree on a base, of joints that depend on seed and size; its bodies touch nothing or the floor.
 static void jointed(S2Rng *rng, S2World *world, int bodies, bool lands) {
   S2BodyDef base = fixed_at(0, 2);
   base.angle = 0.2;
@@ -245,8 +245,8 @@ static void jointed(S2Rng *rng, S2World *world, int bodies, bool lands) {
       (chance(rng, 0.5) ? add_gear : add_pulley)(rng, world, place.x + 2);
       break;
     }
-    // A body alone on a slider that stands still makes no errors of joints: projection does
-    // nothing, and what misplacing the joint would do is not in the derivative.
+    // A single body on a slider that does not turn makes no joint errors: projection does nothing,
+    // and the derivative does not contain the effect of a misplaced joint.
     bool alone = type == S2_SLIDER && k == bodies - 1 && k > 0 && before.index == 1;
     type = alone ? S2_HINGE : type;
     S2BodyId body = add_some(rng, world, def);
@@ -305,7 +305,7 @@ typedef struct Scene {
   int steps;
 } Scene;
 
-// Relative error, of derivatives of a class of this size at least.
+// Relative error of derivatives, of a class with at least this size.
 static const double ERROR = 1e-6, LEAST = 1e-3;
 
 static Scene random_scene(uint64_t seed) {
@@ -335,7 +335,7 @@ static Scene random_scene(uint64_t seed) {
   return scene;
 }
 
-// Does the derivative of some step say that there is none?
+// Does the derivative of some step report that there is none?
 static bool refused(const S2World *start, int steps) {
   S2World *world;
   S2Trace *trace = s2_trace_new();
@@ -350,8 +350,8 @@ static bool refused(const S2World *start, int steps) {
   return found;
 }
 
-// Known to be wrong without a flag: a step leaves joints of an island by chance less off than what
-// starts a projection, so its derivative by an anchor lacks what the projection next to it does
+// Known to be wrong without a flag: by chance a step leaves joint errors below the threshold that
+// starts a projection, so its derivative by an anchor lacks the effect of the projection next to it
 // ("Joints" in docs/gradients-worlds.md).
 enum { NO_ERROR = 338 };
 
@@ -365,7 +365,7 @@ static void random_scenes(void **state) {
   int without = 0;
   partial_too = false;
   pick(0.35);
-  may_skip(0.6, 0.12); // of a scene with few numbers, those that some other type has do not count
+  may_skip(0.6, 0.12); // in a scene with few numbers, those that only another type has do not count
   for (uint64_t seed = first; (uint64_t)counts[OF_NOTHING].compared < scenes; seed++) {
     Scene scene = random_scene(seed);
     scene.steps = less == NULL ? scene.steps : atoi(less);
@@ -391,18 +391,19 @@ static void random_scenes(void **state) {
            compared, skipped, sided, without, counts[OF_NOTHING].nonzero);
     return;
   }
-  // Scenes left out: that end on an edge of two modes (boxes at rest on two corners do), that have
-  // no derivative or say that it is not the whole one. Numbers left out: differences cross a
-  // switch.
+  // Scenes are left out that end on an edge between two modes (boxes at rest on two corners do),
+  // that have no derivative, or whose derivative is reported as incomplete. Numbers are left out
+  // whose differences cross a switch.
   if (scenes < SCENES) { // too few to count
     return;
   }
   assert_true(counts[OF_NOTHING].skipped <= (int)scenes / 2);
   assert_true(without + counts[OF_NOTHING].nonzero <= 1 + (int)scenes / 20);
   assert_true(skipped <= compared / 10);
-  assert_true(sided <= compared / 500); // unflagged kinks: a handful, or edges are missed
+  // kinks without a flag: a handful, otherwise edges are missed
+  assert_true(sided <= compared / 500);
   for (Class of = 0; of < OF_NOTHING; of++) {
-    // Nothing has kept impulses at the start: test_joint_vjp.c does those.
+    // No scene has kept impulses at the start: test_joint_vjp.c compares those.
     if (counts[of].nonzero == 0 && of != OF_IMPULSE) {
       fail_msg("nothing depends on %s", class_name[of]);
     }

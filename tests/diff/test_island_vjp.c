@@ -1,8 +1,8 @@
-// Derivatives of what acts on islands as a whole: gears that move more than two bodies, and bodies
-// that float: their balance, their energy, and joints that cannot be mended.
+// Derivatives of acts on whole islands: gears that move more than two bodies; floating bodies with
+// their balance and energy; and joints that cannot be corrected.
 #include "world_differences.h"
 
-static const double LEAST = 1e-2; // of the derivatives of a class, where the loss is about 10
+static const double LEAST = 1e-2; // for the derivatives of a class, where the loss is about 10
 
 static void use(S2World *world, const S2WorldDef *def) {
   must(s2_world_configure(world, def));
@@ -68,7 +68,7 @@ static const char *const way_name[WAYS] = {
     "substeps",
     "baumgarte",
     "post",
-    "post, rows anew",
+    "post, new rows",
     "pre",
     "none",
     "bisect",
@@ -95,8 +95,8 @@ static void shape_world(Way way, S2WorldDef *def) {
                                           : S2_PROJECTION;
 }
 
-// A train on an arm that swings: two wheels on the arm, of which the second has another one on it,
-// and a pair apart. Gears of three and of four bodies.
+// A train on an arm that swings: two wheels on the arm, the second of which has another one on it,
+// and a separate pair. Gears of three and of four bodies.
 static S2World *train(Way way) {
   S2World *world = world_new(-9.8, 1.0 / 60);
   S2WorldDef def = exactly(world);
@@ -123,7 +123,7 @@ static S2World *train(Way way) {
   S2JointId third = hinge(world, three, two, 1.1, 0.01);
   mesh(world, first, second, way == WITHOUT_FACTOR ? -1 : 0.7); // of the arm 1 + ratio
   if (way == ON_A_CARRIER) {
-    mesh(world, root, third, -1.2); // the arm, two and three on what moves as given
+    mesh(world, root, third, -1.2); // the arm, the second and the third wheel on a kinematic body
   } else if (way != FREELY && way != ON_THE_FLOOR) {
     mesh(world, first, third, -1.7);
   }
@@ -149,14 +149,14 @@ static void gears(void **state) {
       compare_to(name, world, steps, (uint64_t)way + 7, steps == 1 ? 1e-4 : 1e-5, 1e-6, LEAST,
                  counts);
     }
-    for (int i = 3; i < 12; i++) { // nothing of these mends goes into the velocities
+    for (int i = 3; i < 12; i++) { // none of these corrections enters the velocities
       world->q.at[i] += 1e-4 * (i - 6);
     }
     snprintf(name, sizeof name, "gears %s, torn apart", way_name[way]);
     compare_to(name, world, 1, (uint64_t)way + 77, 1e-6, 1e-6, LEAST, counts);
     s2_world_destroy(world);
   }
-  picked *= part; // what comes next has few scenes
+  picked *= part; // the following classes have few scenes
   report("gears", counts);
   if (getenv("S2_ONLY") == NULL) {
     assert_true(counts[OF_RATIO].nonzero > 60 / part && counts[OF_SUM].nonzero > 20 / part);
@@ -165,9 +165,9 @@ static void gears(void **state) {
   }
 }
 
-// ---- What floats ------------------------------------------------------------------------------
+// ---- Floating bodies --------------------------------------------------------------------------
 
-// A chain that turns so fast that the forces in it turn faster than its steps.
+// A chain that turns so fast that the forces in it rotate too fast for its steps.
 static void too_stiff(void **state) {
   (void)state;
   may_skip(0.45, 0.15);
@@ -213,7 +213,7 @@ static void too_stiff(void **state) {
   assert_true(stiff > 10 && counts[OF_V].nonzero > 20 && counts[OF_INERTIA].nonzero > 5);
 }
 
-// Does the way from here meet such an act?
+// Does such an act occur from here on?
 static int acts(const S2World *start, int steps, S2Act act) {
   S2World *world;
   must(s2_world_clone(start, &world));
@@ -230,7 +230,8 @@ static int acts(const S2World *start, int steps, S2Act act) {
   return count;
 }
 
-// Chains at random that turn by much in a step: what mends bring of energy is more than there was.
+// Random chains that turn by large angles in a step: corrections would add more energy than is
+// available.
 static void capped(void **state) {
   (void)state;
   Count counts[CLASSES] = {{0}};
@@ -269,8 +270,8 @@ static void capped(void **state) {
               counts[OF_MASS].nonzero > 5 * wanted / 8);
 }
 
-// A chain that is nearly straight, whose end is led on: it does not reach. What its joints displace
-// goes into the velocities, and the positions go back.
+// A nearly straight chain whose end is moved beyond its reach. The displacements of its joints
+// enter the velocities, and the positions are restored.
 static void unmendable(void **state) {
   (void)state;
   Count counts[CLASSES] = {{0}};

@@ -1,14 +1,14 @@
-// Derivatives of joints: each type in each of the ways that it can hold, give way, stop or drive.
+// Derivatives of joints: each type in each of its ways to hold, yield, stop or drive.
 //
-// In the environment, beside what world_differences.h reads: S2_FULL compares all scenes, S2_TEST
-// runs one test.
+// Environment variables, besides those that world_differences.h reads: S2_FULL compares all scenes,
+// S2_TEST runs one test.
 #include "joint_ways.h"
 
-// Of the derivatives of a class: the loss is about 10, and Newton's passes of a step stop
-// at 1e-12 of the speeds.
+// For the derivatives of a class: the loss is about 10, and Newton's iterations of a step stop at
+// 1e-12 of the speeds.
 static const double LEAST = 1e-2;
 
-// Is so much compared that it can be asked for what depends on what?
+// Is the number of comparisons large enough to require every dependence to occur?
 static bool counts_all(void) {
   return getenv("S2_ONLY") == NULL && getenv("S2_PICKED") == NULL;
 }
@@ -16,9 +16,9 @@ static bool counts_all(void) {
 typedef struct Plan {
   const char *what;
   int steps;
-  bool apart; // begins with joints that are torn apart
+  bool apart; // begins with separated joints
   double torn, other;
-  int one_of;    // of so many scenes
+  int one_of;    // one of so many scenes
   double picked; // numbers of a class
 } Plan;
 
@@ -68,7 +68,7 @@ static void one_step(void **state) {
   }
 }
 
-// Nothing of the mends goes into the velocities, and differences are as exact as elsewhere.
+// None of the corrections enters the velocities, and differences are as exact as elsewhere.
 static void torn_apart(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
@@ -80,7 +80,7 @@ static void torn_apart(void **state) {
   }
 }
 
-// One body that runs into a limit within a few steps, and stays there or leaves.
+// One body that reaches a limit within a few steps, and stays there or leaves.
 static void stopped(void **state) {
   (void)state;
   pick(INFINITY);
@@ -120,7 +120,7 @@ static void stopped(void **state) {
               (counts[OF_LIMIT_LO].nonzero >= 5 && counts[OF_LIMIT_HI].nonzero >= 5));
 }
 
-// Three bodies on hinges that nothing holds, with and without gravity, damping and a spring.
+// Three bodies on hinges with no fixed body, with and without gravity, damping and a spring.
 static void floating(void **state) {
   (void)state;
   Count counts[CLASSES] = {{0}};
@@ -159,7 +159,7 @@ static void floating(void **state) {
   assert_true(!counts_all() || (counts[OF_V].nonzero > 30 && counts[OF_INERTIA].nonzero > 10));
 }
 
-// A box that slides on a sticky floor, and rolls.
+// A box that slides on a viscous floor, and rolls.
 static void viscous(void **state) {
   (void)state;
   may_skip(0.35, 0.25);
@@ -224,14 +224,14 @@ static bool refused(const S2World *start, const S2Callbacks *callbacks, int step
   return found;
 }
 
-// The bodies of `scene` land there.
+// The bodies of `scene` land on it.
 static void add_floor(S2World *world) {
   S2BodyDef floor = fixed_at(1.3, -1.11);
   floor.restitution = 0.3;
   add_box(world, floor, 3, 1);
 }
 
-// Each way of a joint in each way of a world: right, or refused.
+// Each way of a joint in each way of a world: the derivative is right, or refused.
 static void mixed(void **state) {
   (void)state;
   const Way joints[] = {AS_IS,         SCALAR,        DAMPED,  MATRIX,
@@ -255,7 +255,7 @@ static void mixed(void **state) {
   for (int k = 0; k < TYPES * JOINTS * WORLDS; k++) {
     S2JointType type = types[k % TYPES];
     Way joint = joints[k / TYPES % JOINTS], way = worlds[k / TYPES / JOINTS];
-    // Each pair of two of them comes with some of the third.
+    // Each pair of two of them is combined with some values of the third.
     bool turn = (k % TYPES + k / TYPES % JOINTS + k / TYPES / JOINTS) % ONE_OF == 0;
     if (!turn && !whole) {
       continue;
@@ -295,7 +295,7 @@ static void sprung(void **state) {
   for (int k = 0; k < 2 * ALL_WAYS; k++) {
     S2JointType type = k % 2 == 0 ? S2_HINGE : S2_SLIDER;
     Way way = (Way)(k / 2);
-    // Differences are too coarse (4e-8) where forces turn too fast: `mixed` has those.
+    // Differences are too coarse (4e-8) where forces rotate too fast: `mixed` covers those.
     bool in_use = (way >= SUBSTEPS && way != STIFFENED) ||
                   (way >= STIFFNESS_FORM && way <= GEOMETRIC_NO_MENDS);
     S2World *world = in_use ? scene(type, SPRUNG, way) : NULL;
@@ -330,8 +330,8 @@ static bool turn(void *user, S2World *world, S2MotionCall *call) {
   return true;
 }
 
-// Where compliance has brought energy, velocities take nothing of what rigid joints displace: no
-// room is left for it, and there is none on either side, though rounding leaves 1e-13 of it.
+// Where compliance has added energy, velocities take none of the displacement of rigid joints: no
+// energy is left for it, on either side, although rounding leaves 1e-13 of it.
 static void no_room(void **state) {
   (void)state;
   const Way joints[] = {SCALAR, DAMPED};
@@ -362,8 +362,8 @@ static unsigned flags_of(const S2World *start, int steps) {
   return flags;
 }
 
-// A limit that is exactly met as the world begins has a velocity up to it on one side and a mend on
-// the other. What a step has brought there is there whatever the data are.
+// A limit that is exactly met at the start has an approach speed on one side and a correction on
+// the other. A limit that a step has reached is met whatever the data are.
 static void exactly_met(void **state) {
   (void)state;
   const S2JointType limited[] = {S2_ROPE, S2_SPRING, S2_SLIDER};
@@ -394,7 +394,7 @@ static void exactly_met(void **state) {
   }
 }
 
-// What a program computes itself.
+// Functions that a program computes itself.
 static void refusals(void **state) {
   (void)state;
   for (int k = 0; k < 2; k++) {
@@ -427,7 +427,7 @@ static bool sloped_pull(void *user, S2World *world, S2SpringCall *call) {
   return true;
 }
 
-// The same spring by numbers and by a callback with slopes.
+// The same spring given by numbers and by a callback with slopes.
 static void given_slopes(void **state) {
   (void)state;
   double found[2][6];
@@ -464,7 +464,7 @@ static void given_slopes(void **state) {
   for (int i = 0; i < 6; i++) {
     near(found[1][i], found[0][i], 1e-13);
   }
-  assert_true(fabs(found[0][1] - 1) > 1e-3); // the spring is felt
+  assert_true(fabs(found[0][1] - 1) > 1e-3); // the spring has an effect
 }
 
 int main(void) {

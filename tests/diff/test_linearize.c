@@ -1,4 +1,5 @@
-// A step as a linear map: against differences of steps, maximal and in reduced coordinates.
+// A step as a linear map, compared with differences of steps, in maximal and in reduced
+// coordinates.
 #include "worlds.h"
 
 #include "diff/linear/reduce.h"
@@ -28,7 +29,7 @@ static void after(const S2World *start, const double *state, const S2Input *inpu
                   double *out) {
   S2World *world;
   must(s2_world_clone(start, &world));
-  // As s2_world_set_state, with the warm start that it drops.
+  // As s2_world_set_state, but keeps the warm start.
   const double *from = state;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -152,8 +153,8 @@ static Cart cart(bool motor) {
   return c;
 }
 
-// Joints that give way: whether and how often rigid ones are mended depends on how far they are
-// off, so that differences from a state without errors tell of another branch.
+// Compliant joints: whether and how often rigid ones are corrected depends on their error, so
+// differences about a state without errors belong to another branch.
 static void jointed(void **state) {
   (void)state;
   Cart c = cart(true);
@@ -166,7 +167,7 @@ static void jointed(void **state) {
 
 // ---- Reduced ----------------------------------------------------------------------------------
 
-// Sets the cart with its links to coordinates x, angles relative to what is below, and their
+// Sets the cart with its links to coordinates x, angles relative to the body below, and their
 // speeds.
 static void place(const Cart *c, S2World *world, const double r[6]) {
   double angle = 0, omega = 0;
@@ -185,8 +186,8 @@ static void place(const Cart *c, S2World *world, const double r[6]) {
   }
 }
 
-// The coordinates of the state after a step, and their speeds, without what the next step takes
-// from velocities.
+// The coordinates of the state after a step, and their speeds, without the part of velocities that
+// the next step takes back.
 static void reduced_after(const Cart *c, const double r[6], double force, double out[6]) {
   S2World *world;
   must(s2_world_clone(c->world, &world));
@@ -255,7 +256,7 @@ static void chosen_coordinates(void **state) {
   s2_arena_init(&arena);
   must(s2_world_clone(c.world, &world));
   const S2Coordinate good[3] = {{.body = c.cart}, {.body = c.link[1]}, {.joint = c.hinge[0]}};
-  // The second link brings its angle and x; with the cart that is all.
+  // The second link gives its angle and x; with the cart the coordinates are complete.
   S2Status status = s2_world_linearize_reduced(world, NULL, 0, good, 3, &arena, &linear);
   assert_int_equal(status.code, S2_INVALID);
   assert_non_null(strstr(status.message, "coordinates[3]"));
@@ -300,7 +301,7 @@ static void misuse(void **state) {
     assert_non_null(strstr(status.message, wrong[i].says));
   }
   assert_true(s2_world_hash(c.world) == hash);
-  // Whether a law has a derivative is known when a step has asked it, which is then taken back.
+  // A law reports in a step whether it has a derivative; that step is then undone.
   must(s2_body_set_force_law(c.world, c.cart, true));
   s2_world_set_callbacks(c.world, &(S2Callbacks){.force = pull});
   S2Status status = s2_world_linearize(c.world, NULL, 0, &arena, &linear);

@@ -1,11 +1,10 @@
-// Derivatives of steps whose projection lifts bodies, which is taken from the velocities
-// (dynamics/project/repay.c): heaps that begin with overlaps or turn into them, with and without
-// friction, restitution, joints, belts and floors that move. What is compared and how is in
-// world_differences.h.
+// Derivatives of steps whose projection lifts bodies, with the energy taken from the velocities
+// (dynamics/project/repay.c): heaps with initial or later overlaps, with and without friction,
+// restitution, joints, belts and moving floors. world_differences.h describes the comparison.
 #include "world_differences.h"
 
 typedef enum Kind { SMOOTH, ROUGH, BOUNCING, JOINTED, MOVING, BELTS, KINDS } Kind;
-// LEAST: times that something is taken, of a kind
+// LEAST: the least number of such events of a kind
 enum { SEEDS = S2_FEWER(6, 2), LEAST = S2_FEWER(1, 0) };
 static const char *const kind_name[KINDS] = {"smooth",  "rough",  "bouncing",
                                              "jointed", "moving", "belts"};
@@ -14,7 +13,7 @@ static double between(S2Rng *rng, double lo, double hi) {
   return lo + (hi - lo) * s2_rng_uniform(rng);
 }
 
-// What a body is made of.
+// The material of a body.
 static S2BodyDef stuff(Kind kind, S2Rng *rng, S2BodyDef def) {
   def.density = between(rng, 0.5, 2);
   def.friction = kind == SMOOTH ? 0 : between(rng, 5e-3, 0.03);
@@ -25,8 +24,8 @@ static S2BodyDef stuff(Kind kind, S2Rng *rng, S2BodyDef def) {
   return def;
 }
 
-// A slope, and on it boxes and discs that are in it and in each other by up to two millimetres, and
-// move along it faster than what mending that takes.
+// A slope, and on it boxes and discs that overlap it and each other by up to two millimetres, with
+// more kinetic energy along it than the correction takes.
 static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   S2WorldDef def = s2_world_def();
@@ -64,7 +63,8 @@ static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed) {
   return world;
 }
 
-// How often something is taken, and in how many steps an impact gave less than its targets ask for.
+// The number of steps that took energy, and of those in which an impact gave less than its targets
+// require.
 typedef struct Seen {
   int taken, both;
 } Seen;
@@ -100,7 +100,8 @@ static void what_is_taken_has_its_derivative(void **state) {
       Count counts[CLASSES] = {0};
       int taken = 0;
       if (stepping == S2_BISECT) {
-        // Differences change where a step is bisected; of few scenes all may be such.
+        // Differences change where a step is bisected; with few scenes this may concern all of
+        // them.
         may_skip(0.85, seeds < 4 ? 0.85 : 0.65);
       }
       char name[64];
@@ -126,8 +127,8 @@ static void what_is_taken_has_its_derivative(void **state) {
   assert_true(all >= (int)(2 * seeds) && moved >= (int)(12 * seeds) && on_edge <= (int)(3 * seeds));
 }
 
-// Spinning bodies with friction that are thrown into a floor they overlap: targets of their impacts
-// ask for more energy than there is, and so does the mend.
+// Spinning bodies with friction that are thrown into a floor that they overlap: the targets of
+// their impacts require more energy than there is, and so does the correction.
 static void after_impacts_that_give_less(void **state) {
   (void)state;
   Count counts[CLASSES] = {0};

@@ -9,7 +9,7 @@ typedef struct Disc {
   S2BodyId body;
 } Disc;
 
-// A disc that slides so far above the floor (m).
+// A sliding disc at this height above the floor (m).
 static Disc stepped_disc(S2Stepping stepping, double gap, double smoothing) {
   Disc disc = {.world = world_new(-9.8, 1.0 / 60)};
   S2WorldDef def = *s2_world_settings(disc.world);
@@ -51,7 +51,7 @@ static void derivative(Disc disc, const double weight[3], S2WorldGradient *g) {
   s2_world_destroy(world);
 }
 
-// weight' v on the central path of the step's problem, of the same scale whatever the force.
+// weight' v on the central path of the step's problem, with the same scale for every force.
 static double on_path(Disc disc, const double force[3], double kappa, double *scale,
                       const double weight[3]) {
   S2World *world;
@@ -112,8 +112,8 @@ static void is_that_of_the_path(void **state) {
   }
 }
 
-// Above the floor friction and the floor's height do nothing, and smoothly something; on the floor
-// a push up does nothing, and smoothly something.
+// Above the floor friction and the floor's height have no effect, and a smooth derivative has one;
+// on the floor a push up has no effect, and a smooth derivative has one.
 static void knows_of_contacts_to_come(void **state) {
   (void)state;
   const double slide[3] = {0, 1, 0}, rise[3] = {0, 0, 1};
@@ -163,15 +163,15 @@ static void goes_to_the_exact_one(void **state) {
 static const S2Stepping split[] = {S2_AUTO, S2_EVENT};
 enum { SPLIT = sizeof split / sizeof *split };
 
-// What touches is smooth where steps are split, too, by the same kappa whatever is left of the
-// step.
+// Existing contacts are smooth where steps are split as well, by the same kappa whatever the length
+// of the remaining piece.
 static void split_steps_smooth_what_touches(void **state) {
   (void)state;
   const double weight[3] = {0.7, -1.1, 0.9}, kappas[] = {1e-2, 1e-4, 1e-6};
   for (int s = 0; s < SPLIT; s++) {
-    // It rests all the step, which is as long as a fixed one: by projection both are one solve. The
-    // two stages take the path at kappa in each of two solves, for half of the step each, which
-    // differs from that of one by a part of kappa.
+    // It rests during the whole step, whose length is fixed: by projection both are one solve. The
+    // two stages take the path at kappa in each of two solves, each for half of the step, which
+    // differs from that of one solve by a term of order kappa.
     for (int i = 0; i < 6; i++) {
       int k = i / 2;
       Disc disc = stepped_disc(split[s], 0, kappas[k]), fixed = disc_above(0, kappas[k]);
@@ -193,7 +193,7 @@ static void split_steps_smooth_what_touches(void **state) {
       free_disc(fixed);
     }
     double last = INFINITY;
-    for (int k = 0; k < 3; k++) { // it lands within the step, and rests for the rest of it
+    for (int k = 0; k < 3; k++) { // it lands within the step, and rests for the remainder
       Disc disc = stepped_disc(split[s], 1e-3, kappas[k]), plain = stepped_disc(split[s], 1e-3, 0);
       S2WorldGradient mine = {0}, exact = {0};
       derivative(disc, weight, &mine);
@@ -211,7 +211,8 @@ static void split_steps_smooth_what_touches(void **state) {
   }
 }
 
-// There contacts to come are met at a time, and have no row: that is told, of what is in reach.
+// Such steps meet future contacts at a time and have no row for them: the derivative reports
+// contacts in reach.
 static void split_steps_tell_of_contacts_to_come(void **state) {
   (void)state;
   const double weight[3] = {0.7, -1.1, 0.9};
@@ -233,7 +234,7 @@ static void split_steps_tell_of_contacts_to_come(void **state) {
   }
 }
 
-// Boxed rows are none of the path's: such a solve counts exactly, and that is told.
+// The central path has no boxed rows: such a solve counts exactly, and the derivative reports it.
 static void says_what_is_not_smooth(void **state) {
   (void)state;
   const double weight[3] = {1, 0, 0};
@@ -257,7 +258,7 @@ static void says_what_is_not_smooth(void **state) {
   }
 }
 
-// What a step computes is the same, to the bit.
+// The result of a step is the same, to the bit.
 static void leaves_steps_alone(void **state) {
   (void)state;
   Disc exact = disc_above(0.1, 0), smooth = disc_above(0.1, 1e-3);

@@ -1,4 +1,4 @@
-// Derivatives of bodies and contacts: what is compared and how is in world_differences.h.
+// Derivatives of bodies and contacts: world_differences.h describes the comparison.
 #include "world_differences.h"
 
 enum { SEEDS = S2_FEWER(5, 3), VARIANTS = 13 };
@@ -122,7 +122,7 @@ static void soft(void **state) {
   s2_world_destroy(world);
 }
 
-// Slow enough for the step to follow: then soft contacts take alpha and beta.
+// Slow enough for the step to resolve: then soft contacts take alpha and beta.
 static void soft_blended(void **state) {
   (void)state;
   Count counts[CLASSES] = {0};
@@ -187,7 +187,7 @@ static void hinges(void **state) {
     add_hinge(world, second, first, 1, 0);
     if (thrown) {
       S2BodyDef disc = moving(2.3, 0, -2, 0, 2);
-      disc.gravity_scale = 1.3; // what falls alike has no relative acceleration: on an edge
+      disc.gravity_scale = 1.3; // bodies that fall alike have no relative acceleration: on an edge
       add_disc(world, disc, 0.2);
     } else {
       add_hinge(world, first, base, 0, 0);
@@ -195,7 +195,8 @@ static void hinges(void **state) {
     S2WorldDef def = *s2_world_settings(world);
     const S2Stabilization how[4] = {S2_BAUMGARTE, S2_POST, S2_POST_ASSEMBLY, S2_PRE};
     def.stabilization = k >= 3 && k < 7 ? how[k - 3] : S2_PROJECTION;
-    // Falling alike, what joints displace has two bounds that are one, and a weak derivative.
+    // For bodies that fall alike, the displacement of joints has two equal bounds, and a weak
+    // derivative.
     def.stabilization = thrown ? S2_POST_ASSEMBLY : def.stabilization;
     def.stepping = k == 7 || k == 9 ? S2_BISECT : S2_SPECULATIVE;
     def.substeps = k == 1 ? 2 : 1;
@@ -263,7 +264,7 @@ static S2World *random_scene(uint64_t seed, const S2WorldDef *settings) {
       add_polygon(world, body, &rng);
     }
   }
-  for (int k = 0; k < world->pieces.count; k++) { // some with materials of their own
+  for (int k = 0; k < world->pieces.count; k++) { // some with their own materials
     S2Piece *piece = &world->pieces.at[k];
     bool own = s2_rng_uniform(&rng) < 0.6;
     piece->friction = own ? between(&rng, 0.1, 0.8) : piece->friction;
@@ -303,7 +304,7 @@ static S2WorldDef settings_of(int variant) {
   case 8:
     def.combine_friction = S2_COMBINE_MIN;
     def.combine_restitution = S2_COMBINE_GEOMETRIC;
-    def.dt = 1.0 / 20; // fast: rows are taken again at the end of steps
+    def.dt = 1.0 / 20; // fast: rows are evaluated again at the end of steps
     break;
   case 9:
     def.contact = S2_FRICTIONLESS;
@@ -359,9 +360,9 @@ static void random_scenes(void **state) {
   }
 }
 
-// ---- What a trace is -------------------------------------------------------------------------
+// ---- Traces ----------------------------------------------------------------------------------
 
-// Steps with and without notes give the same bits, and so does going back over them twice.
+// Steps with and without notes give the same bits, and so do two sweeps back over them.
 static void same_bits(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -408,8 +409,9 @@ static S2BodyDef heaped(double x, double y, S2BodyType type) {
   return def;
 }
 
-// Discs heaped up in a trough, whose sliding contacts press as redundant ones happen to share their
-// load. Derivatives grew by 1e5 a step there until no system could be solved any more.
+// Discs piled in a trough, whose sliding contacts press according to the load distribution of
+// redundant contacts. Derivatives that follow this distribution grow by 1e5 a step, until no system
+// can be solved.
 static void jammed_heap(void **state) {
   (void)state;
   enum { DISCS = 30, BEFORE = 150, STEPS = 100 };
@@ -447,14 +449,14 @@ static void jammed_heap(void **state) {
     largest = fmax(largest, fabs(g.v[i]));
   }
   assert_int_equal(g.flags & (S2_GRADIENT_SINGULAR | S2_GRADIENT_PARTIAL), 0);
-  assert_true(g.flags & S2_GRADIENT_UNDETERMINED); // else the heap shows nothing
+  assert_true(g.flags & S2_GRADIENT_UNDETERMINED); // otherwise the heap tests nothing
   assert_true(largest > 1 && largest < 1e3);
   s2_world_gradient_free(&g);
   s2_arena_free(&arena);
   s2_world_destroy(world);
 }
 
-// A trace outlives its world, is empty after a step that failed, and says what it cannot do.
+// A trace outlives its world, is empty after a step that failed, and reports what it cannot do.
 static bool refuse(void *user, S2World *world, S2ForceCall *call) {
   (void)user, (void)world, (void)call;
   return false;

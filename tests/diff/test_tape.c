@@ -1,4 +1,5 @@
-// The tape: random expressions against central differences, nodes of other kinds, memory, misuse.
+// The tape: random expressions compared with central differences, nodes of other kinds, memory,
+// misuse.
 #include "base/memory.h"
 #include "base/rng.h"
 #include "diff/tape/tape.h"
@@ -16,7 +17,7 @@ enum { INPUTS = 4, OPERATIONS = 60, GRAPHS = 200 };
 static const double AGREE = 1e-8; // relative error
 
 typedef struct Operation {
-  int kind, a, b; // operands: indices into what was computed so far, inputs first
+  int kind, a, b; // operands: indices of earlier results, inputs first
 } Operation;
 
 static void random_graph(S2Rng *rng, Operation *graph) {
@@ -27,7 +28,7 @@ static void random_graph(S2Rng *rng, Operation *graph) {
   }
 }
 
-// Smooth and bounded, so that differences are good: values stay within a few units.
+// Smooth and bounded, so that differences are accurate: values stay within a few units.
 static double operate(int kind, double a, double b, double *da, double *db) {
   *db = 0;
   switch (kind) {
@@ -82,7 +83,7 @@ typedef struct Taped {
   S2Var input, var[INPUTS + OPERATIONS], output;
 } Taped;
 
-// The input `constant` (-1: none) is given as a plain number: no derivative reaches it.
+// The input `constant` (-1: none) is recorded as a plain number: it gets no derivative.
 static Taped record(S2Tape *tape, const Operation *graph, const double *x, int constant) {
   Taped taped = {.input = s2_tape_input(tape, x, INPUTS)};
   double value[INPUTS + OPERATIONS];
@@ -131,7 +132,7 @@ static void graphs_agree_with_differences(void **state) {
       worst = fmax(worst, error);
       nonzero += found[i] != 0;
     }
-    // Many outputs go forwards; these are the same sums in another order.
+    // Many outputs are computed forwards; these are the same sums in another order.
     S2TapeNumber outputs[OPERATIONS], inputs[INPUTS];
     double matrix[OPERATIONS][INPUTS];
     for (int i = 0; i < OPERATIONS; i++) {
@@ -175,7 +176,7 @@ static void sweeps_can_be_repeated(void **state) {
   s2_tape_free(tape);
 }
 
-// y = A x as a node, and a counter that acts upon the world of this test.
+// y = A x as a node, and a counter that acts on the world of this test.
 typedef struct Product {
   double a[6]; // 2 x 3
   S2Var x;
@@ -199,7 +200,7 @@ static S2Status act_backward(S2Tape *tape, S2Var node, void *data) {
   Product *product = data;
   assert_int_equal(s2_tape_count(tape, node), 0);
   assert_true(s2_tape_sweeping(tape));
-  assert_int_equal(product->swept, 0); // acts that come later are undone before
+  assert_int_equal(product->swept, 0); // later acts are undone before
   S2Status again = s2_tape_sweep(tape, node, NULL);
   return again.code == S2_BUSY ? s2_ok() : s2_error(S2_INVALID, "a sweep within a sweep");
 }
@@ -237,7 +238,7 @@ static void other_nodes(void **state) {
     assert_int_equal(s2_tape_sweep(tape, node, seed).code, S2_OK);
     assert_true(s2_tape_adjoint(tape, product.x)[2] == 3 - 6);
     assert_int_equal(product.started, 3);
-    // Forwards a node that only knows its way back stands in the way, so it is one sweep a row.
+    // In forward mode, a node that only has a backward function requires one sweep a row.
     const S2TapeNumber outputs[4] = {{square, 0}, {node, 1}, {node, 0}, {0, 0}};
     const S2TapeNumber inputs[2] = {{product.x, 1}, {product.x, 2}};
     double matrix[8];
@@ -279,7 +280,7 @@ static void failures_and_constants(void **state) {
   assert_int_equal(status.code, S2_INVALID);
   assert_string_equal(status.message, "no derivative of this");
   assert_false(s2_tape_sweeping(tape));
-  assert_int_equal(s2_tape_sweep(tape, x, NULL).code, S2_OK); // and it can go on
+  assert_int_equal(s2_tape_sweep(tape, x, NULL).code, S2_OK); // and it can continue
   assert_true(*s2_tape_adjoint(tape, x) == 1);
   s2_tape_free(tape);
 }
@@ -295,7 +296,7 @@ static void infinite_slopes_count_only_where_asked_for(void **state) {
   assert_true(*s2_tape_adjoint(tape, x) == 2);
   const S2TapeNumber both[2] = {{unused, 0}, {root, 0}}, input = {x, 0};
   double slopes[2];
-  for (int i = 0; i < 2; i++) { // forwards, and backwards where one is asked for
+  for (int i = 0; i < 2; i++) { // forwards, and backwards where one row is asked for
     assert_int_equal(s2_tape_jacobian(tape, 2 - i, both, 1, &input, slopes).code, S2_OK);
     assert_true(slopes[0] == 2 && (i == 1 || isinf(slopes[1])));
   }
@@ -336,7 +337,7 @@ static void memory_is_kept_for_the_next(void **state) {
   s2_tape_clear(tape);
   assert_int_equal(s2_tape_nodes(tape), 0);
   assert_int_equal(s2_tape_peak(tape), empty);
-  fill(tape, 50000); // (the arena has found its size)
+  fill(tape, 50000); // (the arena reaches its size)
   s2_tape_clear(tape);
   uint64_t before = s2_memory_count();
   fill(tape, 50000);
@@ -345,7 +346,7 @@ static void memory_is_kept_for_the_next(void **state) {
   s2_tape_free(tape);
 }
 
-// Of what was made since a node alone; a sweep of the whole is what it always was.
+// A sweep of the nodes after a given one; a sweep of the whole gives the same as before.
 static void the_newest_nodes_alone(void **state) {
   (void)state;
   S2Tape *tape = s2_tape_new();

@@ -1,4 +1,4 @@
-// Worlds on a tape, from C: what is written, read, measured, made and copied; steps with and
+// Worlds on a tape, from C: writing, reading, measuring, creating and copying; steps with and
 // without checkpoints. tests/lua/diff/test_world_gradient.lua has the rest.
 #include "diff/world/world_checkpoint.h"
 #include "diff/world/world_tape.h"
@@ -86,7 +86,7 @@ static double fall(int every, double speed, double gravity, double slope[2], siz
   S2Var y = read_y(on, world);
   double value = *s2_tape_value(tape, y);
   *bytes = s2_tape_bytes(tape);
-  s2_world_destroy(world); // the tape needs it no more
+  s2_world_destroy(world); // the tape does not need it any more
   for (int twice = 0; twice < 2; twice++) {
     good(s2_tape_sweep(tape, y, NULL));
     memcpy(slope, s2_tape_adjoint(tape, input), 2 * sizeof *slope);
@@ -107,12 +107,12 @@ static void a_fall_has_the_slopes_of_its_sums(void **state) {
   for (int every = 1; every <= 16; every *= 4) {
     assert_true(fall(every, 3, -10, again, &kept) == y);
     assert_memory_equal(again, slope, sizeof slope);
-    assert_true(every == 1 || kept < bytes); // an image a step is more than its notes
+    assert_true(every == 1 || kept < bytes); // an image per step is larger than its notes
   }
 }
 
-// Contacts ask for filter and pre-solve where the program has them, and where it does not nobody
-// may be asked when the step is made again.
+// Contacts call filter and pre-solve where the program has them; where it has none, the repetition
+// of a step must not call any.
 static void contacts_without_callbacks_are_made_again(void **state) {
   (void)state;
   enum { STEPS = 8 };
@@ -154,7 +154,7 @@ static void contacts_without_callbacks_are_made_again(void **state) {
       s2_segment_free(segment[k]);
     }
   }
-  assert_true(plain.q[2] != 1); // it met the floor
+  assert_true(plain.q[2] != 1); // it touched the floor
   assert_memory_equal(plain.q, again.q, 6 * sizeof(double));
   assert_memory_equal(plain.v, again.v, 6 * sizeof(double));
   s2_world_gradient_free(&plain);
@@ -180,7 +180,7 @@ static void what_is_overwritten_no_longer_matters(void **state) {
   S2Var plain = read_y(on, world); // 0.1 s by input, 0.1 s by 7 m/s
   near(*s2_tape_value(tape, plain), 0.9, 1e-14);
   s2_world_tape_copy(on, kept);
-  good(s2_world_tape_step(on, world, 0)); // as the tape sees it: from the snapshot
+  good(s2_world_tape_step(on, world, 0)); // as the tape records it: from the snapshot
   S2Var restored = read_y(on, world);
   s2_world_tape_copy(on, NULL); // constants
   S2Var constant = read_y(on, world);
@@ -215,7 +215,8 @@ static void constructors_and_measures_go_by_differences(void **state) {
   (void)state;
   S2Tape *tape = s2_tape_new();
   S2BodyId id;
-  S2World *world = world_of_a_ball(0, &id); // its radius and friction are 0.5, whatever was given
+  // its radius and friction are 0.5, independent of the input
+  S2World *world = world_of_a_ball(0, &id);
   S2WorldTape *on = s2_world_tape_new(tape, NULL);
   double radius = 0.5, values[2] = {0.5, 0}, number;
   good(s2_body_set(world, id, S2_BODY_FRICTION, 0));
@@ -282,7 +283,7 @@ static void places_lead_where_they_say(void **state) {
   int count = s2_body_places(world, 0, places, 64);
   assert_int_equal(count, 9 + S2_BODY_NUMBERS + 3 + 2);
   assert_int_equal(s2_body_places(world, 0, NULL, 0), count);
-  for (int i = 0; i < count; i++, at++) { // no two are the same
+  for (int i = 0; i < count; i++, at++) { // no two are equal
     double *bar = s2_place_gradient(&gradient, *at);
     near(*bar, 0, 0);
     *bar = i + 1;

@@ -1,4 +1,4 @@
-// One target under clang's libFuzzer; S2_FUZZ_TARGET is its name.
+// Runs one target under clang's libFuzzer; S2_FUZZ_TARGET is its name.
 #include "targets.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// The targets without a fuzzer: the files of the corpus, what has ever been found among them, and
-// so many changes of each, always the same ones.
+// The targets without a fuzzer: the files of the corpus, with all former findings among them, and a
+// number of changes of each, always the same ones.
 //
 //   fuzz_regression FOLDER TARGET [CHANGES [SEED]]
 #include "targets.h"
@@ -22,7 +22,7 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// Names of the folder, in order: the same everywhere.
+// Names of the folder in sorted order, the same on all systems.
 static int list(const char *folder, char *names[FILES]) {
   DIR *open = opendir(folder);
   int count = 0;
@@ -70,7 +70,8 @@ static const uint64_t WORDS[] = {0,
                                  0x8000000000000000,
                                  0xffffffffffffffff};
 
-// Bits, bytes, numbers of every width, pieces left out, doubled, or taken from elsewhere.
+// Changes bits, bytes or numbers of every width; removes or doubles pieces, or copies them from
+// elsewhere.
 static size_t change(S2Rng *rng, uint8_t *bytes, size_t size) {
   size_t at = below(rng, size), length = 1 + below(rng, 16);
   if (size < 32) {

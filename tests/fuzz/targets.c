@@ -24,7 +24,7 @@ static void check(bool good, const char *what) {
   }
 }
 
-// Read, or refused with words.
+// True: it was read; otherwise it must have been refused with a message.
 static bool was_read(S2Status status) {
   check(status.code == S2_OK || status.code == S2_INVALID || status.code == S2_IO ||
             status.code == S2_UNAVAILABLE,
@@ -105,7 +105,7 @@ static bool read_replay(const char *path) {
   if (!was_read(status)) {
     return false;
   }
-  enum { MOST_FRAMES = 64 }; // read backwards as well, which reads many again
+  enum { MOST_FRAMES = 64 }; // read backwards as well, which reads many of them again
   uint64_t frames = s2_replay_frame_count(replay);
   const S2Moment *moment = NULL;
   for (uint64_t i = 0; i < frames && i < MOST_FRAMES; i++) {
@@ -131,7 +131,7 @@ static bool read_replay(const char *path) {
   return frames > 0;
 }
 
-// Checksums that fit, or nothing gets far.
+// Corrects the checksums, so that the reader gets beyond them.
 static void mend(uint8_t *bytes, size_t size) {
   if (size < S2_S2D_FILE_HEADER) {
     return;
@@ -176,7 +176,7 @@ static bool load(const char *path, const S2DataOptions *options) {
         texts++;
       }
       check(texts == count, "texts that are not there");
-    } else if (count > 0) { // all of it is there: reading it tells
+    } else if (count > 0) { // reads the last value: a sanitizer checks that it exists
       size_t item = array->type == S2_DATA_FLAG ? 1 : sizeof(double);
       volatile uint8_t last = ((const uint8_t *)array->values)[count * item - 1];
       (void)last;
@@ -186,7 +186,7 @@ static bool load(const char *path, const S2DataOptions *options) {
   return good;
 }
 
-// The checksums of entries that are not packed, in both their places.
+// Corrects the checksums of entries that are not packed, in both their places.
 static void mend_npz(uint8_t *bytes, size_t size) {
   enum { LOCAL = 30, ENTRY = 46 };
   for (size_t at = 0; at + ENTRY <= size; at++) {
@@ -242,7 +242,7 @@ static bool run_csv(const uint8_t *bytes, size_t size) {
 
 // ---- Problems ---------------------------------------------------------------------------------
 
-// What was read can be written and read again.
+// A problem that was read can be written and read again.
 static bool run_lcp(const uint8_t *bytes, size_t size) {
   const char *path = put(".txt", bytes, size);
   S2LcpProblem *problem;

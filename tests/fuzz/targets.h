@@ -1,5 +1,5 @@
-// What reads files of others, one target a format: bytes are put into a file and read with all that
-// can be asked of it. Nothing may crash, hang or leak; what is read must be sane.
+// Readers of foreign files, one target per format: bytes are put into a file, read, and queried in
+// all ways. No input may crash, hang or leak; the result must be consistent.
 #ifndef S2_FUZZ_TARGETS_H
 #define S2_FUZZ_TARGETS_H
 
@@ -9,8 +9,8 @@
 
 typedef struct S2FuzzTarget {
   const char *name;
-  // Returns whether the bytes were read: else they were refused with a message. Ends the process on
-  // anything else.
+  // Returns whether the bytes were read: otherwise they were refused with a message. Any other
+  // result ends the process.
   bool (*run)(const uint8_t *bytes, size_t size);
 } S2FuzzTarget;
 
@@ -19,7 +19,7 @@ extern const int s2_fuzz_target_count;
 
 const S2FuzzTarget *s2_fuzz_target(const char *name); // or NULL
 
-// The file that targets put their bytes into goes.
+// Removes the file into which targets write their bytes.
 void s2_fuzz_end(void);
 
 #endif

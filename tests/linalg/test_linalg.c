@@ -1,4 +1,5 @@
-// Block-sparse and dense factors against LAPACK on random graphs, and the elimination orders.
+// Block-sparse and dense factors, compared with LAPACK on random graphs, and the elimination
+// orders.
 #include "base/rng.h"
 #include "linalg/blocksparse.h"
 #include "linalg/dense.h"
@@ -32,7 +33,7 @@ typedef enum Shape { RANDOM, HUBS, PARTS, CHAIN, COMPLETE, SHAPES } Shape;
 // The other end of a random edge of node a.
 static int32_t neighbour_of(Shape shape, int32_t a, int nodes, S2Rng *rng) {
   switch (shape) {
-  case HUBS: // two nodes that most others touch
+  case HUBS: // two nodes that are joined to most others
     return a < 2 ? (int32_t)s2_rng_integer(rng, 2, nodes - 1) : (int32_t)s2_rng_integer(rng, 0, 1);
   case PARTS: // three graphs without edges between them, and single nodes
     return a + 3 < nodes ? a + 3 : a % 3;
@@ -64,7 +65,7 @@ static void make_edges(Case *c, Shape shape, S2Rng *rng) {
   }
 }
 
-// Edges, some of them twice and the other way round, and values for all of their blocks.
+// Edges, some of them twice and reversed, and values for all of their blocks.
 static Case make_case(Shape shape, int nodes, int edges, bool nonsymmetric, uint64_t seed,
                       S2Arena *arena) {
   S2Rng rng = s2_rng_seeded(seed);
@@ -134,7 +135,7 @@ static void check_against_lapack(bool nonsymmetric) {
       s2_arena_reset(&arena);
       int nodes = 7 + (int)(seed * 7 % 40), edges = nodes / 2 + (int)(seed * 13 % 90);
       Case c = make_case((Shape)shape, nodes, edges, nonsymmetric, seed, &arena);
-      c.sparse.careful = seed % 2 == 0; // changes nothing but rounding
+      c.sparse.careful = seed % 2 == 0; // changes only rounding
       compare_with_lapack(&c, seed, ACCURACY, &arena);
       assert_true(nonsymmetric || s2_blocksparse_positive(&c.sparse));
     }
@@ -174,7 +175,7 @@ static double solve_and_measure(Case *c, uint64_t seed, S2Arena *arena) {
 }
 
 // [A G'; G -B] with A = 1, B small: no pivot is 0 in any order of the nodes, but those of nodes of
-// G may be as small as B. The errors this leaves are the unit round-off times |G|^2 / B^2 (Gill,
+// G may be as small as B. The resulting errors are the unit round-off times |G|^2 / B^2 (Gill,
 // Saunders & Shinnerl 1996).
 static void test_quasi_definite_factor_solves(void **state) {
   (void)state;
@@ -284,7 +285,7 @@ static void test_singular_matrices_are_refused(void **state) {
   s2_arena_free(&arena);
 }
 
-// Blocks of the factor of a square grid under an order, counted by elimination on sets.
+// Number of blocks of the factor of a square grid in an order, counted by elimination on sets.
 static int count_fill(int side, const int32_t *order) {
   int n = side * side, fill = 0;
   bool *next = calloc((size_t)n * (size_t)n, sizeof(bool)), *gone = calloc((size_t)n, sizeof(bool));
@@ -360,7 +361,7 @@ static void test_forests_get_no_fill(void **state) {
     start[NODES] = count;
     s2_order_minimum_degree(NODES, start, neighbour, order, &arena);
     bool gone[NODES] = {false};
-    for (int i = 0; i < NODES; i++) { // every node once, and a leaf when its turn comes
+    for (int i = 0; i < NODES; i++) { // every node once, and as a leaf at its turn
       int left = 0;
       assert_false(gone[order[i]]);
       gone[order[i]] = true;

@@ -1,4 +1,4 @@
--- Random scenes for the audits of steps: what scripts build that has broken other engines. One seed, one scene.
+-- Random scenes for the audits of steps: scenes of scripts that broke other engines. One seed gives one scene.
 local sim = require "sim2d"
 
 local R
@@ -111,7 +111,8 @@ function kinds.bar(w) -- turns through small bodies
   end
 end
 
--- Thin plates that turn by radians within a step, between walls and beside each other. Not drawn by seeds: by name.
+-- Thin plates that turn by radians within a step, between walls and next to each other. They are chosen by name, not by
+-- seed.
 function kinds.spin(w)
   w.gravity = { 0, chance(0.5) and -9.81 or 0 }
   w:box { type = "static", position = { 0, -1 }, size = { 6, logu(-2, -0.5) }, friction = u(0, 1) }
@@ -167,7 +168,7 @@ function kinds.cart(w) -- a motor drives it
   end
 end
 
--- Ground as files hold it: heights of nanometres to millimetres, rounded to 3 to 8 decimals.
+-- Ground like that of files: heights of nanometres to millimetres, rounded to 3 to 8 decimals.
 function kinds.flat(w)
   local points, high, digits, x = {}, logu(-9, -3), R:integer(3, 8), -8
   repeat
@@ -286,7 +287,7 @@ local M = { kinds = ORDER, steppings = { "auto", "event", "speculative", "bisect
 -- Kinds of findings, by their name in stats(); unsolved steps have a problem that missed its tolerance.
 M.findings = { "passages", "overlaps", "jumps", "slips", "momenta", "energies", "events", "drifts", "unsolved" }
 
--- Surfaces that give way, with and without damping and viscosity, of a third of the bodies.
+-- Compliant surfaces for a third of the bodies, with and without damping and viscosity.
 local function soften(w)
   for _, b in ipairs(w.bodies) do
     if chance(0.35) then
@@ -296,8 +297,9 @@ local function soften(w)
   end
 end
 
--- The world of a seed, its kind, and what is to be called before each step. Each kind comes in each stepping;
--- `stepping` and `kind` override what the seed says. M.flow: that of all worlds, if any. M.soft: with soft surfaces.
+-- Returns the world of a seed, its kind, and a function to be called before each step. Each kind occurs in each
+-- stepping; `stepping` and `kind` override those of the seed. M.flow is the flow of all worlds, if set. M.soft adds
+-- soft surfaces.
 function M.make(seed, stepping, kind)
   R = sim.random.split()
   R:seed(seed)
@@ -311,7 +313,7 @@ function M.make(seed, stepping, kind)
   return w, kind, push
 end
 
--- Steps it; returns how many findings it had of each kind, what it was, and the first warning.
+-- Steps it; returns the number of findings of each kind, the kind of scene, and the first warning.
 function M.run(seed, steps, stepping, kind)
   local w, push
   w, kind, push = M.make(seed, stepping, kind)

@@ -1,4 +1,4 @@
--- The module in a stock lua5.4 (no command line around it).
+-- The module in a stock lua5.4 (without the command line).
 test("a stock lua5.4 loads the module", function()
   local sim = require "sim2d"
   ok(package.loaded.sim2d == sim)

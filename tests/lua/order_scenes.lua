@@ -1,4 +1,4 @@
--- Scenes with contacts that turn, slide and let go, and some without, whose exact motion is known: a closed form, or an
+-- Scenes with contacts that turn, slide and open, and some without, whose exact motion is known: a closed form, or an
 -- ordinary differential equation that Runge and Kutta's method solves to 1e-10 or better.
 local sim = require "sim2d"
 local scenes = {}
@@ -22,7 +22,8 @@ local function world(n, s, extra)
   for k, v in pairs(extra or {}) do d[k] = v end
   return sim.world(d)
 end
--- A force at a point of the body that turns with it: a law, as what is held over a step would be first order.
+-- A force at a point of the body that turns with it: a law, as a force that is constant over a step would be of first
+-- order.
 local function push(b, fx, fy, at)
   b:force_law(function(q)
     local c, sn = math.cos(q.angle), math.sin(q.angle)
@@ -203,8 +204,8 @@ S.sliding = function(n, s)
   return b.x
 end
 
--- Four capsules on hinges with damping, dropped: angles and places after 0.15 s, when the lowest has landed. Its reference is the same
--- scene with steps of 1/7680 s.
+-- Four capsules on hinges with damping, dropped: angles and positions after 0.15 s, when the lowest has landed. Its
+-- reference is the same scene with steps of 1/7680 s.
 S.hopper = function(n, s)
   if not n then return S.hopper(7680, { stepping = "event" }) end
   local lengths, masses, radii = { 0.4, 0.45, 0.5, 0.39 }, { 3.7, 4.1, 2.8, 5.2 }, { 0.05, 0.05, 0.04, 0.06 }

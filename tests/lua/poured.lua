@@ -1,12 +1,12 @@
--- Bodies that are poured, for the tests of piles in motion.
+-- Piles of poured bodies, for the tests of piles in motion.
 local sim = require "sim2d"
 
 local WALLS = { { { -1, 0 }, { 1, 0 } }, { { -1, 0 }, { -1, 9 } }, { { 1, 0 }, { 1, 9 } } }
 local poured = {}
 
--- `count` bodies of about a metre in rows above each other, between walls. p has settings of the world (stepping, contact,
--- tolerance, budget, substeps), of the bodies (friction, restitution, ratio of densities, boxes), `velocity` of the last disc,
--- `joints` between some and the `seed`.
+-- `count` bodies of about a metre in rows above each other, between walls. p has settings of the world (stepping,
+-- contact, tolerance, budget, substeps), of the bodies (friction, restitution, ratio of densities, boxes), the
+-- `velocity` of the last disc, `joints` between some bodies, and the `seed`.
 function poured.pour(p)
   local random = sim.random.split()
   random:seed(p.seed or 1)
@@ -36,7 +36,7 @@ function poured.pour(p)
   return world, bodies
 end
 
--- Where all are, with every bit.
+-- The positions of all bodies, with every bit.
 function poured.state(bodies)
   local words = {}
   for i, body in ipairs(bodies) do words[i] = ("%a %a %a %a"):format(body.x, body.y, body.angle, body.omega) end

@@ -1,5 +1,5 @@
--- Random scenes as a script would make them, every number of them a parameter p, and losses of their
--- motions. A scene is data: lists of bodies and joints whose numbers are p. One seed, one scene.
+-- Random scenes as a script would make them, with every number a parameter p, and losses of their motions. A scene is
+-- data: lists of bodies and joints whose numbers are p. One seed gives one scene.
 local sim = require "sim2d"
 
 local R
@@ -146,7 +146,7 @@ function kinds.gear(s)
   local made = {}
   for i = 1, 2 do
     local now = body(s, "circle", 2 * i, 2, { velocity = { 0, 0 } })
-    -- Not in the centre: there joint errors stay 0, and what is mended only differences see.
+    -- Not at the centre: there joint errors remain 0, and only differences see corrections.
     made[i] = joint(s, "hinge", now, nil, extras { anchor = { 2 * i + 0.05, 2 } })
   end
   joint(s, "gear", made[1], made[2], { ratio = u(0.5, 2) })
@@ -231,7 +231,7 @@ local function measure(s, w)
   return sum
 end
 
--- What contacts and joints carried in step i.
+-- The loads of contacts and joints in step i.
 local function carried(s, w, i)
   local sum = 0
   for k, made in ipairs(s.made) do
@@ -254,7 +254,7 @@ local function carried(s, w, i)
   return sum
 end
 
--- `seen`: a list that gets what is measured after every step.
+-- `seen`: a list that gets the measurements after every step.
 local function loss(s, p, seen)
   local w, body1 = build(s, p)
   local function run(world, steps)
@@ -323,5 +323,5 @@ local function at(t, path)
   return t
 end
 
--- `rng()`: the generator of the scene that was made last. `leaves(p)`: paths to its numbers, `at(p, path)` one of them.
+-- `rng()`: the generator of the latest scene. `leaves(p)`: paths to its numbers, `at(p, path)` one of them.
 return { scene = scene, build = build, loss = loss, with = with, leaves = leaves, at = at, rng = function() return R end }

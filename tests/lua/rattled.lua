@@ -1,4 +1,4 @@
--- What tests of flow = "rattle" share: worlds, sums that losses are made of, orders, and differences.
+-- Common code of tests of flow = "rattle": worlds, sums for losses, orders, and differences.
 local sim = require "sim2d"
 local scenes = require "audited_scenes"
 
@@ -12,7 +12,7 @@ function rattled.world(rate, settings)
   return sim.world(def)
 end
 
--- Every step is solved, and its audits find nothing.
+-- Requires that every step is solved, and that its audits find nothing.
 function rattled.clean(w)
   local s = w:stats()
   eq(s.unsolved, 0)
@@ -65,8 +65,8 @@ function rattled.sum(...)
   return total
 end
 
--- Of differences of fourth order with these parts of p[key], at least of `least`, as steps, the one that is nearest to the derivative
--- g, and how far they are apart: large steps are bent, small ones rounded.
+-- From differences of fourth order whose steps are these parts of p[key] (at least of `least`), returns the one nearest
+-- to the derivative g, and their distance: large steps have a truncation error, small ones rounding.
 function rattled.nearest(f, p, key, g, parts, least)
   local best, apart, all = math.huge, math.huge, {}
   for _, part in ipairs(parts) do
@@ -86,11 +86,11 @@ function rattled.nearest(f, p, key, g, parts, least)
   return best, apart
 end
 
--- Is the gradient of f at p that of differences, by `nearest(f, p, key, g)`? `said`: flags that it may have.
+-- Does the gradient of f at p agree with differences, by `nearest(f, p, key, g)`? `said`: flags that it may have.
 function rattled.agrees(nearest, what, f, p, said)
   local g = sim.grad(f, p)
   for _, flag in ipairs(sim.tape_stats().flags) do
-    -- (friction at both ends of a side that sticks shares a load, which no motion depends on)
+    -- (friction at both ends of a side that sticks shares a load, on which no motion depends)
     ok(flag == "redundant" or (said or ""):find(flag), what .. " says " .. flag)
   end
   for key in pairs(p) do

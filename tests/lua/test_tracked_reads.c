@@ -1,5 +1,5 @@
-// How the binding's functions take tracked numbers for plain ones: s2_lua_tracked_begin and end.
-// Links the binding and Lua, unlike the tests beside it.
+// The binding's functions take tracked numbers as plain ones: s2_lua_tracked_begin and end. Unlike
+// the other tests in C, it links the binding and Lua.
 #include "lua/diff/tracked.h"
 #include "lua/world/binding.h"
 
@@ -41,7 +41,7 @@ static int take(lua_State *L) {
   return 1;
 }
 
-// The same, and returns the index in Taken of the place each was put to.
+// The same, and returns the index in Taken of the place for each number.
 static int places(lua_State *L) {
   static const char *const names[] = {"a", "b"};
   Taken taken = {0};
@@ -50,7 +50,7 @@ static int places(lua_State *L) {
   lua_settop(L, 4);
   s2_lua_tracked_begin(L);
   int begin = lua_gettop(L);
-  lua_getglobal(L, "take"); // a call within ends its own
+  lua_getglobal(L, "take"); // a nested call ends its own list
   lua_pushvalue(L, 1);
   lua_pushvalue(L, 2);
   lua_pushvalue(L, 3);
@@ -68,8 +68,8 @@ static int places(lua_State *L) {
   return count;
 }
 
-// shifted(number, {a, b}, {x, y}, which): the numbers read while tracked one number `which` (from
-// 0) is changed by 0.5.
+// shifted(number, {a, b}, {x, y}, which): the numbers as read while tracked number `which` (from 0)
+// is changed by 0.5.
 static int shifted(lua_State *L) {
   static const char *const names[] = {"a", "b"};
   Taken taken = {0};
@@ -125,7 +125,7 @@ static void one_number_is_read_with_a_change(void **state) {
       "  assert(shifted(x, {1, 2}, {x, 4}, 0) == '1.5 1.0 2.0 1.0 4.0')\n"
       "  assert(shifted(x, {1, 2}, {x, 4}, 1) == '1.0 1.0 2.0 1.5 4.0')\n"
       "  assert(shifted(x, {1, 2}, {x, 4}, 2) == '1.0 1.0 2.0 1.0 4.0')\n"
-      "  local list = {places(x, {1, 2}, {3, x})}\n" // and it is over
+      "  local list = {places(x, {1, 2}, {3, x})}\n" // and it has ended
       "  assert(#list == 2)\n"
       "  return x\n"
       "end, 1)\n");
@@ -146,7 +146,7 @@ static void it_ends_with_the_function(void **state) {
       "  assert(not pcall(take, x, {1, 2}, {3, 4}, true))\n" // an error ends it
       "  local good, message = pcall(sim.random.uniform, 0, x)\n"
       "  assert(not good and message:find 'got a tracked number', message)\n"
-      "  assert(take(x, {1, 2}, {x, x}) == 3)\n" // and leaves nothing behind
+      "  assert(take(x, {1, 2}, {x, x}) == 3)\n" // and leaves no trace
       "  assert(not pcall(sim.random.uniform, 0, x))\n"
       "  return x\n"
       "end, 1)\n");

@@ -1,5 +1,5 @@
-// The active set of small problems: closed forms, random problems beside the interior point, rows
-// in any order, and which impulses it chooses where many give the same motion.
+// The active set of small problems: closed forms, random problems compared with the interior point,
+// rows in any order, and the chosen impulses where many give the same motion.
 #include "base/rng.h"
 #include "mcp/solvers.h"
 
@@ -97,7 +97,7 @@ static double difference(const double *x, const double *y, int count) {
 
 // ---- Closed forms -------------------------------------------------------------------------------
 
-// One contact in each of its modes, from a guess of any other: the closed form's answer.
+// One contact in each of its modes, from a guess of any other: the solution in closed form.
 static void one_contact(void **state) {
   (void)state;
   S2Arena arena;
@@ -159,7 +159,7 @@ static void one_box(void **state) {
 // ---- Random problems ----------------------------------------------------------------------------
 
 // A chain of bodies by hinges, some with limits and motors, that falls on level ground with two
-// points each: these repeat each other where bodies lie flat.
+// points each: these are redundant where bodies lie flat.
 static void make_chain(Scene *scene, S2Rng *rng, bool rough) {
   int nodes = 1 + (int)range(rng, 0, NODES - .01), contacts = 1 + (int)range(rng, 0, 2.99);
   bool turned = range(rng, 0, 1) < .5;
@@ -224,13 +224,13 @@ static void random_problems(void **state) {
     if (solution.status == S2_SOLVED) {
       S2Residual judged = s2_mcp_residual(&scene.problem, scene.v, scene.lambda, &arena);
       assert_true(judged.scaled == solution.residual.scaled && judged.scaled <= TOLERANCE);
-      // Without friction there is one motion, which the interior point finds, too.
+      // Without friction there is one motion, which the interior point finds as well.
       Scene other = scene;
       if (k % 4 == 0 && solve(&other, S2_SOLVER_PDIPM, NULL, &arena).status == S2_SOLVED) {
         assert_true(difference(scene.v, other.v, 3 * scene.problem.nodes) <= 1e-9);
         compared++;
       }
-      // A next step from its impulses, whose forces have changed a little.
+      // A next step from its impulses, with slightly changed forces.
       double guess[ROWS];
       memcpy(guess, scene.lambda, sizeof guess);
       for (int i = 0; i < 3 * scene.problem.nodes; i++) {
@@ -294,8 +294,8 @@ static void shuffle(const Scene *from, S2Rng *rng, Scene *to, int *place) {
   }
 }
 
-// Friction may allow several motions. Where several sets of modes hold, and rows that repeat each
-// other ask for different speeds on the way to them, the order of rows may decide which set is
+// Friction may allow several motions. Where several sets of modes are consistent, and redundant
+// rows ask for different speeds on the way to them, the order of rows may decide which set is
 // found: that is rare.
 static void any_order(void **state) {
   (void)state;
@@ -316,7 +316,7 @@ static void any_order(void **state) {
       continue;
     }
     if (difference(scene.v, other.v, 3 * scene.problem.nodes) > 1e-6) {
-      double lambda[ROWS]; // the other answer solves this problem, too: friction allows both
+      double lambda[ROWS]; // the other result also solves this problem: friction allows both
       for (int i = 0; i < scene.problem.rows; i++) {
         lambda[i] = other.lambda[place[i]];
       }
@@ -339,8 +339,8 @@ static void any_order(void **state) {
 // ---- Least norm
 // -----------------------------------------------------------------------------------
 
-// A slab on points at x = -1, 0 and 1. Loads (a, b, a) with 2 a + b = W, and the least sum of
-// w load^2: w_1 a = w_0 b, where w_0 = 1/m and w_1 = 1/m + 1/I.
+// A slab on points at x = -1, 0 and 1. Loads (a, b, a) with 2 a + b = W, and the least sum of w
+// load^2: w_1 a = w_0 b, where w_0 = 1/m and w_1 = 1/m + 1/I.
 static void three_points(void **state) {
   (void)state;
   S2Arena arena;
@@ -371,7 +371,7 @@ static void three_points(void **state) {
 }
 
 // A box on two corners that is pushed sideways: they share the friction equally while both can
-// bear it, else the one with less load has its bound and the other the rest.
+// carry it, otherwise the one with less load has its bound and the other the rest.
 static void two_corners(void **state) {
   (void)state;
   S2Arena arena;
@@ -402,7 +402,7 @@ static void two_corners(void **state) {
   s2_arena_free(&arena);
 }
 
-// Hinges that repeat each other, beside a contact: each has its share.
+// Redundant hinges next to a contact: each has its share.
 static void repeated_hinges(void **state) {
   (void)state;
   S2Arena arena;
@@ -421,7 +421,7 @@ static void repeated_hinges(void **state) {
     }
     add_contact(&scene, 0, S2_GROUND, tip, tip, .5);
     assert_int_equal(solve(&scene, S2_SOLVER_ACTIVE, NULL, &arena).status, S2_SOLVED);
-    // It stops: -2 m along x, m 3 along y and I of spin, of which hinge and tip take what balances.
+    // It stops: -2 m along x, m 3 along y and I of spin, which hinge and tip balance.
     double tip_load = (3 * 2 + .2 * 1 / .5) / 2, hinge = 3 * 2 - tip_load;
     assert_true(fabs(scene.lambda[2 * copies] - tip_load) <= 1e-12);
     double across = scene.lambda[2 * copies + 1];
@@ -429,15 +429,15 @@ static void repeated_hinges(void **state) {
       assert_true(fabs(scene.lambda[2 * k] - (-4 - across) / copies) <= 1e-12);
       assert_true(fabs(scene.lambda[2 * k + 1] - hinge / copies) <= 1e-12);
     }
-    // Friction and hinges along x: the least sum of w lambda^2 shares by 1/w, within the cone.
+    // Friction and hinges along x: the least sum of w lambda^2 divides by 1/w, within the cone.
     double bound = .5 * tip_load, share = -4.0 / (copies + 1);
     assert_true(fabs(across - fmax(share, -bound)) <= 1e-12);
   }
   s2_arena_free(&arena);
 }
 
-// Modes that were kept correct the impulses where forces have changed by little: rows that hold
-// miss nothing then, and if the modes hold at all it is the answer of a solve.
+// Kept modes correct the impulses where forces have changed a little: rows that hold have no error
+// then, and if the modes are still consistent the result is that of a solve.
 static void kept_modes(void **state) {
   (void)state;
   S2Arena arena;
@@ -457,7 +457,7 @@ static void kept_modes(void **state) {
     for (int i = 0; i < 3 * scene.problem.nodes; i++) {
       scene.rhs[i] += 1e-6 * range(&rng, -1, 1);
     }
-    // What rows miss with the impulses as they were, and after a correction.
+    // The errors of rows with the impulses unchanged, and after a correction.
     double speed[ROWS];
     for (int pass = 0; pass < 3; pass++) {
       s2_mcp_velocity(&scene.problem, scene.lambda, scene.v);
@@ -479,13 +479,12 @@ static void kept_modes(void **state) {
     }
   }
   s2_arena_free(&arena);
-  // A few that repeat each other are held in another mode at an edge, where loads are shared
-  // otherwise.
+  // A few redundant rows are held in another mode at an edge, where loads are divided otherwise.
   print_message("modes of %d of %d problems hold, %d alike\n", held, kept, alike);
   assert_true(held >= 280 && alike >= held - 3);
 }
 
-// Larger problems and the local form are refused; the guess is left alone.
+// Larger problems and the local form are refused; the guess is unchanged.
 static void refused(void **state) {
   (void)state;
   S2Arena arena;

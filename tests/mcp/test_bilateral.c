@@ -1,5 +1,5 @@
-// Independent bilateral rows solved directly: against LAPACK and the interior point on random
-// chains, trees and nets of joints, and what is to be left to other solvers.
+// Independent bilateral rows solved directly: compared with LAPACK and the interior point on random
+// chains, trees and nets of joints, and the problems that are left to other solvers.
 #include "islands.h"
 
 #include "mcp/chain/bilateral.h"
@@ -54,7 +54,7 @@ static Scene *make(Shape shape, uint64_t seed) {
     if (shape == NET && i >= 6 && i % 6 != 0) { // a row below: loops
       S2Row *last = &scene->row[scene->rows];
       add_joint(scene, i - 6, i, gives, &rng);
-      scene->rows = (int)(last - scene->row) + 1; // one row each, so that all stay independent
+      scene->rows = (int)(last - scene->row) + 1; // one row each, so that all remain independent
     }
   }
   scene->problem = (S2Problem){.nodes = NODES,
@@ -102,7 +102,7 @@ static void factors_agree_with_lapack(void **state) {
   for (int k = 0; k < SHAPES * SEEDS; k++) {
     Scene *scene = make((Shape)(k % SHAPES), (uint64_t)k);
     const S2Problem *problem = &scene->problem;
-    S2RowSides turned[MOST]; // rows a little later
+    S2RowSides turned[MOST]; // rows slightly later
     for (int i = 0; i < problem->rows; i++) {
       for (int c = 0; c < 3; c++) {
         turned[i].a[c] = problem->row[i].ja[c] * (1 + 0.05 * signed_uniform(&rng));
@@ -111,7 +111,7 @@ static void factors_agree_with_lapack(void **state) {
     }
     S2Bilateral bilateral;
     assert_true(s2_bilateral_init(&bilateral, problem, &arena));
-    for (int pass = 0; pass < 3; pass++) { // one pattern serves all
+    for (int pass = 0; pass < 3; pass++) { // one pattern is used for all
       const S2RowSides *left = pass == 1 ? turned : NULL;
       double x[MOST], y[MOST];
       for (int i = 0; i < problem->rows; i++) {
@@ -136,7 +136,7 @@ static void solutions_agree_with_the_interior_point(void **state) {
   s2_arena_init(&arena);
   for (int k = 0; k < SHAPES * SEEDS; k++) {
     Scene *scene = make((Shape)(k % SHAPES), (uint64_t)k);
-    double v[3 * NODES] = {0}, lambda[MOST] = {NAN}; // of a guess nothing need be sensible
+    double v[3 * NODES] = {0}, lambda[MOST] = {NAN}; // no entry of the guess needs to be valid
     S2SolverOptions options = {.tolerance = TOLERANCE, .max_iterations = 100};
     S2Solution other = {.v = v, .lambda = lambda};
     S2Solution direct = {.v = scene->v, .lambda = scene->lambda};
@@ -168,7 +168,7 @@ static void what_is_left_to_others(void **state) {
   s2_arena_init(&arena);
   Scene *scene = make(CHAIN, 1);
   S2Problem *problem = &scene->problem;
-  // A joint twice: rows that repeat others. The chain of solvers still gets there.
+  // A joint twice: redundant rows. The chain of solvers still succeeds.
   Scene *twice = make(CHAIN, 1);
   int again = twice->rows - 1;
   twice->row[twice->rows] = twice->row[again];
@@ -195,7 +195,7 @@ static void what_is_left_to_others(void **state) {
   is_refused(problem, &arena);
   scene_free(scene);
 
-  // A hub: everything hangs on node 0.
+  // A hub: all nodes are joined to node 0.
   Scene *hub = make(TREE, 2);
   for (int i = 1; i < hub->rows; i++) {
     hub->row[i].b = hub->row[i].a > 0 ? 0 : S2_GROUND;

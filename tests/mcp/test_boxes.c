@@ -1,4 +1,5 @@
-// Boxed rows (motors, dry friction in joints): closed forms, and every solver against brute force.
+// Boxed rows (motors, dry friction in joints): closed forms, and every solver compared with brute
+// force.
 #include "base/rng.h"
 #include "mcp/mcp.h"
 
@@ -12,7 +13,7 @@
 
 static const double TOLERANCE = 1e-10;
 
-// A motor of at most `limit` turns a wheel of inertia 2 that turns at `speed` towards `aim`.
+// A motor of at most `limit` drives a wheel of inertia 2 from `speed` towards `aim`.
 static void motor(void **state) {
   (void)state;
   static const double cases[][4] = {// speed, aim, limit, impulse expected
@@ -162,7 +163,7 @@ static void assert_lawful(const Random *r, const double *v, const double *lambda
   }
 }
 
-// auto must solve all; the others may fail honestly, but not often.
+// auto must solve all; the others may report failure, but not often.
 static void solvers_agree(void **state) {
   (void)state;
   int solved[S2_SOLVER_COUNT] = {0};
@@ -201,7 +202,7 @@ static void solvers_agree(void **state) {
   assert_true(solved[S2_SOLVER_NEWTON] >= PROBLEMS * 99 / 100);
 }
 
-// Rows that files may hold and no solver knows are refused, not asserted about.
+// Rows that may occur in files and that no solver supports are refused, without an assertion.
 static void unknown_rows(void **state) {
   (void)state;
   static const double bounds[][2] = {{-1, INFINITY}, {1, INFINITY}, {2, 2}, {5, 1}, {-INFINITY, 3}};

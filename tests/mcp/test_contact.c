@@ -1,5 +1,5 @@
-// Frictional contact given as matrices: local, global and the step problem of bodies must tell the
-// same story, files must keep every bit, and bad input must be refused.
+// Frictional contact given as matrices: local, global and the step problem of bodies must agree,
+// files must keep every bit, and bad input must be refused.
 #include "base/rng.h"
 #include "mcp/contact/contact.h"
 
@@ -46,7 +46,8 @@ static S2Csr random_mass(S2Rng *rng, int bodies, bool coupled, S2Arena *arena) {
   return s2_csr_from_dense(n, n, dense, arena);
 }
 
-// Contacts of unit boxes somewhere: normals at random, arms below 1; some against the ground.
+// Contacts of unit boxes at random places: normals at random, arms below 1; some against the
+// ground.
 static Random random_scene(uint64_t seed, bool coupled, S2Arena *arena) {
   S2Rng rng = s2_rng_seeded(seed);
   Random scene = {.bodies = 1 + (int)(s2_rng_uniform(&rng) * MAX_BODIES)};
@@ -84,7 +85,8 @@ static Random random_scene(uint64_t seed, bool coupled, S2Arena *arena) {
   return scene;
 }
 
-// W and its q by solving with a dense copy of M, Gauss-Jordan: shares no code with contact.c.
+// W and its q by solving with a dense copy of M, Gauss-Jordan: independent of the code of
+// contact.c.
 static void condense(Random *scene, S2Arena *arena) {
   int n = 3 * scene->bodies, rows = 2 * scene->contacts, width = n + rows + 1;
   double *a = S2_TAKE_ZEROED(arena, double, n *width);
@@ -147,7 +149,7 @@ static void assert_coulomb(const Random *scene, const S2ContactSolution *s, doub
   }
 }
 
-// Where friction is light the velocities are unique; else both must be solutions.
+// For small friction the velocities are unique; otherwise both must be solutions.
 static void forms_agree(void **state) {
   (void)state;
   int solved = 0, same = 0;
@@ -216,13 +218,13 @@ static void bad_numbers(void **state) {
     assert_true(isfinite(r[0]) && isfinite(u[0]));
     *spoiled[i] = kept;
   }
-  // a force that pulls has no answer
+  // a force that pulls has no solution
   const double pulling[2] = {-1, 1};
   S2Csr w = s2_csr_diagonal(2, pulling, &arena);
   S2ContactProblem problem = {1, &w, q, &mu};
   assert_int_not_equal(s2_contact_solve(&problem, &OPTIONS, &arena, &solution), S2_SOLVED);
   assert_true(solution.residual.scaled > OPTIONS.tolerance);
-  // M must be positive definite, in either guise
+  // M must be positive definite, with either guess
   const double dense[9] = {1, 2, 0, 2, 1, 0, 0, 0, 1}, flat[9] = {1, 0, 0, 0, 0, 0, 0, 0, 1};
   const double h_dense[6] = {1, 0, 0, 1, 0, 0}, momentum[3] = {-1, 2, 0}, b[2] = {0};
   S2Csr h = s2_csr_from_dense(3, 2, h_dense, &arena);
@@ -249,7 +251,7 @@ static void nothing_at_all(void **state) {
   solution.v = v;
   assert_int_equal(s2_contact_solve_global(&global, &OPTIONS, &arena, &solution), S2_SOLVED);
   assert_true(fabs(v[0] - 1) + fabs(v[1] - 1) + fabs(v[2] - 1) < 1e-15);
-  // velocities that do not fit into a double
+  // velocities beyond the range of doubles
   const double light[3] = {0.1, 0.1, 0.1}, huge[3] = {1e308, 0, 0};
   const double at_rest[2] = {0}, rough = .5;
   double r[2] = {0}, u[2];
@@ -280,7 +282,8 @@ static void extremes(void **state) {
       if (status == S2_SOLVED) {
         assert_true(fabs(r[0] - exact) <= 1e-9 * exact && fabs(r[1] + exact / 2) <= 1e-9 * exact);
       } else {
-        assert_true(!(exact > 1e-300 && exact < 1e300)); // only where no double holds the answer
+        // only where the result is beyond the range of doubles
+        assert_true(!(exact > 1e-300 && exact < 1e300));
       }
     }
   }

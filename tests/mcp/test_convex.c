@@ -1,5 +1,5 @@
-// Coulomb's law made convex: what its solutions satisfy, that they are the minimum they should be,
-// and where they agree with Coulomb's.
+// Coulomb's law made convex: the conditions of its solutions, that they are the minimum, and the
+// cases where they agree with Coulomb's law.
 #include "islands.h"
 
 #include "mcp/problem/convex.h"
@@ -27,7 +27,7 @@ static S2SolveStatus solve_convex(Scene *scene, S2Arena *arena) {
 }
 
 // Along each edge of the cone an impulse that does not pull, a velocity that does not approach, and
-// one of both 0: the largest miss over the speed of the scene.
+// one of both 0: the largest violation over the speed of the scene.
 static double cone_miss(const Scene *scene, S2Arena *arena) {
   double miss = 0;
   S2Problem convex = s2_mcp_convex(&scene->problem, arena);
@@ -95,7 +95,7 @@ static void solutions_are_minima(void **state) {
   s2_arena_free(&arena);
 }
 
-// Where nothing slides the two laws are one.
+// Where nothing slides the two laws agree.
 static void what_sticks_is_as_coulomb_has_it(void **state) {
   (void)state;
   S2Arena arena;
@@ -114,8 +114,8 @@ static void what_sticks_is_as_coulomb_has_it(void **state) {
   s2_arena_free(&arena);
 }
 
-// A disc that slides too fast to stick, without turning (its moment is as good as infinite): l_t =
-// mu l_n against the motion, and it leaves with mu times the speed it still has along the floor.
+// A disc that slides too fast to stick, without turning (its moment is nearly infinite): l_t = mu
+// l_n against the motion, and it leaves with mu times the remaining speed along the floor.
 static void what_slides_rises(void **state) {
   (void)state;
   S2Arena arena;
@@ -138,7 +138,7 @@ static void what_slides_rises(void **state) {
   s2_arena_free(&arena);
 }
 
-// Contacts with compliance, without friction and equations are left alone.
+// Contacts with compliance, contacts without friction, and equations are unchanged.
 static void other_rows_stay(void **state) {
   (void)state;
   S2Arena arena;

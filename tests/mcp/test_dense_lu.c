@@ -1,6 +1,6 @@
-// LU with complete pivoting beside plain loops, to the last bit. The active set takes its answer
-// from these factors: of entries of one size the first has to be the pivot, whatever the width of
-// the registers that look for it.
+// LU with complete pivoting compared with plain loops, to the last bit. The active set uses these
+// factors: of entries of one size the first has to be the pivot, whatever the width of the
+// registers in the search.
 #include "base/rng.h"
 #include "mcp/pivot/dense_lu.h"
 
@@ -50,7 +50,7 @@ static void factor_plainly(Factors *f, int n) {
     f->row[i] = f->column[i] = i;
   }
   for (int k = 0; k < n; k++) {
-    // The first of the largest entries that are left, row by row.
+    // The first of the largest remaining entries, row by row.
     int row = k, column = k;
     double best = 0;
     for (int i = k; i < n; i++) {
@@ -79,7 +79,7 @@ static void factor_plainly(Factors *f, int n) {
   }
 }
 
-// Small whole numbers, of which many have one size, or any; some rows repeat others.
+// Small whole numbers, of which many have one size, or any numbers; some rows repeat others.
 static void fill(S2Rng *rng, double *a, int n) {
   bool whole = s2_rng_integer(rng, 0, 1) == 0;
   for (int i = 0; i < n; i++) {

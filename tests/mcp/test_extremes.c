@@ -1,15 +1,16 @@
-// What the solvers of problems on their own say at the edges: nothing to solve, one unknown with
-// any kind of number, rows of zeros, rows twice, and rows of 1e-150 beside rows of 1e150. The
+// The results of the solvers for single problems in extreme cases: empty problems, one unknown with
+// any kind of number, rows of zeros, duplicate rows, and rows of 1e-150 next to rows of 1e150. The
 // contract:
 //
 // - "solved" if and only if the residual as documented is at most the tolerance. It is measured
 // here
-//   again, in long double, whose range (1e4932) none of these problems exhausts, with compensation.
-// - nothing delivered is NaN or infinite, whatever the status.
+//   again, in long double, whose range (1e4932) none of these problems exceeds, with compensation.
+// - no result is NaN or infinite, whatever the status.
 // - data that are not finite are S2_SINGULAR.
 // - "infeasible" only where there is no solution, "solved" only where there is one.
 //
-// Where a problem has a known answer and every row is measured by itself, the answer is compared.
+// Where a problem has a known solution and every row is measured by itself, the result is compared
+// with it.
 #include "sanitized.h"
 
 #include "base/rng.h"
@@ -39,7 +40,7 @@ static const double SUMMED = 1e-30; // relative rounding of a sum with twice the
 enum { MOST = 6 }; // unknowns of any problem here
 
 static const double TOLERANCE = 1e-9;
-// Residuals this close to the tolerance may be judged either way: rounding of the judge.
+// Residuals this close to the tolerance may have either status: rounding of this test.
 static const Long EDGE = 1e-3L;
 
 static const double NUMBERS[] = {0, 1, -1, 1e-150, -1e-150, 1e150, -1e150};
@@ -72,7 +73,7 @@ static bool all_finite(const double *x, int count) {
   return true;
 }
 
-// `miss`: the residual measured here, in parts of what is allowed.
+// `miss`: the residual measured here, relative to the allowed one.
 static void check_judgement(const char *what, S2SolveStatus status, Long miss) {
   bool low = miss <= 1 - EDGE, high = !(miss <= 1 + EDGE);
   if ((status == S2_SOLVED && high) || (status != S2_SOLVED && low)) {
@@ -100,7 +101,7 @@ static void name_lcp(Lcp *p, const char *solver) {
   }
 }
 
-// max |min(z, w)| in parts of what is allowed
+// max |min(z, w)| relative to the allowed value
 static Long lcp_miss(const Lcp *p) {
   Long worst = 0, size = 1;
   for (int i = 0; i < p->n; i++) {
@@ -160,7 +161,7 @@ static void lcp_of_one(void **state) {
   s2_arena_free(&arena);
 }
 
-// Unknowns that have nothing to do with each other, of any sizes: z_i = max(0, -q_i / M_ii).
+// Independent unknowns of any sizes: z_i = max(0, -q_i / M_ii).
 static void lcp_mixed_diagonals(void **state) {
   (void)state;
   S2Arena arena;
@@ -180,7 +181,7 @@ static void lcp_mixed_diagonals(void **state) {
         if (direct && status != S2_SOLVED) {
           fail_msg("%s: %s", p.name, s2_solve_status_name(status));
         }
-        // The measure is in parts of max |q|: it asks for small z of those rows only.
+        // The measure is relative to max |q|: it requires small z of those rows only.
         bool exactly = solver == S2_LCP_AUTO && kind == 0;
         for (int i = 0; i < p.n && exactly; i++) {
           double exact = fmax(0, -p.q[i] / p.m[i * (p.n + 1)]);
@@ -194,7 +195,7 @@ static void lcp_mixed_diagonals(void **state) {
   s2_arena_free(&arena);
 }
 
-// Any numbers anywhere; rows of zeros and rows twice among them.
+// Any numbers anywhere; rows of zeros and duplicate rows among them.
 static void lcp_mixed(void **state) {
   (void)state;
   S2Arena arena;
@@ -237,8 +238,8 @@ typedef struct Mlcp {
   char name[400];
 } Mlcp;
 
-// What counts as one in a row: its largest number, those of x counted as at least 1, but no more
-// than `most`.
+// The unit of a row: its largest number, where those of x count as at least 1, but no more than
+// `most`.
 static Long row_unit(int size, const double *row, Long right, const double *x, Long most) {
   Long unit = fabsl(right);
   for (int j = 0; j < size; j++) {
@@ -247,7 +248,7 @@ static Long row_unit(int size, const double *row, Long right, const double *x, L
   return fminl(unit, most);
 }
 
-// Is every term of a row one that a double holds?
+// Is every term of a row in the range of doubles?
 static bool fits(int size, const double *row, const double *x) {
   for (int j = 0; j < size; j++) {
     if (!isfinite(row[j] * x[j])) {
@@ -467,7 +468,7 @@ static void programs_of_one(void **state) {
     }
     if (p.p[0] > 0 && p.g[0] == 1) {
       double exact = fmin(-p.q[0] / p.p[0], p.h[0]);
-      // Where P x is far above q the multiplier has no digits to balance them.
+      // Where P x is far above q the digits of the multiplier do not suffice to balance them.
       bool fits = fabs(exact) < 1e140 && fabs(p.p[0] * exact) <= 1e3 * fmax(1, fabs(p.q[0]));
       if (fits && (status != S2_SOLVED || !(fabs(p.x[0] - exact) <= 1e-9 * fmax(1, fabs(exact))))) {
         fail_msg("%s: %s", p.name, s2_solve_status_name(status));
@@ -480,7 +481,7 @@ static void programs_of_one(void **state) {
   s2_arena_free(&arena);
 }
 
-// Diagonal P, any sizes, between bounds of 1 or none, one of them twice and a row of zeros.
+// Diagonal P of any sizes, between bounds of 1 or none, one of them twice and a row of zeros.
 static void programs_mixed(void **state) {
   (void)state;
   S2Arena arena;
@@ -495,7 +496,7 @@ static void programs_mixed(void **state) {
     }
     p.m = (int)s2_rng_integer(&rng, 0, p.n);
     for (int i = 0; i < p.m; i++) {
-      // A multiplier counts as 1 at least: a larger g would excuse what the objective's row says.
+      // A multiplier counts as at least 1: a larger g would hide the error of the objective's row.
       p.g[i * p.n + i] = fmin(p.p[i * (p.n + 1)], SIZES[s2_rng_integer(&rng, 0, 2)]);
       p.h[i] = p.g[i * p.n + i]; // x_i <= 1
     }
@@ -524,7 +525,7 @@ static void programs_mixed(void **state) {
   s2_arena_free(&arena);
 }
 
-// Anything anywhere, P = 0 among it: linear programs.
+// Anything anywhere, also P = 0: linear programs.
 static void programs_of_any_kind(void **state) {
   (void)state;
   S2Arena arena;
@@ -556,7 +557,8 @@ static void programs_of_any_kind(void **state) {
 
 // ---- Equations --------------------------------------------------------------------------------
 
-// W diagonal, J and C any; rows of zeros and rows twice (which agree, or contradict each other).
+// W diagonal, J and C any; rows of zeros and duplicate rows (which agree, or contradict each
+// other).
 static void equations_mixed(void **state) {
   (void)state;
   S2Arena arena;
@@ -633,8 +635,8 @@ static void equations_mixed(void **state) {
       if (bad) {
         assert_int_not_equal(status, S2_SOLVED);
       } else if (scale < 1e300L && worst < 1e300L && rounding * SUMMED < worst) {
-        // The residual is summed with twice the digits of a double, and knows no more than those
-        // do.
+        // The residual is summed with twice the digits of a double, and is no more accurate than
+        // that.
         check_judgement(name, status, miss);
       }
     }
@@ -646,7 +648,7 @@ static void equations_mixed(void **state) {
 
 // ---- Contact ----------------------------------------------------------------------------------
 
-// u = W r + q measured as documented: velocities in parts of max |q|.
+// u = W r + q measured as documented: velocities relative to max |q|.
 static Long contact_miss(int contacts, const double *w, const double *q, const double *mu,
                          const double *r) {
   int size = 2 * contacts;
@@ -663,8 +665,7 @@ static Long contact_miss(int contacts, const double *w, const double *q, const d
   return worst == 0 ? 0 : worst / (scale > 0 ? scale : 1) / TOLERANCE;
 }
 
-// One to three contacts that have nothing to do with each other, of any sizes; or all the same one,
-// which is hyperstatic.
+// One to three independent contacts of any sizes; or copies of one contact, which is hyperstatic.
 static void contacts_mixed(void **state) {
   (void)state;
   S2Arena arena;

@@ -30,7 +30,7 @@ static const char LOCAL[] = "nc 1\nW 2 2 3\n0 0 1\n0 1 .5\n1 1 1\nq\n-1 2\nmu\n0
 static const char GLOBAL[] = "# a ball\nnc 1\nM 3 3 3\n0 0 1\n1 1 1\n2 2 1\nH 3 2 2\n1 0 1\n2 1 1\n"
                              "q\n0 0 0\nb -1 2\nmu 0.5\n";
 
-// Where a word starts, at random.
+// The start of a random word.
 static size_t some_word(S2Rng *rng, const char *text, size_t size) {
   size_t at = (size_t)s2_rng_integer(rng, 0, (int64_t)size - 1);
   while (at > 0 && text[at - 1] != ' ' && text[at - 1] != '\n') {
@@ -86,7 +86,7 @@ static size_t mutate(S2Rng *rng, char *text, size_t size) {
 }
 
 static void write_file(const char *text, size_t size) {
-  remove(path); // some file systems wait for the disk when a file is emptied and written again
+  remove(path); // some file systems wait for the disk when a file is truncated and written again
   FILE *file = fopen(path, "wb");
   assert_non_null(file);
   assert_int_equal(fwrite(text, 1, size, file), size);

@@ -1,5 +1,6 @@
-// Linear systems of bilateral rows: every method against LAPACK on random systems, against the
-// solver of step problems on chains and loops, and on what has no solution or no sense.
+// Linear systems of bilateral rows: every method compared with LAPACK on random systems, with the
+// solver of step problems on chains and loops, and on systems without a solution or with invalid
+// data.
 #include "base/arena.h"
 #include "base/rng.h"
 #include "mcp/kkt/kkt.h"
@@ -20,7 +21,7 @@
 
 typedef struct Kind {
   const char *name;
-  bool coupled;     // W has entries beside its diagonal
+  bool coupled;     // W has off-diagonal entries
   double ratio;     // of the largest to the smallest mass
   double compliant; // share of the rows with C > 0
   double redundant; // share of the rows that combine earlier ones
@@ -44,7 +45,8 @@ static double signed_uniform(S2Rng *rng) {
   return 2 * s2_rng_uniform(rng) - 1;
 }
 
-// W: a diagonal in the range of the masses and, when coupled, less than half of it beside.
+// W: a diagonal in the range of the masses and, when coupled, off-diagonal entries below half of
+// it.
 static void fill_w(Case *c, const Kind *kind, S2Rng *rng) {
   int n = c->kkt.n;
   for (int i = 0; i < n; i++) {
@@ -114,7 +116,7 @@ static Case make_case(const Kind *kind, int n, int m, uint64_t seed, S2Arena *ar
   return c;
 }
 
-// v of the whole system by LAPACK's least squares, which bear redundant rows, after scaling to a
+// v of the whole system by LAPACK's least squares, which accepts redundant rows, after scaling to a
 // diagonal of 1.
 static void solve_by_lapack(const Case *c, double *v, S2Arena *arena) {
   int n = c->kkt.n, m = c->kkt.m, size = n + m, rank;
@@ -155,7 +157,8 @@ static void solve_by_lapack(const Case *c, double *v, S2Arena *arena) {
 
 // ---- Against LAPACK ---------------------------------------------------------------------------
 
-// Asked of the methods here, and of v then: soft rows of heavy bodies amplify what is left over.
+// Tolerances of the methods here, and of v then: soft rows of heavy bodies amplify the remaining
+// error.
 static const double TIGHT = 1e-12, CLOSE = 1e-8;
 
 static S2SolveStatus solve(const Case *c, S2KktSolver solver, double tolerance, S2Arena *arena,
@@ -164,11 +167,11 @@ static S2SolveStatus solve(const Case *c, S2KktSolver solver, double tolerance, 
   size_t used = arena->used;
   S2SolveStatus status = s2_kkt_solve(&c->kkt, &options, arena, solution);
   assert_int_equal(status, solution->status);
-  assert_int_equal(arena->used, used); // everything was given back
+  assert_int_equal(arena->used, used); // all of the memory was released
   return status;
 }
 
-// The largest miss of both equations, from the dense matrices.
+// The largest error of both equations, from the dense matrices.
 static double dense_miss(const Case *c, const double *v, const double *lambda) {
   int n = c->kkt.n, m = c->kkt.m;
   double miss = 0;
@@ -205,7 +208,7 @@ static void check_case(const Case *c, const char *name, int seed, S2KktSolver so
   for (int k = 0; k < c->kkt.m; k++) {
     scale = fmax(scale, fabs(c->b[k]));
   }
-  // The equations once more, summed by somebody else: twice for the order of the sums.
+  // The equations again, summed independently: twice, because of the order of the sums.
   if (status != S2_SOLVED || !(solution.residual <= tolerance) || !(off <= CLOSE) ||
       !(miss <= 2 * tolerance * scale)) {
     fail_msg("%s, seed %d, %s: %s, residual %.1e, equations %.1e, velocities off by %.1e", name,
@@ -235,7 +238,8 @@ static void test_methods_agree_with_lapack(void **state) {
   s2_arena_free(&arena);
 }
 
-// Schur complements of more rows than are dense, and their answer against the others'.
+// Schur complements with more rows than the dense method takes, and their result compared with the
+// others'.
 static void test_large_systems_in_blocks(void **state) {
   (void)state;
   S2Arena arena;
@@ -303,8 +307,8 @@ static void test_nothing_to_solve(void **state) {
   s2_arena_free(&arena);
 }
 
-// Two rows say different things of the same velocity: with the proof for all methods that come to
-// the best compromise, and never a success.
+// Two rows require different values of the same velocity: all methods that reach the best
+// compromise give the proof, and none reports success.
 static void test_contradictions_are_not_solved(void **state) {
   (void)state;
   S2Arena arena;
@@ -380,7 +384,7 @@ static void test_senseless_systems_are_refused(void **state) {
   expect(&c, S2_UNSUPPORTED, &arena); // indefinite within a block
   c = make_case(&KINDS[0], N, M, 1, &arena);
   c.w[4] = c.w[4 * N] = 2;
-  expect(&c, S2_UNSUPPORTED, &arena); // and beside one
+  expect(&c, S2_UNSUPPORTED, &arena); // and with an off-diagonal entry
   c = make_case(&KINDS[0], N, M, 1, &arena);
   c.w[0] = 0;
   expect(&c, S2_UNSUPPORTED, &arena);
@@ -391,7 +395,7 @@ static void test_senseless_systems_are_refused(void **state) {
   memset(c.j, 0, sizeof(double) * N);
   c.b[0] = 1;
   c.kkt.j = s2_csr_from_dense(M, N, c.j, &arena);
-  for (int solver = 0; solver <= S2_KKT_SCHUR; solver++) { // a row nothing can move
+  for (int solver = 0; solver <= S2_KKT_SCHUR; solver++) { // a row that nothing can move
     double v[N], lambda[M];
     S2KktSolution solution = {.v = v, .lambda = lambda};
     assert_int_equal(solve(&c, (S2KktSolver)solver, 0, &arena, &solution), S2_INFEASIBLE);
@@ -449,8 +453,8 @@ static void add_hinge(Linkage *l, int a, int b, double xa, double ya, double xb,
   }
 }
 
-// Links of length 1 hung from the ground; `closed` hinges the last to the ground too, and `twice`
-// repeats every third hinge. Masses go up and down by `ratio`.
+// Links of length 1 hung from the ground; `closed` also hinges the last one to the ground, and
+// `twice` repeats every third hinge. Masses increase and decrease by `ratio`.
 static void make_linkage(Linkage *l, int nodes, bool closed, bool twice, double ratio, double soft,
                          uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
@@ -480,7 +484,7 @@ static void make_linkage(Linkage *l, int nodes, bool closed, bool twice, double 
 }
 
 // With a mass ratio of 1e6 impulses that are doubles leave 3e-9 (see below), and minres stops
-// soonest: 1.1e-8, measured with exact sums.
+// earliest: 1.1e-8, measured with exact sums.
 enum { MINRES_AT_ROUNDING = 2 };
 
 static void check_linkage(const Linkage *l, double tolerance, S2Arena *arena) {

@@ -1,5 +1,5 @@
-// Light nodes, small inertias: the rounding of an impulse is a velocity there, and answers are held
-// in twice the digits. What they claim is checked in long doubles.
+// Light nodes and small inertias: there the rounding of an impulse is a velocity, and solutions are
+// stored with twice the digits. Long doubles check the reported residuals.
 #include "base/rng.h"
 #include "mcp/mcp.h"
 
@@ -42,7 +42,7 @@ static S2SolveStatus solve(Scene *scene, S2Solution *solution, S2Arena *arena) {
   return s2_mcp_solve(&scene->problem, &options, arena, solution);
 }
 
-// Normal and friction row of node a on node b (or ground) at `x` beside both centres.
+// Normal and friction row of node a on node b (or ground), `x` to the side of both centres.
 static void add_contact(Scene *scene, int a, int b, double x, double height, double mu,
                         double gap) {
   int n = scene->problem.rows;
@@ -79,7 +79,7 @@ static void set_node(Scene *scene, int i, double mass, double inertia, const dou
   }
 }
 
-// Nodes one upon another, two points each.
+// A tower of nodes, with two points each.
 static void random_tower(Scene *scene, S2Rng *rng) {
   int nodes = 1 + (int)range(rng, 0, NODES - 0.01);
   double speed = range(rng, 0, 1) < 0.5 ? 0 : 1, ratio = decades(rng, 3, 8);
@@ -140,7 +140,7 @@ static double certified(const Scene *scene) {
   return (double)(worst / problem->velocity_scale);
 }
 
-// Impulses that are doubles are judged by the sums that doubles make of them; others by themselves.
+// Impulses that are doubles are checked with sums in doubles; others with their own digits.
 static void assert_certified(const Scene *scene, int k) {
   bool sums = false;
   for (int i = 0; i < scene->problem.rows; i++) {
@@ -169,10 +169,10 @@ static void towers_are_solved(void **state) {
     }
     assert_certified(&scene, k);
     S2Residual rounded = s2_mcp_residual(&scene.problem, scene.v, scene.lambda, &arena);
-    beyond += rounded.scaled > TOLERANCE; // but for low
+    beyond += rounded.scaled > TOLERANCE; // except for their low parts
     s2_arena_reset(&arena);
   }
-  // Of some, no impulses that are doubles solve the problem.
+  // For some problems no impulses that are doubles are a solution.
   assert_true(beyond > PROBLEMS / 20);
   s2_arena_free(&arena);
 }
@@ -203,8 +203,8 @@ static void small_discs_roll(void **state) {
   s2_arena_free(&arena);
 }
 
-// Two corners that stick ask for velocities a turning body cannot have: one of them slides by the
-// little that is missing.
+// Two corners that stick require velocities that a turning body cannot have: one of them slides by
+// the small difference.
 static void corners_that_cannot_both_stick(void **state) {
   (void)state;
   S2Arena arena;
@@ -230,7 +230,7 @@ static void corners_that_cannot_both_stick(void **state) {
   s2_arena_free(&arena);
 }
 
-// Where a double does, that is what impulses are.
+// Where doubles are sufficient, impulses are doubles.
 static void ordinary_problems_need_no_more_digits(void **state) {
   (void)state;
   S2Arena arena;

@@ -1,4 +1,4 @@
-// Exact solvers on complementarity problems with known answers.
+// Exact solvers on complementarity problems with known solutions.
 #include "base/arena.h"
 #include "base/rng.h"
 #include "mcp/lcp/lcp.h"
@@ -93,7 +93,7 @@ static double *read_solution(const char *name, int n, S2Arena *arena) {
 
 typedef void EntryTest(const Entry *entry, S2Arena *arena);
 
-// Calls `test` for the entries whose name starts with `prefix`; returns how many there were.
+// Calls `test` for the entries whose name starts with `prefix`; returns their number.
 static int each_entry(const char *prefix, EntryTest *test) {
   FILE *file = open_data("manifest", ".txt");
   skip_comments(file);
@@ -159,8 +159,8 @@ static bool among(const char *name, const char *const *list) {
   return false;
 }
 
-// The ray (z + t dz, z_0 + t dz_0) keeps w >= 0 and z' w = 0 in the covered problem: dz >= 0 and
-// (M dz)_i >= 0 up to the cover's share; a certificate, when claimed, is checked by its definition.
+// The ray (z + t dz, z_0 + t dz_0) keeps w >= 0 and z' w = 0 in the covered problem: dz >= 0 and (M
+// dz)_i >= 0 up to the cover's share; a reported certificate is checked by its definition.
 static void check_ray(const Lcp *lcp, const double *ray, const S2LcpInfo *info) {
   assert_true(size_of(ray, lcp->n) == 1 || info->ray_cover > 0);
   double along_q = 0, worst = 0;
@@ -182,7 +182,7 @@ static void check_ray(const Lcp *lcp, const double *ray, const S2LcpInfo *info) 
 static void check_lcp(const Entry *entry, S2Arena *arena) {
   // Solutions exist, but the path from this covering vector does not lead to them.
   static const char *const rays[] = {"classic/ray_but_solvable", "random/bimatrix_n40", NULL};
-  // Condition 1e8: z is not determined to the digits compared.
+  // Condition 1e8: z is not determined to the compared digits.
   static const char *const sensitive[] = {"random/spd_cond1e8_n50", NULL};
   // Nonempty feasible set, no solution: no certificate of infeasibility can exist.
   static const char *const feasible[] = {"unsolvable/feasible_no_sol2", NULL};
@@ -317,7 +317,7 @@ static void scene_reset(Scene *scene) {
   };
 }
 
-// The columns of the files are (x, y, angle), ours (angle, x, y).
+// The columns of the files are (x, y, angle), those of the library (angle, x, y).
 static void read_jacobian(FILE *file, S2Row *row, int nodes) {
   row->a = row->b = S2_GROUND;
   for (int node = 0; node < nodes; ++node) {
@@ -336,7 +336,7 @@ static void read_jacobian(FILE *file, S2Row *row, int nodes) {
   }
 }
 
-// Every contact gets a friction row; with mu = 0 it does nothing.
+// Every contact gets a friction row; with mu = 0 it has no effect.
 static void read_scene(const char *name, Scene *scene, S2Arena *arena) {
   scene_reset(scene);
   FILE *file = open_data(name, ".jac");
@@ -373,13 +373,13 @@ static void read_scene(const char *name, Scene *scene, S2Arena *arena) {
   }
   fclose(file);
   for (int c = 0; c < contacts && read_lcp(name, arena).n == contacts; ++c) {
-    scene->row[2 * c + 1].mu = 0; // the problem of this name leaves friction out
+    scene->row[2 * c + 1].mu = 0; // the problem of this name omits friction
   }
   scene->problem.nodes = nodes;
   scene->problem.rows = 2 * contacts;
 }
 
-// Velocities that belong to the solution z = (lambda_n; beta+; beta-; s) or (lambda_n) of the file.
+// Velocities of the solution z = (lambda_n; beta+; beta-; s) or (lambda_n) in the file.
 static double *known_velocities(const char *name, const Scene *scene, S2Arena *arena) {
   int contacts = scene->problem.rows / 2;
   bool friction = false;
@@ -513,7 +513,7 @@ static void single_contact(Scene *scene, S2Rng *rng) {
   }
 }
 
-// mu |W_nt| < W_nn, with room for rounding: the solution is unique.
+// mu |W_nt| < W_nn, with a margin for rounding: the solution is unique.
 static bool is_unique(const Scene *scene) {
   if (scene->problem.rows < 2) {
     return true;
@@ -569,7 +569,7 @@ static void closed_against_lemke(void **state) {
   s2_arena_free(&arena);
 }
 
-// Bodies at random places, hinged to each other or the ground where asked for (some hinges twice,
+// Bodies at random places, hinged to each other or the ground as requested (some hinges twice,
 // which is redundant), touching in points between their centres (some twice). v = 0 satisfies all
 // rows, so a solution exists.
 static void random_island(Scene *scene, S2Rng *rng) {
@@ -663,8 +663,8 @@ static void closed_several_solutions(void **state) {
   S2Arena arena;
   s2_arena_init(&arena);
   // W_nn = W_tt = 4, W_nt = 3, free velocities (.1, -speed): leaving. For mu > 4/3 and the right
-  // direction of sliding the impulse of sticking solves the problem, too; but what parts by itself
-  // must part.
+  // direction of sliding the impulse of sticking solves the problem as well; but a contact that
+  // separates without an impulse must separate.
   for (int way = -1; way <= 1; way += 2) {
     Scene *scene = rod(&arena, 2, way * 1.0);
     S2Solution solution = solve(scene, s2_closed_solve, &arena);
@@ -675,7 +675,8 @@ static void closed_several_solutions(void **state) {
     assert_true(fabs(u[0] - 0.1) < 1e-15);
     assert_true(fabs(u[1] + way) < 1e-15);
   }
-  // Approaching, with so much friction that the tip catches: it sticks, whichever way it slid.
+  // Approaching, with so much friction that the tip catches: it sticks in either direction of
+  // sliding.
   for (int way = -1; way <= 1; way += 2) {
     Scene *scene = rod(&arena, 2, way * 0.05);
     scene->rhs[2] = -0.1;
@@ -724,8 +725,8 @@ static void solvers_refuse_nan(void **state) {
   s2_arena_free(&arena);
 }
 
-// An impulse that is off moves bodies by the same, however much its row gives way. (It counted by
-// what the row misses, which rounding makes large where the compliance is.)
+// The error of an impulse counts by the motion that it causes, whatever the compliance of its row.
+// (The error of the row itself contains rounding times the compliance.)
 static void soft_rows_count_by_what_they_move(void **state) {
   (void)state;
   S2Arena arena;

@@ -1,4 +1,4 @@
-// The cone interior point: problems with known answers.
+// The cone interior point: problems with known solutions.
 #include "mcp/lcp/lcp.h"
 #include "mcp/solvers.h"
 #include "ncp_problems.h"
@@ -69,7 +69,7 @@ static void test_traditional(void **state) {
   }
 }
 
-// Biased right sides: which speed comes out, in closed form.
+// Biased right sides: the resulting speed in closed form.
 static void test_biased(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(6);
@@ -188,7 +188,7 @@ static void test_projection(void **state) {
   }
 }
 
-// A stick that touches the ground: coupled normal and tangent, against the closed form.
+// A stick that touches the ground: coupled normal and tangent, compared with the closed form.
 static void test_one_contact(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(9);
@@ -260,7 +260,7 @@ static void test_friction_in_space(void **state) {
 
 // ---- Cone programs -----------------------------------------------------------------------------
 
-// Of 5000 such programs 43 were not solved before points at the boundary were lifted off it.
+// Out of 5000 such programs 43 are solved only because points at the boundary are lifted off it.
 static void test_convex_programs(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(11);
@@ -312,7 +312,7 @@ static void test_duplicates(void **state) {
   }
 }
 
-// Anything at all: most of it has no solution. What counts is that the status is right.
+// Arbitrary data: most of it has no solution. Only the status is checked.
 static void test_nonsense(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(13);

@@ -1,4 +1,4 @@
-// The cone interior point: derivatives of answers.
+// The cone interior point: derivatives of solutions.
 #include "ncp_problems.h"
 
 // ---- Derivatives -------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ static void test_smooth_derivatives(void **state) {
   check_derivatives(1e-3, 250);
 }
 
-// Where y and z vanish together there is none, and where the answer is one of many.
+// There is none where y and z vanish together, nor where the solution is not unique.
 static void test_no_derivative(void **state) {
   (void)state;
   S2Arena arena;

@@ -1,4 +1,4 @@
-// The cone interior point: options, refusals, numbers and calls out of the ordinary.
+// The cone interior point: options, refusals, unusual numbers and calls.
 #include "base/memory.h"
 #include "mcp/solvers.h"
 #include "ncp_problems.h"
@@ -77,7 +77,7 @@ static void test_undercut(void **state) {
   assert_true(r.at[r.history.count - 1].mu < options.b_tol / 1000);
 }
 
-// A floor above the tolerance is out of the solver's way as soon as the rule says so.
+// A floor above the tolerance is lowered as soon as the rule for missing progress acts.
 static void test_no_progress(void **state) {
   (void)state;
   Affine p;
@@ -158,7 +158,7 @@ static void test_regularisation(void **state) {
   }
 }
 
-// Mehrotra's two ideas can be left out; the answer is the same, with more iterations in the sum.
+// Mehrotra's two ideas can be disabled; the solution is the same, with more iterations in total.
 static void test_parts_of_the_method(void **state) {
   (void)state;
   Affine p;
@@ -166,7 +166,8 @@ static void test_parts_of_the_method(void **state) {
   Answer whole, a;
   Record r;
   S2Rng rng = s2_rng_seeded(9);
-  int sums[4] = {0}; // whole, without correction, a tenth of the product, both
+  // the whole method, without correction, with a tenth of the product, with both changes
+  int sums[4] = {0};
   for (int problem = 0; problem < 100; ++problem) {
     double g[3] = {1, 0.3 - 0.6 * s2_rng_uniform(&rng), 1};
     double q[2] = {-0.1 - 2 * s2_rng_uniform(&rng), 2 - 4 * s2_rng_uniform(&rng)};
@@ -263,7 +264,7 @@ static void test_refusals(void **state) {
   s2_arena_free(&arena);
 }
 
-// ---- Numbers and calls out of the ordinary -----------------------------------------------------
+// ---- Unusual numbers and calls -----------------------------------------------------------------
 
 static void test_nothing(void **state) {
   (void)state;
@@ -294,8 +295,8 @@ static void test_extreme_numbers(void **state) {
 }
 
 typedef struct Trouble {
-  int calls, at; // which call makes it
-  bool stop;     // by returning false, else by a NaN
+  int calls, at; // the number of calls, and the call that fails
+  bool stop;     // by returning false, otherwise by a NaN
 } Trouble;
 
 static bool troubled(void *user, const double *x, const double *y, const double *z,

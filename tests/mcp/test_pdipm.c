@@ -1,5 +1,5 @@
-// The interior-point chain on scenes a simulator meets: stacks, pyramids, piles, chains of hinges,
-// and random problems. Every one must be solved to the tolerance users ask for.
+// The interior-point chain on scenes of simulators: stacks, pyramids, piles, chains of hinges, and
+// random problems. Every one must be solved to the tolerance of users.
 #include "islands.h"
 
 #include "base/memory.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- Known answers ----------------------------------------------------------------------------
+// ---- Known solutions --------------------------------------------------------------------------
 
 static void assert_near(double value, double expected) {
   if (!(fabs(value - expected) <= 1e-12 * fmax(1, fabs(expected)))) {
@@ -16,7 +16,7 @@ static void assert_near(double value, double expected) {
   }
 }
 
-// A box on two corners under gravity that leans by `angle`.
+// A box on two corners under gravity, tilted by `angle`.
 static Scene *make_incline(double mu, double angle) {
   Scene *scene = make_stack(1, 1, mu);
   scene->rhs[1] = -sin(angle) * GRAVITY * STEP;
@@ -138,7 +138,7 @@ static void test_residual_names_what_is_wrong(void **state) {
   double v[3] = {0, 0, 0}, lambda[2] = {weight, 0};
   S2Residual r = s2_mcp_residual(&scene->problem, v, lambda, &arena);
   assert_near(r.scaled, 0);
-  v[2] = 0.1; // lifts off while the ground still pushes; the momentum balance fails with it
+  v[2] = 0.1; // lifts off while the ground still pushes, which also violates the momentum balance
   r = s2_mcp_residual(&scene->problem, v, lambda, &arena);
   assert_near(r.dynamics, 0.2);
   assert_near(r.complementarity, 0.1);
@@ -172,7 +172,7 @@ static void test_stacks_of_all_mass_ratios(void **state) {
     for (double top = 1e-3; top < 2e6; top *= 10) {
       Scene *scene = make_stack(count, top, 0.6);
       check(scene, S2_SOLVER_PDIPM, &arena, "stack with top mass", top);
-      for (int i = 0; i < 3 * count; i++) { // at rest, as closely as the heaviest body allows
+      for (int i = 0; i < 3 * count; i++) { // at rest, as accurately as the heaviest body allows
         assert_true(fabs(scene->v[i]) <= 1e-8);
       }
       scene_free(scene);
@@ -190,7 +190,7 @@ static void test_pyramids_stand(void **state) {
       Scene *scene = make_pyramid(base, mu, 0, 1);
       check(scene, S2_SOLVER_PDIPM, &arena, "pyramid", base);
       s2_arena_reset(&arena);
-      assert_int_equal(solve(scene, S2_SOLVER_AUTO, &arena).iterations, 0); // the answer is kept
+      assert_int_equal(solve(scene, S2_SOLVER_AUTO, &arena).iterations, 0); // the solution is kept
       scene_free(scene);
     }
   }
@@ -222,8 +222,8 @@ static void test_shaken_piles_of_discs(void **state) {
   s2_arena_free(&arena);
 }
 
-// Rounding the impulses to doubles alone moves rows by this much of V: light bodies caught between
-// heavy ones can bear impulses of 1e7 times their own momentum.
+// Rounding the impulses to doubles alone changes rows by this much of V: light bodies between heavy
+// ones can bear impulses of 1e7 times their own momentum.
 static double representable(const Scene *scene) {
   double largest = 0, *w = calloc((size_t)scene->rows, sizeof(double));
   s2_mcp_delassus_diagonal(&scene->problem, w);
@@ -253,7 +253,7 @@ static void test_random_islands(void **state) {
   s2_arena_free(&arena);
 }
 
-// The same scene in other units has the same solution: nothing in the solver has a size of its own.
+// The same scene in other units has the same solution: the solver has no absolute scale.
 static void test_units_do_not_matter(void **state) {
   (void)state;
   S2Arena arena;

@@ -1,4 +1,4 @@
-// Text files of step problems: bit-exact round trip, messages, and whatever else a file may hold.
+// Text files of step problems: bit-exact round trip, messages, and all other contents.
 #include "base/arena.h"
 #include "base/rng.h"
 #include "mcp/mcp.h"
@@ -45,7 +45,7 @@ static void assert_same_problem(const S2Problem *x, const S2Problem *y) {
   assert_memory_equal(x->row, y->row, sizeof(S2Row) * (size_t)x->rows);
 }
 
-// Any sign, any magnitude a double can have.
+// Any sign, any magnitude that a double can have.
 static double wild(S2Rng *rng) {
   double x = ldexp(s2_rng_normal(rng), (int)s2_rng_integer(rng, -1070, 1020));
   return isfinite(x) ? x : 1;

@@ -1,5 +1,5 @@
-// The relaxation solvers (nsgs, pgs, si, nncg, pcg) on problems with known answers, against the
-// exact solvers on random ones, and where they cannot succeed.
+// The relaxation solvers (nsgs, pgs, si, nncg, pcg) on problems with known solutions, compared with
+// the exact solvers on random ones, and where they cannot succeed.
 #include "islands.h"
 #include "worlds.h"
 
@@ -24,7 +24,7 @@ static int free_arena(void **state) {
   return 0;
 }
 
-// Solves from nothing; whatever happens, the answer must be honest.
+// Solves from a cold start; in all cases the reported residual must be true.
 static S2Solution solve_with(Scene *scene, S2SolverOptions options) {
   S2Solution solution = {.v = scene->v, .lambda = scene->lambda};
   s2_mcp_solve(&scene->problem, &options, &arena, &solution);
@@ -61,7 +61,7 @@ static void assert_close(double value, double expected, double tolerance) {
   }
 }
 
-// ---- Known answers ----------------------------------------------------------------------------
+// ---- Known solutions --------------------------------------------------------------------------
 
 // One node whose velocities (x, y) are the contact's own (t, n): W = I.
 static Scene *make_identity(double qn, double qt, double mu) {
@@ -167,8 +167,8 @@ static void test_no_rows(void **state) {
 
 // ---- Against the exact solvers ----------------------------------------------------------------
 
-// Bodies of like masses with contacts at arms of half their size, friction too small to wedge
-// (mu |W_nt| < W_nn) and some compliance: one answer, well-conditioned.
+// Bodies of similar masses with contacts at arms of half their size, friction too small to wedge
+// (mu |W_nt| < W_nn) and some compliance: one solution, well conditioned.
 static Scene *make_loose(uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   int nodes = (int)s2_rng_integer(&rng, 1, 8), contacts = (int)s2_rng_integer(&rng, 1, 14);
@@ -227,7 +227,7 @@ static void test_pyramid_is_solved(void **state) {
     Scene *scene = make_pyramid(10, 0.5, 0, 1);
     S2Solution solution = solve_cold(scene, SOLVERS[s]);
     assert_solved(scene, solution, "a pyramid");
-    assert_int_equal(solve(scene, SOLVERS[s], &arena).iterations, 0); // the answer is kept
+    assert_int_equal(solve(scene, SOLVERS[s], &arena).iterations, 0); // the solution is kept
     scene_free(scene);
   }
 }
@@ -263,7 +263,7 @@ static void test_relaxation_factor(void **state) {
                                  .history = &history};
       S2Solution solution = solve_with(scene, options);
       assert_solved(scene, solution, "one row");
-      int sweeps = solution.iterations / history.count; // between two looks
+      int sweeps = solution.iterations / history.count; // between two checks
       double left = pow(omegas[k] == 0 ? 0 : fabs(1 - omegas[k]), sweeps);
       assert_close(first.residual * scene->problem.velocity_scale, left, 1e-14);
       scene_free(scene);
@@ -313,7 +313,7 @@ static void test_guesses_of_all_kinds(void **state) {
   }
 }
 
-// ---- Where success is not promised ------------------------------------------------------------
+// ---- Problems that may be unsolvable ----------------------------------------------------------
 
 // A rod that leans steeply with large friction (Painleve): mu |W_nt| > W_nn.
 static void test_painleve_is_honest(void **state) {

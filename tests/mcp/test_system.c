@@ -1,5 +1,5 @@
-// The linear system of the chain: where few responses change it is factored in part, which must be
-// what a whole factorisation makes, to the last bit. And sweeps over it.
+// The linear system of the chain: where few responses change, it is factored in part, which must
+// give the same as a whole factorisation, to the last bit. Further, sweeps over it.
 #include "islands.h"
 
 #include "base/rng.h"
@@ -28,7 +28,7 @@ static S2Response random_response(const S2Unit *unit, bool slides, S2Rng *rng) {
   return response;
 }
 
-// What two systems of one problem hold after their factorisations.
+// The data of two systems of one problem after their factorisations.
 static void assert_same_factors(const S2BlockSparse *a, const S2BlockSparse *b) {
   assert_int_equal(a->blocks, b->blocks);
   size_t pivots = 3 * sizeof(S2Quad) * (size_t)a->nodes;
@@ -49,7 +49,7 @@ static void check_partial_factors(const Scene *scene, uint64_t seed) {
   s2_system_init(&system, &scene->problem, &arena);
   s2_system_prepare(&system, &arena);
   S2Response *response = S2_TAKE_ZEROED(&arena, S2Response, system.units);
-  // From one to all units change; the way of factoring does now and then.
+  // From one to all units change; the method of factoring changes sometimes.
   enum { TURNS = 40 };
   bool nonsymmetric = false;
   for (int turn = 0; turn < TURNS; turn++) {
@@ -91,7 +91,7 @@ static void test_partial_factors_have_the_same_bits(void **state) {
   }
 }
 
-// A matrix that could not be factored is nothing to build upon.
+// A matrix that could not be factored must not be used for partial factorisations.
 static void test_a_failure_is_forgotten(void **state) {
   (void)state;
   S2Arena arena;
@@ -126,7 +126,7 @@ static void add_turning(Scene *scene, int body, double lo, double hi) {
                                       .ja = {1, 0, 0}};
 }
 
-// Rows of all kinds side by side: what sweeps leave is a solution, which says that they know the
+// Rows of all kinds together: the result of sweeps is a solution, which shows that they respect the
 // bounds of each.
 static void test_sweeps_of_all_kinds_of_units(void **state) {
   (void)state;
@@ -137,7 +137,7 @@ static void test_sweeps_of_all_kinds_of_units(void **state) {
   for (uint64_t seed = 0; seed < 20; seed++) {
     S2Rng rng = s2_rng_seeded(seed);
     Scene *pile = make_disc_pile(COLUMNS, LEVELS, 0.3, 0.2, seed);
-    // A hinge between two discs, what drives one within bounds, what holds one, and a limit.
+    // A hinge between two discs, a bounded motor on one, a brake on one, and a limit.
     Scene *scene = scene_new(pile->nodes, pile->rows + 5);
     memcpy(scene->mass, pile->mass, sizeof(double) * (size_t)(3 * pile->nodes));
     memcpy(scene->position, pile->position, sizeof(double) * (size_t)(3 * pile->nodes));
@@ -152,7 +152,7 @@ static void test_sweeps_of_all_kinds_of_units(void **state) {
     add_turning(scene, first + 3, -INFINITY, INFINITY);
     add_turning(scene, first + 4, 0, INFINITY);
     push(scene, 0.2, &rng);
-    // Sweeps from nothing, until they change nothing.
+    // Sweeps from a cold start, until they change nothing.
     S2System system;
     s2_system_init(&system, &scene->problem, &arena);
     double *lambda = S2_TAKE_ZEROED(&arena, double, 2 * system.units);

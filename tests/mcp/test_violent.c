@@ -1,5 +1,5 @@
-// Violent states: every class of the set of bench_violent up to 10 rows, one seed each, and what
-// once was not solved.
+// Violent states: every class of the set of bench_violent up to 10 rows, one seed each, and
+// problems that were unsolved in the past.
 #include "../bench/violent_set.h"
 #include "mcp/chain/pdipm_stages.h"
 
@@ -45,7 +45,7 @@ static void test_every_class_is_solved(void **state) {
   }
 }
 
-// Not solved before paths were followed.
+// These problems are solved only by path following.
 static void test_path_following_is_needed(void **state) {
   (void)state;
   assert_solved(10, 1, 1.5, 17);
@@ -85,7 +85,7 @@ static double violent_residual(const Violent *at) {
 
 enum { SEEDS = 5 };
 
-// Without friction the problem is convex: every proximal step exists and has one answer, and they
+// Without friction the problem is convex: every proximal step exists and has one solution, and they
 // converge.
 static void test_paths_arrive_without_friction(void **state) {
   (void)state;
@@ -103,7 +103,7 @@ static void test_paths_arrive_without_friction(void **state) {
   }
 }
 
-// Rows that moved a little: the solution is in the modes that the impulses of the last one show.
+// Rows that moved a little: the solution is in the modes that the last impulses show.
 static void test_modes_of_the_guess_are_finished(void **state) {
   (void)state;
   enum { SEGMENTS = 20, MOST = 40 }; // of the chain; factorisations
@@ -132,8 +132,8 @@ static void test_modes_of_the_guess_are_finished(void **state) {
   }
 }
 
-// Solves within a budget take no more than it and what they take without any, get better with
-// more of it, and say whether it ended them.
+// Solves with a budget use no more than that and no more than without any, improve with a larger
+// budget, and report whether it ended them.
 static void test_a_budget_is_kept(void **state) {
   (void)state;
   static const double budgets[] = {0, 3e3, 1e4, 1e9};
@@ -174,8 +174,8 @@ static void test_a_budget_is_kept(void **state) {
   s2_world_destroy(world);
 }
 
-// A guess within the tolerance that was not the solution before is made exact within a budget, too;
-// one that was is left as it is.
+// A guess within the tolerance that is not the former solution is refined within a budget as well;
+// one that is the former solution is unchanged.
 static void test_a_budget_refines_what_is_fresh(void **state) {
   (void)state;
   S2World *world = violent_build(10, 1, 0.6, 1);
@@ -207,7 +207,7 @@ static void test_a_budget_refines_what_is_fresh(void **state) {
   s2_world_destroy(world);
 }
 
-// The flow alone, from nothing but sweeps.
+// The flow alone, starting from sweeps.
 static void test_the_flow_finds_solutions(void **state) {
   (void)state;
   enum { SWEEPS = 300, MOST = 400 };
@@ -225,7 +225,7 @@ static void test_the_flow_finds_solutions(void **state) {
     if (!(residual <= VIOLENT_TOLERANCE)) {
       fail_msg("seed %d: residual %.1e after %d factorisations", seed, residual, factorizations);
     }
-    // All of it is on record: the sweeps, and the flow, whose compliance falls.
+    // The history contains all of it: the sweeps, and the flow, whose compliance decreases.
     assert_true(iterates[0].mu == 0 && history.count > (factorizations > 0));
     if (factorizations > 0) {
       flowed++;

@@ -1,4 +1,4 @@
-// Derivatives of trajectories: those that follow steps forwards against those of notes read back.
+// Derivatives of trajectories: those in forward mode compared with those of notes read backwards.
 #include "../dynamics/program/programs.h"
 
 #include "diff/world/world_gradient.h"
@@ -47,7 +47,7 @@ static void slopes_of(S2World *world, double push, Slopes *slopes) {
   s2_model_close(model);
 }
 
-// Relative to the largest of each matrix.
+// Relative to the largest entry of each matrix.
 static void assert_close(const double *is, const double *was, int count, const char *what,
                          int world) {
   double most = 1e-3;
@@ -96,7 +96,7 @@ static void test_random_worlds(void **state) {
   assert_true(hangs > WORLDS / 2);
 }
 
-// Steps that leave joints without error: at rest, upright, with and without a push.
+// Steps without joint errors: at rest, upright, with and without a push.
 static void test_at_rest(void **state) {
   (void)state;
   for (int way = 0; way < 4; way++) {

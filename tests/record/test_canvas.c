@@ -1,4 +1,5 @@
-// The canvas of plots: what is drawn stands in the file, or a message says why there is none.
+// The canvas of plots: the file contains the drawing, or a message gives the reason why there is
+// none.
 #include "files.h"
 
 #include "record/draw/canvas.h"
@@ -21,7 +22,7 @@ static S2Canvas *open_white(double scale) {
   return canvas;
 }
 
-// Saves, frees and reads back; to be destroyed.
+// Saves, frees and reads back; the caller destroys the result.
 static cairo_surface_t *picture_of(S2Canvas *canvas) {
   const char *path = in_directory("canvas.png");
   must(s2_canvas_save(canvas, path));
@@ -88,8 +89,7 @@ static void test_nothing_is_drawn_beyond_a_clip(void **state) {
   cairo_surface_destroy(picture);
 }
 
-// Words end at their place when aligned right, begin there when aligned left, and may stand
-// upright.
+// Words end at their place when aligned right, begin there when aligned left, and may be vertical.
 static void test_words_are_placed(void **state) {
   (void)state;
   S2CanvasText how = {.x = 20, .y = 14, .size = 10, .fill = 0x000000ff, .align = S2_TEXT_RIGHT};
@@ -130,9 +130,9 @@ static void test_sizes_and_paths_that_cannot_be(void **state) {
   assert_int_equal(s2_canvas_open(&canvas, S2_CANVAS_PLOT, 0, 10, 1).code, S2_INVALID);
   assert_null(canvas);
   canvas = open_white(1);
-  status = s2_canvas_save(canvas, "/nowhere/canvas.png");
+  status = s2_canvas_save(canvas, "/missing/canvas.png");
   assert_int_equal(status.code, S2_IO);
-  assert_non_null(strstr(status.message, "'/nowhere/canvas.png': No such file"));
+  assert_non_null(strstr(status.message, "'/missing/canvas.png': No such file"));
   s2_canvas_free(canvas);
   s2_canvas_free(NULL);
 }

@@ -1,5 +1,5 @@
-// Files of arrays: what is written reads back the same; what NumPy wrote is read; what is damaged
-// is told and never believed.
+// Files of arrays: written arrays read back the same; files of NumPy are read; damage is reported
+// and never accepted.
 #include "files.h"
 
 #include "base/rng.h"
@@ -16,7 +16,7 @@ static double *add_numbers(S2DataSet *set, const char *name, const char *unit, s
   return s2_data_add(set, name, unit, S2_DATA_NUMBER, 1, &count)->values;
 }
 
-// Numbers that lose something when one digit is missing, texts that need quotes, and all types.
+// Numbers that change when one digit is missing, texts that need quotes, and all types.
 static S2DataSet columns(void) {
   enum { ROWS = 8 };
   static const char *const texts[ROWS] = {
@@ -47,7 +47,7 @@ static void assert_same_bits(double a, double b) {
   assert_memory_equal(&a, &b, sizeof a);
 }
 
-// `typed`: the format keeps types; otherwise all that are no texts are numbers.
+// `typed`: the format keeps types; otherwise everything except texts is numbers.
 static void assert_same_array(const S2DataArray *got, const S2DataArray *want, bool typed) {
   assert_string_equal(got->name, want->name);
   assert_string_equal(got->unit, want->unit);
@@ -75,7 +75,7 @@ static void test_round_trips(void **state) {
       continue;
     }
     S2DataSet set = columns(), read;
-    if (k > 0) { // what only these can hold
+    if (k > 0) { // values that only these can hold
       const size_t shape[3] = {2, 3, 4};
       double *cube = s2_data_add(&set, "cube", "m", S2_DATA_NUMBER, 3, shape)->values;
       for (int i = 0; i < 24; i++) {
@@ -100,7 +100,7 @@ static void test_round_trips(void **state) {
       } else {
         assert_same_array(got, want, k > 0);
       }
-      assert_string_equal(read.arrays.at[i].name, want->name); // the order is kept, too
+      assert_string_equal(read.arrays.at[i].name, want->name); // the order is kept as well
     }
     if (k > 0) {
       assert_int_equal(read.run.entries.count, 3);
@@ -150,7 +150,7 @@ static void test_what_formats_cannot_hold(void **state) {
   refused(s2_data_save(&set, "/no/such/folder/a.npz"), S2_IO, "No such file");
   add_numbers(&set, "units", "", 1);
   refused(s2_data_save(&set, in_directory("no.npz")), S2_INVALID, "'units'");
-  assert_int_equal(access(in_directory("no.npz"), F_OK), -1); // nothing was emptied
+  assert_int_equal(access(in_directory("no.npz"), F_OK), -1); // no file was truncated
   s2_data_free(&set);
   const size_t shape[2] = {1, 1};
   s2_data_add(&set, "m", "", S2_DATA_NUMBER, 2, shape);
@@ -176,7 +176,7 @@ static void test_full_disk(void **state) {
   }
 }
 
-// ---- What NumPy wrote -------------------------------------------------------------------------
+// ---- Files of NumPy ---------------------------------------------------------------------------
 
 static const S2DataArray *found(const S2DataSet *set, const char *name, S2DataType type, int axes) {
   const S2DataArray *array = s2_data_find(set, name);
@@ -239,7 +239,7 @@ static S2Status load_line(const char *line, const void *values, size_t size, S2D
 static void test_npy_headers(void **state) {
   (void)state;
   static const struct {
-    const char *line, *why; // NULL: it is good
+    const char *line, *why; // NULL: it is valid
     size_t size;
   } cases[] = {
       {"{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }\n", NULL, 4},
@@ -379,7 +379,7 @@ static void test_locale(void **state) {
 
 // ---- Damage -----------------------------------------------------------------------------------
 
-// Whatever is read must be a set that can be walked through.
+// A set that was read must be consistent.
 static void walk(const S2DataSet *set) {
   for (int i = 0; i < set->arrays.count; i++) {
     const S2DataArray *array = &set->arrays.at[i];
@@ -449,7 +449,7 @@ static void test_damaged_files(void **state) {
   must(s2_data_save(&set, in_directory("good.npy")));
   s2_data_free(&set);
   assert_true(mutate("good.csv", in_directory("good.csv"), ROUNDS) > 0);
-  // Numbers are covered by checksums there: what still reads was bent where nothing is kept.
+  // Checksums cover the numbers there: files that still read were changed in unused bytes.
   assert_true(mutate("good.npz", in_directory("good.npz"), ROUNDS) < ROUNDS / 4);
   assert_true(mutate("good.npz", S2_TEST_DATA "/numpy.npz", ROUNDS) < ROUNDS / 4);
   assert_true(mutate("good.npy", in_directory("good.npy"), ROUNDS) > 0);
@@ -470,7 +470,7 @@ static void test_recorded_arrays(void **state) {
     s2_recorder_run(recorder, &about);
     s2_run_free(&about);
     s2_recorder_set(recorder, s2_recorder_channel(recorder, "lift", "m"), 0.5);
-    s2_recorder_channel(recorder, "energy", ""); // a name that is taken
+    s2_recorder_channel(recorder, "energy", ""); // a name that exists already
     double poses[FRAMES][BODIES][3], energy[FRAMES];
     int contacts[FRAMES], all = 0;
     S2BodyId bodies[BODIES];
@@ -568,7 +568,7 @@ static void test_rows(void **state) {
   assert_null(rows);
 }
 
-// Every row that was added is in the file of a process that was killed.
+// The file of a killed process contains every row that was added.
 static void test_killed_rows(void **state) {
   (void)state;
   int pipe_ends[2];
@@ -624,7 +624,7 @@ static void test_columns(void **state) {
   assert_same_bits(s2_column_read(world, &column[9]), 1);
   must(s2_body_destroy(world, bodies[3]));
   assert_true(isnan(s2_column_read(world, &column[0])));
-  assert_true(isnan(s2_column_read(world, &column[3]))); // its joint went with it
+  assert_true(isnan(s2_column_read(world, &column[3]))); // its joint was destroyed with it
 
   S2Column none;
   refused(s2_column_find(world, "bob.x", &none), S2_INVALID, "no body or joint has the name 'bob'");

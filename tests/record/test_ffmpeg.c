@@ -1,11 +1,11 @@
-// Videos made by the real ffmpeg. Skipped, as a whole and by name, where it or cairo is missing.
+// Videos made by the real ffmpeg. Skipped, all at once and by name, where it or cairo is missing.
 #include "files.h"
 
 #include "record/draw/pixels.h"
 #include "record/record.h"
 #include "record/video/ffmpeg.h"
 
-enum { SKIPPED = 77 }; // told to ctest in CMakeLists.txt
+enum { SKIPPED = 77 }; // the value for ctest in CMakeLists.txt
 
 static S2Status record(const char *name) {
   S2World *world = small_world();
@@ -38,7 +38,8 @@ static void test_gif(void **state) {
   size_t size = 0;
   char *bytes = made("a.gif", "b.gif", &size);
   assert_memory_equal(bytes, "GIF89a", 6);
-  assert_int_equal((unsigned char)bytes[6] | (unsigned char)bytes[7] << 8, 122); // made even
+  // rounded up to even numbers
+  assert_int_equal((unsigned char)bytes[6] | (unsigned char)bytes[7] << 8, 122);
   s2_memory_free(bytes);
 }
 

@@ -1,5 +1,6 @@
-// HDF5 files: what others wrote is read (tests/data/h5py*.h5: by h5py 3.16, with the format's
-// oldest and newest structures); what is damaged, or lies, is told and never believed.
+// HDF5 files: files of other programs are read (tests/data/h5py*.h5: by h5py 3.16, with the
+// format's oldest and newest structures); damaged or inconsistent ones are reported and never
+// accepted.
 #include "files.h"
 #include "sanitized.h"
 
@@ -67,7 +68,7 @@ static void test_h5py(void **state) {
       snprintf(name, sizeof name, "many/d%d", i);
       assert_true(*(const double *)found(&set, name, S2_DATA_NUMBER, 0)->values == i);
     }
-    // Of several names the first counts, and the group around is not gone into again.
+    // The first of several names counts, and an enclosing group is not entered again.
     assert_true(*(const double *)found(&set, "alias", S2_DATA_NUMBER, 0)->values == 3.25);
     assert_null(s2_data_find(&set, "one"));
     assert_null(s2_data_find(&set, "soft"));
@@ -87,7 +88,7 @@ static void test_h5py(void **state) {
   }
 }
 
-// Everything in it is looked at, for the sanitizers.
+// Reads everything in it, for the sanitizers.
 static double walk(const S2DataSet *set) {
   double sum = 0;
   for (int i = 0; i < set->arrays.count; i++) {
@@ -116,7 +117,7 @@ static double walk(const S2DataSet *set) {
   return sum;
 }
 
-// How many still read.
+// The number of files that still read.
 static int damage(const char *path, int rounds, bool flips) {
   size_t size = 0;
   unsigned char *bytes = (unsigned char *)read_all(path, &size);
@@ -163,7 +164,8 @@ static void test_damage(void **state) {
   }
 }
 
-// A file of ours: more arrays than a header holds, units, texts, and what was run.
+// A file of the library: more arrays than a header holds, units, texts, and the description of the
+// run.
 static void test_damage_of_ours(void **state) {
   (void)state;
   if (!s2_hdf5_available()) {
@@ -199,7 +201,7 @@ static void test_damage_of_ours(void **state) {
   assert_in_range(damage(in_directory("ours.h5"), ROUNDS, false), 1, ROUNDS - 1);
 }
 
-// What is said of a run never costs its numbers.
+// A long description of a run does not cost its numbers.
 static void test_long_runs(void **state) {
   (void)state;
   if (!s2_hdf5_available()) {
@@ -226,7 +228,7 @@ static void test_long_runs(void **state) {
   s2_data_free(&read);
 }
 
-// Where a run of bytes lies in a file.
+// The place of a run of bytes in a file.
 static unsigned char *find(unsigned char *bytes, size_t size, const void *what, size_t length) {
   for (size_t i = 0; i + length <= size; i++) {
     if (memcmp(bytes + i, what, length) == 0) {
@@ -242,7 +244,7 @@ static void test_claims(void **state) {
   (void)state;
   size_t size = 0;
   unsigned char *bytes = (unsigned char *)read_all(S2_TEST_DATA "/h5py.h5", &size);
-  // a shape of 4, with its largest: of what was never written, so that nothing else bounds it
+  // a shape of 4, with its largest: of data that were never written, so that nothing else limits it
   static const unsigned char shape[] = {1, 1, 1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0};
   unsigned char *at = find(bytes, size, shape, sizeof shape);
   while (at != NULL) { // all arrays of four
@@ -273,7 +275,7 @@ static void test_names_that_cannot_be(void **state) {
                      s2_hdf5_available() ? S2_INVALID : S2_UNAVAILABLE);
     assert_null(rows);
   }
-  assert_int_not_equal(access(in_directory("bad.h5"), F_OK), 0); // nothing was begun
+  assert_int_not_equal(access(in_directory("bad.h5"), F_OK), 0); // no file was created
   const S2RowTitle units[1] = {{"units", "m"}}, run[1] = {{"run", ""}};
   S2Rows *rows = NULL;
   assert_int_equal(s2_rows_open(in_directory("bad.npz"), 1, units, &rows).code, S2_INVALID);

@@ -1,10 +1,10 @@
-// Recordings that are pages: the player, and behind it the bytes of a .s2d recording as base64.
+// Recordings that are pages: the player, followed by the bytes of a .s2d recording as base64.
 #include "files.h"
 
 #include "record/page/page.h"
 #include "record/record.h"
 
-enum { LARGEST_PAGE = 200000 }; // bytes: every recording that is a page has it
+enum { LARGEST_PAGE = 200000 }; // bytes: every recording as a page contains it
 
 static const char block_start[] = "<script type=\"application/x-s2d\">\n";
 static const char block_end[] = "</script>\n";
@@ -23,7 +23,7 @@ static int digit(char c) {
   return (int)(found - digits);
 }
 
-// Decodes a line, which ends where its last bytes are told; returns how many bytes it had.
+// Decodes a line, up to its last bytes; returns the number of bytes.
 static size_t decode_line(unsigned char *bytes, const char *line, size_t length) {
   assert_int_equal(length % 4, 0);
   size_t count = 0;
@@ -40,7 +40,7 @@ static size_t decode_line(unsigned char *bytes, const char *line, size_t length)
   return count;
 }
 
-// What the page `text` holds behind the player; `*blocks`: in how many data blocks.
+// The data after the player in the page `text`; `*blocks`: the number of data blocks.
 static unsigned char *embedded(const char *text, size_t size, size_t *count, int *blocks) {
   size_t page = 0;
   const unsigned char *bytes = s2_page_bytes(&page);
@@ -53,7 +53,7 @@ static unsigned char *embedded(const char *text, size_t size, size_t *count, int
   const char *at = text + page, *end = text + size;
   while (at < end) {
     const char *stop = memchr(at, '\n', (size_t)(end - at));
-    assert_non_null(stop); // whole lines only
+    assert_non_null(stop); // complete lines only
     size_t length = (size_t)(stop + 1 - at);
     if (!open) {
       assert_int_equal(length, strlen(block_start));
@@ -86,7 +86,7 @@ static void check_same(int frames, int bodies, bool growing, int least_blocks) {
     must(s2_recorder_frame(plain, world));
     must(s2_world_step(world));
     if (growing) {
-      add_disc(world, at(3.0 * i, 9), 1); // the scene is written whole again
+      add_disc(world, at(3.0 * i, 9), 1); // the scene is written in full again
     }
   }
   must(s2_recorder_close(page));
@@ -137,7 +137,7 @@ static void test_size_of_the_page(void **state) {
   const unsigned char *bytes = s2_page_bytes(&size);
   assert_non_null(bytes);
   assert_true(size < LARGEST_PAGE);
-  // Nothing in it may look like a recording, or like a resource that is elsewhere.
+  // No part of it may look like a recording, or like an external resource.
   char *text = s2_memory_take_zeroed(size + 1);
   memcpy(text, bytes, size);
   assert_null(strstr(text, block_start));

@@ -1,5 +1,5 @@
-// A recording over an existing file that is killed anywhere: the old file is there, or a new one
-// that can be read.
+// A recording over an existing file that is killed at any time: the file is the old one, or a new
+// one that can be read.
 #include "files.h"
 
 #include "record/data/data.h"
@@ -66,8 +66,8 @@ static bool is_readable(const char *path, const Format *format) {
   return good;
 }
 
-// Records again and is killed when a file should grow beyond so many bytes. False: it came to its
-// end.
+// Records again and is killed when a file would grow beyond so many bytes. Returns false if it
+// ended normally.
 static bool killed_at(const char *path, size_t bytes) {
   pid_t child = fork();
   assert_true(child >= 0);
@@ -101,7 +101,7 @@ static void test_format(const Format *format) {
   size_t old_size = 0;
   char *old = read_all(path, &old_size);
   must(record_frames(path, 1));
-  size_t least = format->streamed ? size_of(path) : 0; // the first frame is whole
+  size_t least = format->streamed ? size_of(path) : 0; // the first frame is complete
   must(record_frames(path, NEW_FRAMES));
   size_t most = size_of(path);
   int lost = 0, killed = 0;
@@ -109,7 +109,7 @@ static void test_format(const Format *format) {
     write_all(path, old, old_size);
     size_t bytes = least + (most - least) * (size_t)i / PLACES;
     if (!killed_at(path, bytes)) {
-      continue; // what is written last goes to the file in one piece, or by another program
+      continue; // the last part is written to the file in one piece, or by another program
     }
     killed += 1;
     size_t size = 0;

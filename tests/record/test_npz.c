@@ -1,5 +1,5 @@
-// Archives of arrays that lie: entries that share one packed stream, names that come twice, sizes
-// that cannot be.
+// Inconsistent archives of arrays: entries that share one packed stream, names that occur twice,
+// impossible sizes.
 #include "files.h"
 
 #include "record/data/data.h"
@@ -28,7 +28,7 @@ typedef struct Entry {
   uint32_t crc, size, unpacked, local;
 } Entry;
 
-// The part that both headers of an entry share.
+// The common part of both headers of an entry.
 static void put_common(unsigned char *at, const Entry *entry) {
   at[0] = 20;
   at[4] = 8; // deflate
@@ -124,7 +124,7 @@ static void test_one_stream_for_many(void **state) {
   entries[0].size += 10;
   put_directory(&archive, entries, 2);
   assert_refused(&archive, "overlap");
-  // Behind the directory there are no entries.
+  // After the directory there are no entries.
   entries[0] = put_zeros(&archive, "a", 10);
   entries[0].size += 1;
   put_directory(&archive, entries, 1);

@@ -1,5 +1,5 @@
-// Files that are written: whole or not at all where half of one is of no use, and never in place of
-// a standard stream.
+// Output files: complete or absent where a half file is useless, and never in place of a standard
+// stream.
 #include "files.h"
 
 #include "record/record.h"
@@ -39,7 +39,7 @@ static void record_frames(const char *name, S2Recorder **recorder) {
   s2_world_destroy(world);
 }
 
-// A run that is killed leaves the recording before it; the next one takes its place.
+// A killed run leaves the recording before it; the next run replaces it.
 static void test_killed(void **state) {
   (void)state;
   static const char *const names[] = {"a.npz", "a.h5", "a.svg", "a.png"};
@@ -94,7 +94,7 @@ static void test_whole(void **state) {
   expect_text("new", "first");
   assert_false(exists("new.part"));
 
-  // Somebody writes into the file itself.
+  // Another process writes into the file itself.
   must(s2_output_open(&second, in_directory("new")));
   assert_int_equal(s2_output_open_whole(&output, in_directory("new")).code, S2_IO);
   s2_output_text(&second, "third");
@@ -102,7 +102,7 @@ static void test_whole(void **state) {
   expect_text("new", "third");
 }
 
-// What was there keeps its permissions and stays where a link leads to.
+// A replaced file keeps its permissions, and a link keeps its target.
 static void test_replaced(void **state) {
   (void)state;
   S2Output output;
@@ -127,17 +127,18 @@ static void test_replaced(void **state) {
   expect_text("later", "there");
 
   assert_int_equal(chmod(in_directory("target"), 0440), 0);
-  if (geteuid() != 0) { // who nothing is forbidden to
+  if (geteuid() != 0) { // root, whom nothing is forbidden
     assert_int_equal(s2_output_open_whole(&output, in_directory("target")).code, S2_IO);
   }
 }
 
-// What cannot be made beside is written in place; what can be made nowhere is told.
+// Where no temporary file can be made in the folder, the file is written in place; where that is
+// impossible as well, an error is reported.
 static void test_no_place(void **state) {
   (void)state;
   S2Output output;
   char longest[256] = "";
-  memset(longest, 'x', 255); // as long as a name can be
+  memset(longest, 'x', 255); // the longest possible name
   char path[TEMPORARY_SIZE + 256];
   snprintf(path, sizeof path, "%s/%s", directory, longest);
   must(s2_output_open_whole(&output, path));
@@ -158,7 +159,7 @@ static void test_no_place(void **state) {
   }
 }
 
-// In a host program, too, whose standard streams are its own business.
+// The same in a host program, whose standard streams are its own.
 static void test_closed_streams(void **state) {
   (void)state;
   pid_t child = fork();

@@ -1,4 +1,4 @@
-// Pictures: well-formed, and they show what is there.
+// Pictures: well-formed, with the right contents.
 #include "files.h"
 
 #include "record/draw/picture.h"
@@ -8,7 +8,7 @@
 
 // ---- SVG --------------------------------------------------------------------------------------
 
-// Numbers inside attributes: none that is no number, none that a renderer may choke on.
+// Numbers inside attributes: all are finite, and none has a form that a renderer may refuse.
 static void assert_sane_numbers(const char *svg) {
   bool quoted = false;
   for (const char *at = svg; *at != '\0'; at++) {
@@ -24,7 +24,7 @@ static void assert_sane_numbers(const char *svg) {
   assert_null(strstr(svg, "inf"));
 }
 
-// To be freed.
+// The caller frees it.
 static char *svg_of(const S2Moment *moment, const S2DrawOptions *options) {
   S2Scene scene = {0};
   must(s2_picture_build(&scene, moment, options));
@@ -102,8 +102,8 @@ static void test_svg_kinds_of_bodies(void **state) {
   s2_world_destroy(world);
 }
 
-// Arrows: length in proportion to the impulse, on the body that is carried, the friction's colour
-// telling whether it slides.
+// Arrows: length in proportion to the impulse, on the carried body, and the friction's colour shows
+// whether it slides.
 static void test_svg_contacts(void **state) {
   (void)state;
   S2World *world = world_new(0, 1.0 / 120);
@@ -147,7 +147,7 @@ static void test_svg_contacts(void **state) {
       arrows[count++] = scene.primitives.at[i].offset;
     }
   }
-  assert_int_equal(count, 4 + 3); // two normal, sticking, sliding; what each of the three means
+  assert_int_equal(count, 4 + 3); // two normal, sticking, sliding; the legend of the three
   s2_scene_free(&scene);
   assert_true(colors[0] == colors[1] && colors[0] != colors[2] && colors[0] != colors[3] &&
               colors[2] != colors[3]);
@@ -179,7 +179,7 @@ static void test_svg_view(void **state) {
   S2DrawOptions options = s2_draw_options();
   S2SceneView view;
   must(s2_view_of(&moment, &options, &view));
-  assert_true(view.hi.x - view.lo.x < 8); // the disc, 1 m wide, is not lost in the land
+  assert_true(view.hi.x - view.lo.x < 8); // the disc, 1 m wide, is large enough to be seen
   assert_true(view.lo.x < 2.5 && view.hi.x > 3.5 && view.lo.y < 0 && view.hi.y > 1);
   s2_memory_free(svg_of(&moment, &options));
 
@@ -201,7 +201,8 @@ static void test_svg_view(void **state) {
   s2_world_destroy(world);
 }
 
-// A few bodies that fell over the edge do not shrink the rest; the picture says they are missing.
+// A few bodies that fell over the edge do not shrink the rest; the picture reports that they are
+// missing.
 static void test_svg_strays(void **state) {
   (void)state;
   S2World *world = world_new(0, 1.0 / 120);
@@ -223,14 +224,14 @@ static void test_svg_strays(void **state) {
   must(s2_body_set(world, stray, S2_BODY_Y, -20));
   must(s2_moment_capture(&moment, world));
   svg = svg_of(&moment, &options);
-  assert_int_equal(occurrences(svg, "out of view"), 0); // near enough to be fitted
+  assert_int_equal(occurrences(svg, "out of view"), 0); // near enough to be included
   s2_memory_free(svg);
   s2_moment_free(&moment);
   s2_world_destroy(world);
 }
 
-// Anchors that came apart are an error, marked in red, where the joint is rigid: what is compliant
-// gives way.
+// A gap between anchors is an error, marked in red, where the joint is rigid; compliant joints
+// yield.
 static void test_svg_compliant_hinges(void **state) {
   (void)state;
   for (int compliant = 0; compliant < 2; compliant++) {
@@ -305,8 +306,8 @@ static void test_svg_numbers_that_are_none(void **state) {
   s2_world_destroy(world);
 }
 
-// A room of four walls, one body: what moves in its middle is shown with the walls, unless they are
-// far away.
+// A room of four walls, one body: a body that moves in its middle is shown with the walls, unless
+// they are far away.
 static S2BodyId add_room(S2World *world, double half) {
   const S2Vec2 corners[] = {{-half, -half}, {half, -half}, {half, half}, {-half, half}};
   S2Vec2 ends[4][2];

@@ -1,4 +1,4 @@
-// Trajectory files: what is written reads back the same.
+// Trajectory files: written data read back the same.
 #include "files.h"
 
 #include "record/draw/picture.h"
@@ -87,7 +87,7 @@ static void assert_near_impulse(double a, double b) {
   assert_true(fabs(a - b) <= 1e-7 + 0x1p-11 * fabs(b));
 }
 
-// What the file keeps exactly is the same bit for bit, what it rounds to within the grain.
+// Exact fields of the file are the same bit for bit, rounded ones within the grain.
 static void assert_same_moment(const S2Moment *a, const S2Moment *b) {
   assert_true(a->time == b->time && a->step == b->step && a->hash == b->hash);
   assert_memory_equal(&a->kinetic, &b->kinetic, sizeof a->kinetic);
@@ -197,7 +197,7 @@ static void test_s2d_round_trip(void **state) {
   assert_true(s2_replay_complete(replay));
   const S2Moment *moment = NULL;
   for (int n = 0; n < FRAMES; n++) {
-    int i = 7 * n % FRAMES; // every frame, to and fro across the changes of the scene
+    int i = 7 * n % FRAMES; // every frame, forwards and backwards across the changes of the scene
     must(s2_replay_frame(replay, (uint64_t)i, &moment));
     assert_same_moment(moment, &moments[i]);
   }
@@ -213,9 +213,9 @@ static void test_s2d_round_trip(void **state) {
 }
 
 // All settings of a world are in the file. A new setting changes the size: record it, and set it
-// here to something that is not its default. Not in it are `profile` and `threads`, which change no
-// number of the run, `ncp_kappa`, `ncp_undercut`, `budget`, and which of the script's solvers the
-// solver `program` is.
+// here to a value other than its default. The exceptions are `profile` and `threads`, which change
+// no number of the run, `ncp_kappa`, `ncp_undercut`, `budget`, and the script's solver behind the
+// solver `program`.
 static void test_s2d_all_settings(void **state) {
   (void)state;
   assert_int_equal(sizeof(S2WorldDef), 176);
@@ -223,7 +223,7 @@ static void test_s2d_all_settings(void **state) {
   S2Moment moment = {0};
   must(s2_moment_capture(&moment, world));
   S2WorldDef def;
-  memset(&def, 0, sizeof def); // padding too
+  memset(&def, 0, sizeof def); // padding as well
   def.gravity = s2_vec2(0.5, -3);
   def.dt = 0.015625;
   def.solver = S2_SOLVER_PCG;
@@ -282,7 +282,7 @@ static void write_moments(const char *path, const S2Moment *moments, int count) 
 // Sets the flag of midpoint steps in the settings of the scene, as earlier versions wrote it, and
 // the checksum of its chunk.
 static void flag_midpoint(const char *path) {
-  enum { FLAGS = 40 + 7 * 4 }; // behind dt, gravity, two lengths, and seven choices
+  enum { FLAGS = 40 + 7 * 4 }; // after dt, gravity, two lengths, and seven choices
   static unsigned char bytes[1 << 16];
   FILE *file = fopen(path, "rb");
   assert_non_null(file);
@@ -334,7 +334,7 @@ static void test_s2d_midpoint_is_refused(void **state) {
   s2_world_destroy(world);
 }
 
-// A rope keeps the points it runs over.
+// A rope keeps the points over which it runs.
 static void test_s2d_ways(void **state) {
   (void)state;
   S2World *world = small_world();
@@ -363,7 +363,7 @@ static void test_s2d_ways(void **state) {
   s2_world_destroy(world);
 }
 
-// Numbers that no grain counts are kept as they are.
+// Numbers that are no multiples of a grain are kept as they are.
 static void test_s2d_extreme_numbers(void **state) {
   (void)state;
   static const double numbers[] = {NAN, INFINITY, -INFINITY, 1e300, -1e-310, -0.0, 0x1p60};
@@ -461,7 +461,7 @@ static void test_s2d_channels_and_run(void **state) {
   s2_world_destroy(world);
 }
 
-// The same run gives the same bytes; moving bodies take few, flying ones next to none.
+// The same run gives the same bytes; moving bodies take few, flying ones almost none.
 static void test_s2d_sizes(void **state) {
   (void)state;
   enum { FRAMES = 200 };
@@ -489,7 +489,7 @@ static void test_s2d_sizes(void **state) {
   s2_memory_free(bytes[1]);
 }
 
-// A frame on its own, as the live viewer sends it.
+// A single frame, as the live viewer sends it.
 static void test_s2d_in_memory(void **state) {
   (void)state;
   S2World *world = small_world();
@@ -589,7 +589,7 @@ static void test_paths(void **state) {
   s2_world_destroy(world);
 }
 
-// A file that takes no bytes tells so with the frame that does not fit.
+// A file that takes no more bytes reports it with the frame that does not fit.
 static void test_full_device(void **state) {
   (void)state;
   if (access("/dev/full", W_OK) != 0 || symlink("/dev/full", in_directory("full.s2d")) != 0) {

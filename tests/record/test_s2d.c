@@ -1,4 +1,4 @@
-// Bodies in compact frames: every bit comes back, and what rests takes little.
+// Bodies in compact frames: every bit is restored, and bodies at rest take little space.
 #include "files.h"
 
 #include "base/rng.h"
@@ -86,8 +86,8 @@ static void new_box(S2World *world, S2BodyType type, S2Vec2 position, double wid
   must(s2_body_create(world, &def, &body));
 }
 
-// 14 bytes a body and frame, all in, for a pyramid of 55 boxes. It is 23 where speeds of bodies at
-// rest are not kept as short numbers.
+// 14 bytes a body and frame in total, for a pyramid of 55 boxes. Without short numbers for speeds
+// of bodies at rest it is 23.
 static void rest_takes_little(void **state) {
   (void)state;
   enum { BASE = 10, FRAMES = 256, BODIES = 1 + BASE * (BASE + 1) / 2 };
@@ -122,8 +122,8 @@ static S2Annotation annotation(S2AnnotationType type, double x, const char *text
   return one;
 }
 
-// What the frames of four steps show: of a name what was made last, of none what was made since the
-// last step.
+// The annotations in the frames of four steps: the newest one of a name, and none where a step made
+// none.
 static void annotations_are_those_of_their_frame(void **state) {
   (void)state;
   S2World *world = small_world(), *plain = small_world();

@@ -1,4 +1,4 @@
-// Recordings that were cut, bent or made up: what is whole is read, nothing else is believed.
+// Recordings that were cut, changed or made up: complete frames are read, nothing else is accepted.
 #include "files.h"
 
 #include "record/draw/picture.h"
@@ -28,7 +28,7 @@ static void test_s2d_cut_anywhere(void **state) {
   size_t size = 0;
   unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);
   const char *path = in_directory("cut.s2d");
-  size_t chunk_end = S2_S2D_FILE_HEADER; // of the chunk after the last whole one
+  size_t chunk_end = S2_S2D_FILE_HEADER; // of the chunk after the last complete one
   uint64_t frames = 0;
   for (size_t length = 0; length <= size; length++) {
     if (length >= chunk_end + S2_S2D_CHUNK_HEADER) {
@@ -60,7 +60,7 @@ static void test_s2d_cut_anywhere(void **state) {
   s2_memory_free(bytes);
 }
 
-// Reads and draws all there is; what comes out does not matter here, only that it is sane.
+// Reads and draws all frames; the result does not matter here, as long as it is consistent.
 static uint64_t read_and_draw(const char *path) {
   S2Replay *replay = NULL;
   if (s2_replay_open(path, &replay).code != S2_OK) {
@@ -98,8 +98,8 @@ static void test_s2d_flipped_bytes(void **state) {
     write_all(path, bytes, size);
     uint64_t frames = read_and_draw(path);
     bytes[i] ^= 0x41;
-    // The checksums leave nothing bent in: the reserved bytes of the header are all that is free,
-    // and what comes behind the frames.
+    // The checksums detect every change: except in the reserved bytes of the header, and after the
+    // frames.
     bool header = i < S2_S2D_FILE_HEADER, end = i >= index;
     bool run = i < S2_S2D_FILE_HEADER + 20; // with an index to find the rest
     assert_true(header || (end || run ? frames == 4 : frames < 4));
@@ -107,7 +107,7 @@ static void test_s2d_flipped_bytes(void **state) {
   s2_memory_free(bytes);
 }
 
-// Contents bent on purpose, with checksums that fit.
+// Contents changed on purpose, with matching checksums.
 static void test_s2d_hostile(void **state) {
   (void)state;
   size_t size = 0;
@@ -140,13 +140,13 @@ static void test_s2d_hostile(void **state) {
   s2_memory_free(bytes);
 }
 
-// Counts that lie, where only their sum modulo 2^32, or nothing but the size, gives them away.
+// False counts, which only their sum modulo 2^32 or the size reveals.
 static void test_s2d_lying_counts(void **state) {
   (void)state;
   size_t size = 0;
   unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);
   const char *path = in_directory("lying.s2d");
-  size_t scene = S2_S2D_FILE_HEADER + 2 * S2_S2D_CHUNK_HEADER + 4; // behind an empty run
+  size_t scene = S2_S2D_FILE_HEADER + 2 * S2_S2D_CHUNK_HEADER + 4; // after an empty run
   size_t bodies = scene + S2_S2D_SCENE_HEADER;
   size_t shapes = bodies + (size_t)S2_S2D_BODY * s2_s2d_get32(bytes + bodies - 16);
   struct {
@@ -204,7 +204,7 @@ static void test_s2d_not_one(void **state) {
   s2_replay_close(NULL);
 }
 
-// Whole frames are there although nobody closed the recording.
+// Complete frames exist although the recording was not closed.
 static void test_s2d_after_a_kill(void **state) {
   (void)state;
   const char *path = in_directory("killed.s2d");

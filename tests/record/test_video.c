@@ -1,5 +1,5 @@
-// Recordings that are seen: strobe pictures, trails, PNG files, videos (through programs that stand
-// for ffmpeg; test_ffmpeg.c is about the real one).
+// Visual recordings: strobe pictures, trails, PNG files, videos (through programs that replace
+// ffmpeg; test_ffmpeg.c tests the real one).
 #include "files.h"
 
 #include "record/album.h"
@@ -73,7 +73,7 @@ static void test_strobe(void **state) {
   assert_non_null(strstr(svg, ">t = 0.5 \xe2\x80\xa6 0.75 s<"));
   s2_memory_free(svg);
 
-  options.from = 0.9; // no time of the strobe is left but what comes late
+  options.from = 0.9; // only later times of the strobe are left
   options.strobe_count = 1;
   options.to = 0.95;
   svg = recorded_svg(&options, 1);
@@ -186,7 +186,8 @@ static void test_title_dark_follow(void **state) {
   s2_world_destroy(world);
 }
 
-// A body on a long rope: there is room for the point it hangs from, whichever end is named first.
+// A body on a long rope: the picture includes the point from which it hangs, whichever end is named
+// first.
 static void test_far_anchor(void **state) {
   (void)state;
   for (int order = 0; order < 2; order++) {
@@ -243,7 +244,7 @@ static void test_png(void **state) {
   s2_world_destroy(world);
 }
 
-// What the scene says is where the pixels are.
+// The pixels are where the scene places them.
 static void test_pixels(void **state) {
   (void)state;
   if (!has_cairo()) {
@@ -287,7 +288,7 @@ static void test_pixels(void **state) {
 
 static char old_path[4096];
 
-// PATH is a folder with nothing but this program as `ffmpeg`; NULL: with nothing at all.
+// PATH is a folder with only this program as `ffmpeg`; NULL: with nothing at all.
 static void fake_ffmpeg(const char *script) {
   const char *folder = in_directory("bin");
   (void)mkdir(folder, 0777);
@@ -305,13 +306,13 @@ static S2Status record_video(const char *name, const S2RecordOptions *options, d
   S2BodyId ball;
   S2World *world = flight(&ball);
   S2Status status = record_seconds(world, in_directory(name), options, seconds);
-  // The run itself knows nothing of it.
+  // The run itself is not affected.
   assert_true(status.code != S2_OK || fabs(s2_world_time(world) - seconds) < 1e-9);
   s2_world_destroy(world);
   return status;
 }
 
-// Answers -version; otherwise the frames go to a file beside the video.
+// Answers -version; otherwise writes the frames to a file next to the video.
 static const char keeping[] = "#!/bin/sh\n"
                               "for last; do :; done\n"
                               "case $last in -version) exit 0;; esac\n"
@@ -327,7 +328,7 @@ static void test_frames(void **state) {
   options.draw.fit = false;
   options.draw.lo = s2_vec2(-1, -1);
   options.draw.hi = s2_vec2(7, 3);
-  options.draw.width = 81; // made even
+  options.draw.width = 81; // rounded up to even numbers
   fake_ffmpeg(keeping);
   static const struct {
     double fps, speed;
@@ -339,7 +340,7 @@ static void test_frames(void **state) {
     must(record_video("run.mp4", &options, 1));
     size_t size = 0;
     char *raw = read_all(in_directory("run.mp4.part.raw"), &size);
-    assert_int_equal(size, (size_t)cases[i].frames * 82 * 42 * 4); // 41 rows are made 42
+    assert_int_equal(size, (size_t)cases[i].frames * 82 * 42 * 4); // 41 rows become 42
     s2_memory_free(raw);
   }
   setenv("PATH", old_path, 1);
@@ -363,7 +364,7 @@ static void test_ffmpeg_fails(void **state) {
   }
   expect_failure(NULL, "run.mp4", "ffmpeg, which makes .gif and .mp4, is not in PATH");
   expect_failure("#!/bin/sh\necho no library >&2\nexit 127\n", "run.gif", "no library");
-  // Dies without reading, while frames are sent: no signal comes of it.
+  // Dies without reading, while frames are sent: this must not cause a signal.
   expect_failure("#!/bin/sh\ncase $* in *-version) exit 0;; esac\n"
                  "echo first line >&2\necho 'Unknown encoder' >&2\nexit 1\n",
                  "run.mp4", "run.mp4': ffmpeg failed: Unknown encoder");
@@ -371,7 +372,7 @@ static void test_ffmpeg_fails(void **state) {
                  "ended by signal 9");
   expect_failure("#!/bin/sh\nexit 0\n", "run.gif", "ended before the last frame");
   expect_failure(keeping, "no/such/run.mp4", "No such file or directory");
-  // Half a video is none: the one before stays.
+  // An incomplete video is dropped: the former one stays.
   expect_failure("#!/bin/sh\nfor last; do :; done\ncase $last in -version) exit 0;; esac\n"
                  "echo half > \"${last#file:}\"\nexit 1\n",
                  "run.mp4", "ffmpeg");

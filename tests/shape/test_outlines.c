@@ -1,4 +1,4 @@
-// Outlines as files have them, and which parts of pieces are on the outline of their body.
+// Outlines like those in files, and the parts of pieces that are on the outline of their body.
 
 #include "base/rng.h"
 #include "shape/shape.h"
@@ -28,7 +28,7 @@ static S2Shape shape_of(const S2Vec2 *vertices, int count, double radius) {
   return (S2Shape){.vertices = vertices, .count = count, .radius = radius};
 }
 
-// ---- Outlines as files have them --------------------------------------------------------------
+// ---- Outlines like those in files -------------------------------------------------------------
 
 enum { OUTLINE_MOST = 2000 };
 
@@ -93,7 +93,7 @@ static void make_sides(Outline *outline, S2Rng *rng, int n) {
   }
 }
 
-// Tiny edges: corners cut off by hardly anything.
+// Tiny edges: corners cut off by very little.
 static void make_chamfered(Outline *outline, S2Rng *rng, int n) {
   Outline sharp = {.count = 0};
   make_star(&sharp, rng, n, 0.4);
@@ -122,7 +122,7 @@ static void make_outline(Outline *outline, S2Rng *rng, int kind) {
   } else {
     make_chamfered(outline, rng, n);
   }
-  // Anywhere, of any size, turned, in either sense.
+  // At any place, of any size, rotated, in either sense.
   double size = pow(10, random_in(rng, -1, 2)), turn = random_in(rng, 0, 7);
   S2Vec2 at = {random_in(rng, -2, 2) * size, random_in(rng, -2, 2) * size};
   S2Rot rotation = {cos(turn), sin(turn)};
@@ -137,7 +137,7 @@ static void make_outline(Outline *outline, S2Rng *rng, int kind) {
   }
 }
 
-// To so many decimals, 9: to float32. Points that fall together are one.
+// To so many decimals, 9: to float32. Points that coincide become one.
 static void round_outline(Outline *outline, int decimals) {
   double unit = pow(10, -decimals);
   int kept = 0;
@@ -158,7 +158,8 @@ static void round_outline(Outline *outline, int decimals) {
   outline->count = kept;
 }
 
-// Whether two closed segments have a point in common, in long double: what may be refused.
+// Whether two closed segments have a point in common, in long double: then the outline may be
+// refused.
 static bool outline_meets(S2Vec2 p, S2Vec2 q, S2Vec2 r, S2Vec2 s) {
 #define SIDE(a, b, c)                                                                              \
   (((long double)(b).x - (a).x) * ((long double)(c).y - (a).y) -                                   \
@@ -226,8 +227,8 @@ static void outline_moments(const Outline *outline, S2Vec2 origin, double moment
   }
 }
 
-// Pieces that are shapes, cover the outline once and have its moments. What has `tiny` edges may be
-// off by about the least size of a shape along its length.
+// Pieces that are shapes, cover the outline once and have its moments. Outlines with `tiny` edges
+// may have an error of about the least size of a shape along their length.
 static void covers(const Outline *outline, const S2Pieces *pieces, bool tiny, S2Rng *rng) {
   Outline piece;
   double moments[4], sum[4] = {0}, part[4], length = 0, reach = 0;
@@ -332,7 +333,7 @@ static void test_sides(void **state) {
     S2Shape shapes[] = {shape_of(left, 4, 0), shape_of(right, 4, 0), shape_of(far, 4, 0)};
     s2_arena_reset(&arena);
     s2_sides(shapes, 3, &arena, sides);
-    assert_null(sides[2]); // beside no other
+    assert_null(sides[2]); // next to no other
     assert_true(edge_is_inner(sides[0], 1));
     assert_false(edge_is_inner(sides[0], 0) || edge_is_inner(sides[0], 2) ||
                  edge_is_inner(sides[0], 3));
@@ -344,15 +345,15 @@ static void test_sides(void **state) {
     assert_true(corner->owns_in == 1 && corner->owns_out == 0);
     assert_true(sides[1][0].owns_in == 0 && sides[1][0].owns_out == 1);
     assert_true(sides[0][0].owns_in == 1 && sides[0][0].owns_out == 1);
-    if (trial % 4 >= 2) { // of the step's face what is above the left box is open
-      // ... and it goes on in front of the hollow, as does the top of the left box.
+    if (trial % 4 >= 2) { // the part of the step's face above the left box is open
+      // ... and it continues in front of the hollow, as does the top of the left box.
       double over = .1 * fmin(width, height);
       assert_near(sides[1][3].to, 1 + over, 1e-6);
       assert_true(sides[1][3].from == -INFINITY);
       assert_near(sides[0][2].from, -over, 1e-6);
     }
   }
-  // A gap that can be seen is a gap.
+  // A visible gap is a gap.
   box_at(left, -1, 0, 1, 1);
   box_at(right, 1e-4, 0, 1, 1);
   S2Shape apart[] = {shape_of(left, 4, 0), shape_of(right, 4, 0)};

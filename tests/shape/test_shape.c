@@ -133,8 +133,8 @@ static int random_polygon(S2Rng *rng, double size, int most, S2Vec2 *vertices) {
   return count;
 }
 
-// Rounded polygon against the same outline with its arcs cut into many chords: the error of area
-// and inertia falls with the square of the chord's angle.
+// Rounded polygon compared with the same outline with its arcs cut into many chords: the error of
+// area and inertia falls with the square of the chord's angle.
 static void test_mass_rounded(void **state) {
   (void)state;
   enum { CHORDS = 2000 };
@@ -188,7 +188,7 @@ static void test_bounds(void **state) {
         assert_true(s2_length(s2_sub(p, pose.position)) <= reach + 1e-15);
       }
     }
-    // The box is tight: its four sides are touched. Reach too.
+    // The box is tight: its four sides are touched. The reach is tight as well.
     double left = INFINITY, farthest = 0;
     for (int i = 0; i < shape.count; i++) {
       left = fmin(left, s2_pose_point(pose, shape.vertices[i]).x - shape.radius);
@@ -246,8 +246,8 @@ static double outline_area(const S2Vec2 *points, int count) {
   return twice / 2;
 }
 
-// The pieces are valid, their areas add up, and points fall into exactly one piece when they are
-// inside the outline (crossing number), else into none.
+// The pieces are valid, their areas add up, and a point is in exactly one piece when it is inside
+// the outline (crossing number), otherwise in none.
 static int decomposes(const S2Vec2 *points, int count, S2Rng *rng, double size) {
   S2Arena arena;
   s2_arena_init(&arena);
@@ -326,7 +326,7 @@ static void test_decompose_random(void **state) {
       comb[count++] = s2_vec2(i + 0.25, 0);
     }
     comb[count++] = s2_vec2(0, -1);
-    for (int i = 0; i < count / 2; i++) { // the right way round, then the comb as it is
+    for (int i = 0; i < count / 2; i++) { // with the right orientation, then the comb as it is
       S2Vec2 kept = comb[i];
       comb[i] = comb[count - 1 - i];
       comb[count - 1 - i] = kept;
@@ -366,7 +366,8 @@ static void test_decompose_errors(void **state) {
 
 // ---- Large polygons ---------------------------------------------------------------------------
 
-// The ear with the shortest diagonal, by looking at all: what the trees must find, bit for bit.
+// The ear with the shortest diagonal, by comparison of all: the trees must find the same, bit for
+// bit.
 static int plain_ear(const S2Mesh *mesh, int start) {
   const S2HalfEdge *e = mesh->edges;
   int ear = -1, fallback = start, at = start;
@@ -489,7 +490,7 @@ static void test_decompose_large(void **state) {
       sum += s2_shape_mass(&shape).area;
     }
     assert_near(sum, area, 1e-9 * area);
-    S2Vec2 moved = points[COUNT / 3]; // the first pair of edges that cross is named
+    S2Vec2 moved = points[COUNT / 3]; // the message names the first pair of edges that cross
     points[COUNT / 3] = s2_scale(-1.5, points[COUNT / 3]);
     S2Status status = s2_decompose(points, COUNT, &arena, &pieces);
     assert_int_equal(status.code, S2_INVALID);

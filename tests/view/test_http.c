@@ -1,4 +1,4 @@
-// What the live viewer's server reads: requests and frames, whole, in parts and damaged.
+// The parser of the live viewer's server: requests and frames, complete, in parts and damaged.
 #include "view/http.h"
 
 #include "base/rng.h"
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-// Sanitizers see a read behind the end of what is on the heap.
+// On the heap, where sanitizers detect a read beyond its end.
 static char *on_heap(const void *bytes, size_t size) {
   return memcpy(malloc(size > 0 ? size : 1), bytes, size);
 }
@@ -120,9 +120,9 @@ static void test_refused_frames(void **state) {
       {{0x81, 0x05}, 2, S2_SOCKET_WRONG},                // not masked
       {{0xc1, 0x85}, 2, S2_SOCKET_WRONG},                // a reserved bit
       {{0x83, 0x85}, 2, S2_SOCKET_WRONG},                // no such kind
-      {{0x8b, 0x85}, 2, S2_SOCKET_WRONG},                // nor such control
+      {{0x8b, 0x85}, 2, S2_SOCKET_WRONG},                // no such control frame
       {{0x09, 0x80}, 2, S2_SOCKET_WRONG},                // control in parts
-      {{0x89, 0xfe}, 2, S2_SOCKET_WRONG},                // too long a control
+      {{0x89, 0xfe}, 2, S2_SOCKET_WRONG},                // too long for a control frame
       {{0x81, 0xfe, 0x00, 0x10}, 4, S2_SOCKET_WRONG},    // 16 in two bytes
       {{0x01, 0x85}, 2, S2_SOCKET_UNKNOWN},              // text in parts
       {{0x80, 0x85}, 2, S2_SOCKET_UNKNOWN},              // a part
@@ -149,7 +149,7 @@ static void test_headers(void **state) {
   assert_memory_equal(header, "\x82\x7f\0\0\0\0\0\x01\0\0", 10);
 }
 
-// Whatever comes, what is given lies in the bytes.
+// For any input, the results lie within its bytes.
 static void test_damaged(void **state) {
   (void)state;
   enum { TRIES = 20000 };

@@ -1,5 +1,5 @@
-// The live viewer's server at its C interface: what is kept, what is sent, what is taken. Its
-// behaviour towards browsers and rude clients is tested from outside (tests/browser/test_live.mjs).
+// The live viewer's server at its C interface: stored, sent and accepted messages. Its behaviour
+// towards browsers and misbehaving clients is tested from outside (tests/browser/test_live.mjs).
 #include "view/frames.h"
 
 #include <arpa/inet.h>
@@ -61,7 +61,7 @@ static void read_exact(int at, void *bytes, size_t size) {
   }
 }
 
-// Sends a request with the token or without; gives the status.
+// Sends a request with the token or without; returns the status.
 static int ask(const S2Server *server, int at, const char *path, bool token, const char *more) {
   char text[600], status[13] = "";
   const char *query = strchr(s2_server_address(server), '?');
@@ -72,7 +72,7 @@ static int ask(const S2Server *server, int at, const char *path, bool token, con
   return atoi(status + 9);
 }
 
-// A websocket behind its handshake.
+// A websocket after its handshake.
 static int open_client(const S2Server *server) {
   int at = connect_to(server);
   int status = ask(server, at, "/live", true,
@@ -87,7 +87,7 @@ static int open_client(const S2Server *server) {
   return at;
 }
 
-// The next message; its size. It fits into a byte's worth of length.
+// Reads the next message; returns its size, which fits into a byte.
 static size_t receive(int at, unsigned char bytes[126]) {
   unsigned char head[2];
   read_exact(at, head, 2);
@@ -130,7 +130,7 @@ static void test_messages(void **state) {
   S2Server *server = open_server();
   unsigned char bytes[126];
   s2_server_put(server, S2_SERVER_FRAME, "frame 1", 7);
-  s2_server_put(server, S2_SERVER_SCENE, "scene", 5); // drops the frame of the scene before
+  s2_server_put(server, S2_SERVER_SCENE, "scene", 5); // drops the frame of the former scene
   s2_server_put(server, S2_SERVER_STATE, "old state", 9);
   s2_server_put(server, S2_SERVER_STATE, "state", 5); // the newest alone
   int at = open_client(server);
@@ -159,8 +159,8 @@ static void test_commands(void **state) {
     send_text(at, sent[i]);
   }
   close(at);
-  // Which of those that set the same thing are left depends on when they are taken; the last one
-  // is.
+  // Messages that set the same thing replace each other; how many remain depends on when they are
+  // taken, but the last one always does.
   char all[400] = "";
   do {
     take(server, &command);
@@ -174,7 +174,7 @@ static void test_commands(void **state) {
   s2_server_close(server);
 }
 
-// It ends at once although a client does not take what it is sent.
+// It ends at once although a client does not read.
 static void test_stalled(void **state) {
   (void)state;
   enum { SIZE = 1 << 22 };
@@ -205,8 +205,8 @@ static void wait_for_end(int at) {
 #define KEY     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 #define UPGRADE "Upgrade: websocket\r\nConnection: Upgrade\r\n"
 
-// What a library in our place was killed by, in a thread whose stack was too small for its errors:
-// handshakes that are refused, of whoever knows the port; lengths; clients that go away.
+// Input that may crash a server in a thread with a small stack: refused handshakes of arbitrary
+// clients; lengths; clients that disconnect.
 static void test_rude(void **state) {
   (void)state;
   static const char long_key[] = UPGRADE "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
@@ -262,7 +262,7 @@ static void test_rude(void **state) {
   s2_server_close(server);
 }
 
-// More than there are places for; the page loads, and who watches goes on watching.
+// More clients than places; the page still loads, and viewers stay connected.
 static void test_silent(void **state) {
   (void)state;
   enum { SILENT = 400 };
@@ -285,7 +285,7 @@ static void test_silent(void **state) {
   s2_server_close(server);
 }
 
-// A ping is answered, a goodbye too.
+// A ping is answered, and so is a close frame.
 static void test_control(void **state) {
   (void)state;
   S2Server *server = open_server();
@@ -328,7 +328,7 @@ static void test_frames(void **state) {
   assert_int_equal(s2_frames_show(&frames, server, world).code, S2_OK);
   length = receive(at, frame);
   assert_true(length > S2_S2D_CHUNK_HEADER);
-  assert_int_equal(s2_s2d_get32(frame), S2_S2D_FRAME); // no scene before it: it is the same
+  assert_int_equal(s2_s2d_get32(frame), S2_S2D_FRAME); // no scene before it: it is unchanged
   free(scene);
   close(at);
   s2_frames_free(&frames);

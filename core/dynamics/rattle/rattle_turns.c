@@ -8,14 +8,14 @@
 #include <math.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Part of the turn of a round body that counts where bodies may meet: pieces in which a disc spins
-// by more than 1 rad end in overlaps if its friction throws it at another body.
+// Part of the turn of a wheel that counts where bodies may meet: pieces in which it spins by more
+// than 1 rad end in overlaps if its friction throws it at another body.
 static const double ROUND = 0.25;
 
 // rad: of the angle `turn` of a node, the part that its rows see. Rows push a wheel at its hub and
 // a disc at its centre, so that their angles change nothing in a piece. Elsewhere a row sees all of
 // the turn if it pushes at a radius of gyration from the centre or further out. Where bodies may
-// meet, all turns of those that are not round count.
+// meet, all turns count of those that are not round or that no joint holds.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   int32_t of = rattle->island->node[node];
   bool meets = rattle->kept == NULL && !s2_body_round(rattle->step->world, of);
@@ -23,6 +23,7 @@ double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
     return turn;
   }
   double lever = 0; // m
+  bool held = false;
   for (int r = 0; r < rattle->rows; r++) {
     S2RattleSource source = rattle->term[r].source;
     const S2RowSides *from = &rattle->at0.side[r], *to = &rattle->at1.side[r];
@@ -34,14 +35,17 @@ double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
     const int32_t *node_of = rattle->step->node_of;
     if (slot[0] != S2_NONE && node_of[slot[0]] == node) {
       lever = fmax(lever, fmax(fabs(from->a[0]), fabs(to->a[0])));
+      held |= !s2_rattle_of_contact(&rattle->term[r]);
     }
     if (slot[1] != S2_NONE && node_of[slot[1]] == node) {
       lever = fmax(lever, fmax(fabs(from->b[0]), fabs(to->b[0])));
+      held |= !s2_rattle_of_contact(&rattle->term[r]);
     }
   }
   const double *inertial = rattle->inertial + 3 * node;
   double part = turn * (lever * sqrt(inertial[1] / inertial[0]));
-  return fmin(turn, rattle->kept == NULL ? fmax(part, ROUND * turn) : part);
+  double least = rattle->kept != NULL ? 0 : held ? ROUND : 1;
+  return fmin(turn, fmax(part, least * turn));
 }
 
 // Both rows of a hinge or weld hold one point: the axes along which they do may turn.

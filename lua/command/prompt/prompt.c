@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char PROMPT_KEY = 'p'; // registry key, by address, of what prompt.lua returned
+static const char PROMPT_KEY = 'p'; // registry key, by address, of the table returned by prompt.lua
 
-// Runs an embedded file and pushes what it returns.
+// Runs an embedded file and pushes its result.
 static void prompt_load(lua_State *L, const S2Embedded *text) {
   if (luaL_loadbufferx(L, (const char *)text->source, text->size, S2_EMBEDDED_CHUNK, "t") !=
       LUA_OK) {
@@ -33,7 +33,7 @@ void s2_prompt_open(lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_call(L, 4, 1);
-  // Its `help` is a global, unless there is one.
+  // Makes `help` a global, unless there is one.
   lua_pushglobaltable(L);
   lua_pushliteral(L, "help");
   if (lua_rawget(L, -2) == LUA_TNIL) {
@@ -55,7 +55,7 @@ static void prompt_push(lua_State *L, const char *name) {
 int s2_prompt_print(lua_State *L) {
   int count = lua_gettop(L);
   luaL_checkstack(L, count + LUA_MINSTACK, "too many results");
-  // All as texts first: one of several lines stands alone.
+  // Convert all to text first: a text of several lines needs lines of its own.
   bool lines = false;
   for (int i = 1; i <= count; i++) {
     prompt_push(L, "show");

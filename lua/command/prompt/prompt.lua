@@ -1,11 +1,11 @@
--- What the prompt knows: how values are shown, which keys a constructor takes, and help. Names, types
--- and texts come from the annotations of lua/sim2d/meta, which the command carries along.
+-- Functions of the prompt: display of values, completion of keys of constructors, and help. Names, types and texts come
+-- from the annotations in lua/sim2d/meta, which the command contains.
 
-local WIDTH = 78       -- columns of what is put on one line
+local WIDTH = 78       -- columns of a line
 local MOST = 100       -- entries of a table that are shown
-local INLINE = 4       -- numbers of a list that are shown inside of a table
+local INLINE = 4       -- numbers of a list that are shown within a table
 
--- What is shown of an object beside its name.
+-- Fields of an object that are shown after its name.
 local FIELDS = {
   ["sim2d.Body"] = { "type", "position", "angle", "velocity", "angular_velocity", "mass" },
   ["sim2d.Joint"] = { "type", "a", "b", "impulse" },
@@ -22,7 +22,7 @@ return function(sim, host, read, texts)
     return type(value) == "userdata" and known.classes["sim2d." .. tostring(name)] or rawequal(value, sim) and known.classes.sim2d or nil
   end
 
-  -- Fields of a class and of those it extends, first those of the latter that are not its own.
+  -- Fields of a class and its parents; inherited ones that it does not override come first.
   local function fields_of(class)
     local fields = {}
     local own = {}
@@ -83,7 +83,7 @@ return function(sim, host, read, texts)
   end
 
   local function contact_text(value)
-    local says = value.normal_impulse == 0 and "carries nothing" or value.sliding and "slides" or "sticks"
+    local says = value.normal_impulse == 0 and "carries no force" or value.sliding and "slides" or "sticks"
     return ("%s on %s at {%.4g, %.4g}: gap %.4g m, %.4g N s, %.4g across, %s"):format(tostring(value.a),
       tostring(value.b), value.point[1], value.point[2], value.gap, value.normal_impulse, value.tangent_impulse, says)
   end
@@ -94,7 +94,7 @@ return function(sim, host, read, texts)
       and rawget(value, "a") ~= nil and rawget(value, "b") ~= nil
   end
 
-  -- A value inside of another: on one line, with what it holds as long as that is short.
+  -- A value within another: on one line, with its contents if they are short.
   function inline(value, depth)
     if type(value) == "string" then return quoted(value) end
     if type(value) == "function" then return "function" end
@@ -140,7 +140,7 @@ return function(sim, host, read, texts)
     return #line <= WIDTH and line or show_list(text .. " ", parts)
   end
 
-  -- A result, as the prompt prints it.
+  -- A result in the form that the prompt prints.
   local function show(value)
     if type(value) == "userdata" then return show_object(value) end
     if not is_plain(value) then return tostring(value) end
@@ -158,7 +158,7 @@ return function(sim, host, read, texts)
 
   -- ---- Keys of constructors ---------------------------------------------------------------------
 
-  -- Open brackets of a text that has not ended: { char, place, comma = place of the last one, commas }.
+  -- Open brackets of an unfinished text: { char, place, comma = place of the last comma, commas }.
   local function open_brackets(text)
     local stack, i = {}, 1
     while i <= #text do
@@ -175,7 +175,7 @@ return function(sim, host, read, texts)
         repeat
           i = i + 1
           if text:sub(i, i) == "\\" then i = i + 2 end
-          if i > #text then return nil end -- within a text
+          if i > #text then return nil end -- inside a string
         until text:sub(i, i) == c
       elseif c:find "[%(%[{]" then
         stack[#stack + 1] = { char = c, place = i, comma = i, commas = 0 }
@@ -189,7 +189,7 @@ return function(sim, host, read, texts)
     return stack
   end
 
-  -- The annotation of what is called: "sim.world", "world:box", "crane.world:hinge".
+  -- The annotation of the called function: "sim.world", "world:box", "crane.world:hinge".
   local function function_of(path)
     local base, rest = path:match "^([%a_][%w_]*)(.*)$"
     local name = path:match "([%a_][%w_]*)$"
@@ -201,7 +201,7 @@ return function(sim, host, read, texts)
       end
       class = found or class
     end
-    -- Its owner's, or of all functions of that name the first.
+    -- the owner's function, or the first function with that name
     local first
     for _, f in ipairs(known.functions) do
       if f.name == name then
@@ -233,7 +233,7 @@ return function(sim, host, read, texts)
     return fields
   end
 
-  -- What may stand in the table that is open at stack[level]; nil: nobody knows.
+  -- Fields that the table opened at stack[level] may have; nil if unknown.
   local function fields_at(text, stack, level)
     local open = stack[level]
     local before = text:sub(1, open.place - 1)
@@ -256,7 +256,7 @@ return function(sim, host, read, texts)
     return param and fields_of_type(param.type)
   end
 
-  -- `before`: what was typed up to the word that is to be completed. nil: no place for a key.
+  -- `before`: the text before the word to complete. nil: no key is possible here.
   local function keys(before, word)
     local stack = open_brackets(before)
     local open = stack and stack[#stack]
@@ -334,7 +334,7 @@ return function(sim, host, read, texts)
     end
   end
 
-  -- Name of a function of the library, or of a method.
+  -- The name of a function of the library, or of a method.
   local function find_function(value)
     for _, f in ipairs(known.functions) do
       local owner = f.owner == "sim" and sim or debug.getregistry()["sim2d." .. f.owner]
@@ -355,7 +355,7 @@ return function(sim, host, read, texts)
       if found then say() end
       found = true
     end
-    -- Functions, classes, and fields of that name.
+    -- Functions, classes, and fields with that name.
     for _, f in ipairs(known.functions) do
       names[#names + 1] = f.name
       if f.name == last and (not owner or owner:lower() == f.owner:lower()) then
@@ -386,8 +386,8 @@ return function(sim, host, read, texts)
     for _, line in ipairs(lines) do say(line) end
     if not found and #lines == 0 then
       local nearest = host.nearest(last or name, names)
-      say("there is nothing named '", name, "'", nearest and ("; did you mean '%s'?"):format(nearest) or "",
-        "  (help() tells what there is)")
+      say("there is no '", name, "'", nearest and ("; did you mean '%s'?"):format(nearest) or "",
+        "  (help() gives an overview)")
     end
   end
 
@@ -417,7 +417,7 @@ docs/lua.md          lists the pages of the reference]]
       elseif class then
         help_class(class)
       else
-        say("there is no help about ", show(about), "; help() tells what there is")
+        say("there is no help about ", show(about), "; help() gives an overview")
       end
     end,
   })

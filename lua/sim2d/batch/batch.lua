@@ -1,5 +1,5 @@
--- sim.batch: many worlds stepped at once by threads. The worlds are C (core/batch); here is what a
--- script says about them and what it gets.
+-- sim.batch: many worlds stepped at once by threads. The worlds are stepped in C (core/batch); this file has the
+-- options and the methods for scripts.
 
 local MOST = 1000000 -- worlds
 local AUTORESET = { next_step = 0, same_step = 1, disabled = 2 }
@@ -8,11 +8,11 @@ local OPTIONS = { threads = true, seed = true, autoreset = true, max_steps = tru
 
 return function(sim, host)
   local C = host.batch
-  local insides = setmetatable({}, { __mode = "k" }) -- Batch -> what it is made of
+  local insides = setmetatable({}, { __mode = "k" }) -- Batch -> its parts
 
-  -- ---- What others here need --------------------------------------------------------------------
+  -- ---- Used by other modules --------------------------------------------------------------------
 
-  local pools = {} -- threads -> workers, kept: they sleep
+  local pools = {} -- threads -> workers; kept, since idle threads sleep
 
   function host.batch_workers(threads)
     pools[threads] = pools[threads] or C.workers(threads)
@@ -29,7 +29,7 @@ return function(sim, host)
     return host.whole(x) and x >= least and x <= (most or math.maxinteger)
   end
 
-  -- A plain array of rows x columns from an array, a list of rows or, where a row has one number, a list.
+  -- A plain array of rows x columns from an array, a list of rows or, for rows of one number, a list.
   function host.batch_matrix(what, value, rows, columns)
     local kind = getmetatable(value)
     if type(value) ~= "table" and kind ~= "Array" then
@@ -61,7 +61,7 @@ return function(sim, host)
     return o
   end
 
-  -- The worlds, each built by the script with random numbers of its own, or clones of one.
+  -- The worlds: each built by the script with its own random numbers, or all clones of one world.
   local function build(builder, n, seed)
     local worlds, is_world = {}, getmetatable(builder) == "World"
     if not is_world then host.check_function("sim.batch", 1, builder) end
@@ -87,7 +87,7 @@ return function(sim, host)
     return worlds
   end
 
-  -- What the C side does through Lua: worlds in whose steps functions of the script run.
+  -- Functions that the C side calls for worlds in whose steps functions of the script run.
   local function program_of(inside)
     return {
       step = function(world) world:step() end,
@@ -136,12 +136,12 @@ return function(sim, host)
     local worlds = build(builder, n, seed)
     local inside = { worlds = worlds, keep = o.failures == "keep", failures = {}, beginnings = {},
       threads = o.threads or host.parallel.threads() }
-    -- names and objects mean those of the first world, or of the one they are clones of
+    -- names and objects refer to the first world, or to the original of the clones
     local known = { worlds[1], getmetatable(builder) == "World" and builder or nil }
     inside.controls, inside.observed = host.control.count(worlds[1]), #worlds[1]:observation()
     local judge = host.batch_cost.judge("sim.batch", known, inside.controls, o.cost, o.terminated)
     local sets, draws = host.batch_cost.parameters("sim.batch", known, o.parameters)
-    -- what each world has as its own is there when it begins
+    -- each world's own numbers are set before the batch is made
     local function make(with)
       local core, message = C.batch(worlds, host.batch_workers(inside.threads), { seed = seed,
         autoreset = AUTORESET[o.autoreset or "next_step"], max_steps = o.max_steps or 0, judge = judge,
@@ -160,7 +160,7 @@ return function(sim, host)
     local batch = setmetatable({}, Batch)
     insides[batch] = inside
     inside.known = known
-    -- arrays that are filled again and again
+    -- arrays that are filled again at each step
     inside.reused = o.reuse and {} or nil
     if o.autoreset == "same_step" then
       local list = {}
@@ -240,7 +240,7 @@ return function(sim, host)
     host.batch_cost.check_keys("batch:reset", o, { seed = true, mask = true })
     host.batch_option("batch:reset", "seed", host.whole(o.seed), "an integer", o.seed)
     local mask = o.mask
-    if type(mask) == "table" then -- of truths, or of numbers
+    if type(mask) == "table" then -- of booleans, or of numbers
       local list = {}
       for i, value in ipairs(mask) do list[i] = type(value) == "boolean" and (value and 1 or 0) or value end
       mask = list
@@ -272,7 +272,7 @@ return function(sim, host)
   end
 
   local Snapshot = { __name = "BatchSnapshot", __metatable = "BatchSnapshot" }
-  local taken = setmetatable({}, { __mode = "k" }) -- BatchSnapshot -> what it holds
+  local taken = setmetatable({}, { __mode = "k" }) -- BatchSnapshot -> its contents
 
   function methods.snapshot(batch)
     local inside = check(batch)

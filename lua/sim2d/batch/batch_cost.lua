@@ -1,5 +1,5 @@
--- Costs and bounds that a script declares, read into what core/batch/judge.h evaluates; and the same in
--- Lua, for rollouts on the tape of a gradient call.
+-- Costs and bounds declared by a script, converted for core/batch/judge.h; also evaluated in Lua, for rollouts on the
+-- tape of a gradient call.
 
 local TURN = 2 * math.pi -- rad
 
@@ -35,9 +35,9 @@ return function(sim, host)
     return value + 0.0
   end
 
-  -- ---- What is read -----------------------------------------------------------------------------
+  -- ---- Readings -----------------------------------------------------------------------------
 
-  -- The body or joint of a name.
+  -- The body or joint with a name.
   local function named(world, name)
     local found
     for _, list in ipairs { world.bodies, world.joints } do
@@ -51,7 +51,7 @@ return function(sim, host)
     return found, "no body or joint has this name"
   end
 
-  -- `of`, a body or joint of one of the worlds or a name, as an object of the first of them.
+  -- The object of the first world that corresponds to `of`: a name, or a body or joint of any of the worlds.
   local function object_of(what, worlds, of)
     local world = worlds[1]
     if type(of) == "string" then
@@ -65,7 +65,7 @@ return function(sim, host)
       host.describe(of))
   end
 
-  -- Flat list of objects and field numbers, and how many numbers that is; the names of the fields beside.
+  -- Returns a flat list of objects and field numbers, the count of numbers, and the names of the fields.
   local function read_controls(what, field, controls)
     local reading, list = {}, field
     if field == nil then
@@ -115,7 +115,7 @@ return function(sim, host)
   local function read_term(what, worlds, term, controls)
     costs.check_keys(what, term, TERM)
     local reading, count, names = costs.read(what, worlds, term.of, term.field, controls)
-    -- one goal for all, or one for each number
+    -- one goal for all numbers, or one for each
     local goals = {}
     if type(term.goal) == "table" or type(term.goal) == "userdata" then
       if #term.goal ~= count then
@@ -150,7 +150,7 @@ return function(sim, host)
     return list
   end
 
-  -- The declared cost and bounds as a judge and, for Lua, as terms. `key`: what the script calls the cost.
+  -- The declared cost and bounds as a judge, and as terms for Lua. `key`: the option that contains the cost.
   function costs.judge(what, worlds, controls, cost, terminated, key)
     local terms, bounds = {}, {}
     key = key or "cost"
@@ -181,8 +181,8 @@ return function(sim, host)
     return value[1] + 0.0, value[2] + 0.0
   end
 
-  -- Parameters: what is set once in each world ({reading, count, values}), and what is drawn at resets. `name`: what the
-  -- script calls them.
+  -- Parameters: numbers set once in each world ({reading, count, values}), and numbers drawn at resets. `name`: the
+  -- option that contains them.
   function costs.parameters(what, worlds, list, name)
     local sets, draws = {}, {}
     name = name or "parameters"
@@ -209,7 +209,7 @@ return function(sim, host)
     return sets, draws
   end
 
-  -- ---- The same in Lua --------------------------------------------------------------------------
+  -- ---- Costs in Lua --------------------------------------------------------------------------
 
   local norms = {}
   function norms.linear(r) return r end
@@ -235,7 +235,7 @@ return function(sim, host)
 
   costs.value = value_of
 
-  -- Sum over the terms of their `key`, "weight" or "terminal", times their norm.
+  -- The sum over the terms of their norm times their `key`, "weight" or "terminal".
   function costs.sum(terms, key, world, controls)
     local sum = 0
     for _, term in ipairs(terms) do

@@ -1,17 +1,17 @@
--- sim.rollout: one world, many sequences of controls. Threads do it (core/batch/rollout.h), or, where
--- functions of the script are to be called, the thread of the script.
+-- sim.rollout: one world, many sequences of controls. Threads run them (core/batch/rollout.h). If functions of the
+-- script have to be called, the script's own thread runs them.
 
 local OPTIONS = { cost = true, threads = true, period = true, states = true, failures = true }
-local WHOLE = 1e-6 -- of a step: how far a period may be from a whole number of them
+local WHOLE = 1e-6 -- of a step: tolerance for a period as a whole number of steps
 
 return function(sim, host)
   local C = host.batch
 
-  -- n x (knots * controls), tracked where a number was: from that, or from a list of sequences, each an
+  -- n x (knots * controls), tracked if a number was: from an array of this shape, or from a list of sequences, each an
   -- array or list of knots.
   local function read_controls(controls, count)
     local what = "sim.rollout: controls"
-    -- a list becomes a matrix with a row a sequence
+    -- a list becomes a matrix with a row per sequence
     if type(controls) == "table" and getmetatable(controls) == nil then
       local rows = {}
       for i, sequence in ipairs(controls) do
@@ -52,7 +52,7 @@ return function(sim, host)
     option(what, "cost", type(o.cost) == "table" or type(o.cost) == "function", "a list of terms or a function",
       o.cost)
     option(what, "period", host.finite(o.period) and o.period > 0, "seconds, more than 0,", o.period)
-    -- how many steps a knot holds
+    -- steps per knot
     local dt = sim.stop_gradient(world.dt)
     local steps = (o.period or dt) / dt
     local hold = math.floor(steps + 0.5)
@@ -64,7 +64,7 @@ return function(sim, host)
 
   -- ---- In Lua -----------------------------------------------------------------------------------
 
-  -- One sequence: its cost, and where each knot led.
+  -- Runs one sequence; returns its cost and the state after each knot.
   local function run(world, callbacks, sequence, hold, cost, final, states)
     local copy = world:clone { callbacks = callbacks }
     local sum, last = 0, nil
@@ -86,7 +86,7 @@ return function(sim, host)
   end
 
   local function serial(world, controls, at, o, judge, terms)
-    -- what it costs: the script's function, the judge, or the same on the tape
+    -- the cost is the script's function, the judge, or the same cost evaluated on the tape
     local tracked = C.tracked(controls) or C.on_tape(world)
     local cost, final = o.cost, function() return 0 end
     if type(cost) ~= "function" and tracked then
@@ -133,7 +133,7 @@ return function(sim, host)
     if not C.tracked(controls) then
       return roll(controls, false), states, failed, message
     end
-    -- costs come with their derivatives, each sequence by itself
+    -- costs with their derivatives, for each sequence separately
     local node = sim.custom {
       forward = function(plain) return roll(plain, true) end,
       backward = function(bar, _, _, slope) return bar:reshape(at.samples, 1) * slope end,
@@ -151,7 +151,7 @@ return function(sim, host)
     end
     local at = { controls = count, hold = hold, states = #world:state() }
     controls, at.samples, at.knots = read_controls(controls, count)
-    -- by threads, unless something of the script is to be called
+    -- by threads, unless functions of the script have to be called
     local by_hand = type(o.cost) == "function" or C.alone(world) or C.on_tape(world)
     local judge, terms
     if type(o.cost) ~= "function" then

@@ -1,7 +1,8 @@
--- sim.control.basin: from which starts does a law bring a world to rest? A sweep over two numbers of the start.
+-- sim.control.basin: the set of starts from which a law brings a world to rest, found by a sweep over two numbers of
+-- the start.
 
-local POINTS = 21   -- values of each, unless said
-local HOLD = 0.5    -- s that it has to stay at rest, unless said
+local POINTS = 21   -- default number of values of each
+local HOLD = 0.5    -- default s that it has to stay at rest
 
 return function(sim, host)
   sim.control = sim.control or {}
@@ -14,8 +15,8 @@ return function(sim, host)
     return value
   end
 
-  -- sim.control.settling(world, at_rest, { duration =, hold = 0.5 }): steps the world until at_rest(world) has held for `hold`;
-  -- when that began, s from now, or nan where it did not within the duration.
+  -- sim.control.settling(world, at_rest, { duration =, hold = 0.5 }): steps the world until at_rest(world) has held for
+  -- `hold`. Returns the time from now at which that began, in s; nan if it did not happen within the duration.
   function control.settling(world, at_rest, def)
     world = host.world(world)
     host.check_function("settling", 2, at_rest)
@@ -54,11 +55,12 @@ return function(sim, host)
   local KEYS = { run = true, x = true, y = true, title = true, common = true, threads = true, seed = true, journal = true,
     progress = true, time_limit = true, failures = true }
 
-  -- sim.control.basin { run = f(p) -> s or nan, x = {name, lo, hi, count}, y =, ... }: the sweep and its picture.
+  -- sim.control.basin { run = f(p) -> s or nan, x = {name, lo, hi, count}, y =, ... }: runs the sweep and makes its
+  -- picture.
   function control.basin(def)
     host.check_law_keys("basin", def, KEYS)
     if type(def.run) ~= "function" then
-      host.bad_law_key("basin", "run", "a function of the start that returns what sim.control.settling gives", def.run)
+      host.bad_law_key("basin", "run", "a function of the start that returns a result of sim.control.settling", def.run)
     end
     local x, xs, x_label = read_axis(def, "x")
     local y, ys, y_label = read_axis(def, "y")
@@ -66,7 +68,7 @@ return function(sim, host)
     local order = { grid = { [x] = xs, [y] = ys }, order = { x, y }, failures = def.failures or "raise" }
     for _, key in ipairs { "run", "common", "threads", "seed", "journal", "progress", "time_limit" } do order[key] = def[key] end
     local sweep = sim.sweep(order)
-    -- a row for each y; the sweep's last parameter is the fastest
+    -- one row per y; the sweep's last parameter changes fastest
     local column, rows, count, latest = sweep:column "value", {}, 0, 0
     for j = 1, #ys do
       rows[j] = {}

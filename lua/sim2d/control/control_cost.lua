@@ -1,10 +1,11 @@
--- sim.control.cost: what a trajectory costs, declared once, for planners of all methods.
+-- sim.control.cost: the cost of a trajectory, declared once for planners with any method.
 
 local NORMS = { linear = 0, quadratic = 1, smooth_abs = 2, huber = 3, l2 = 4, power = 5 } -- S2Norm
-local MOST = 16 -- numbers of a term, S2_TERM_MOST
+local MOST = 16 -- most numbers of a term, S2_TERM_MOST
 local DEFAULT_P = { linear = 0, quadratic = 0, l2 = 0.1, smooth_abs = 0.1, huber = 1, power = 2 }
--- Numbers of bodies and joints: which coordinate, and is it its speed? A coordinate of a body is 0 (angle), 1 (x)
--- or 2 (y); of a joint 0, what its limits act on (1: the angle of a wheel).
+-- Numbers of bodies and joints: the index of the coordinate, and whether it is its speed. Coordinates of a body are 0
+-- (angle), 1 (x) and 2 (y). The only coordinate of a joint is 0, the one its limits act on (1 for the angle of a
+-- wheel).
 local OF_BODY = { angle = { 0 }, x = { 1 }, y = { 2 }, position = { 1, 2 } }
 local OF_BODY_SPEED = { omega = { 0 }, angular_velocity = { 0 }, vx = { 1 }, vy = { 2 }, velocity = { 1, 2 } }
 local OF_JOINT = { angle = true, translation = true, length = true }
@@ -15,7 +16,7 @@ return function(sim, host)
   local fail, describe = host.fail, host.describe
 
   local Cost = host.close_class({ __name = "Cost" }, "Cost", {})
-  host.Cost = Cost -- more of it in control_seen.lua
+  host.Cost = Cost -- further methods are in control_seen.lua
   Cost.__tostring = function(cost)
     local names = {}
     for i, term in ipairs(cost.terms) do names[i] = term.name end
@@ -44,7 +45,7 @@ return function(sim, host)
     return list
   end
 
-  -- {part, speed}, ... of the fields named.
+  -- {part, speed}, ... of the named fields.
   local function read_fields(where, def)
     local object, fields = def.of, def.field
     local kind = getmetatable(object)
@@ -68,7 +69,7 @@ return function(sim, host)
       elseif field == "speed" then
         parts, speed = { 0 }, true
       elseif OF_JOINT[field] then
-        local _ = object[field] -- raises where the joint has none
+        local _ = object[field] -- raises if the joint does not have it
         parts, speed = { object.type == "wheel" and field == "angle" and 1 or 0 }, false
       end
       if not parts then
@@ -116,9 +117,9 @@ return function(sim, host)
       fail("bad argument #1 to 'cost' (%skey 'name': a text expected, got %s)", where, describe(name))
     end
     where = ("'%s': "):format(name)
-    -- what it looks at, by fields or by a function
+    -- the numbers of the term, by fields or by a function
     if name == "controls" then
-      fail("bad argument #1 to 'cost' (%skey 'name': 'controls' is what commands are called)", where)
+      fail("bad argument #1 to 'cost' (%skey 'name': 'controls' is the name of the commands)", where)
     end
     if names[name] then fail("bad argument #1 to 'cost' (there is a term '%s' already)", name) end
     names[name] = true
@@ -155,7 +156,7 @@ return function(sim, host)
     local cost = setmetatable({ terms = {}, version = 0, controls = def.controls == nil and 0 or def.controls }, Cost)
     local names = {}
     for i, term in ipairs(def) do cost.terms[i] = read_term(term, i, names) end
-    -- all else are keys of the cost itself
+    -- all other keys belong to the cost itself
     for _, key in ipairs(host.sorted_keys(def)) do
       if type(key) ~= "number" and key ~= "controls" and key ~= "terminal" then
         fail("bad argument #1 to 'cost' (unknown key '%s'; known: controls, terminal, and terms as a list)", tostring(key))
@@ -180,7 +181,7 @@ return function(sim, host)
     return cost
   end
 
-  -- Weights of controls, one an actuator.
+  -- Weights of the controls, one per actuator.
   function host.cost_controls(cost, count)
     local list = {}
     for i = 1, count do
@@ -194,7 +195,7 @@ return function(sim, host)
     return list
   end
 
-  -- The same as sim.rollout takes it; nil where it cannot: functions, points of bodies.
+  -- The cost in the form of sim.rollout; nil if that is impossible (functions, points of bodies).
   function host.cost_for_rollouts(cost, world, count)
     local terms = {}
     for i, term in ipairs(cost.terms) do
@@ -209,7 +210,7 @@ return function(sim, host)
     return terms
   end
 
-  -- What a function gave as a list of numbers.
+  -- The result of a function as a list of numbers.
   local function as_list(name, value)
     if type(value) == "number" or getmetatable(value) == "Tracked" then return { value } end
     if getmetatable(value) == "Array" or type(value) == "table" or getmetatable(value) == "Vector" then
@@ -223,16 +224,16 @@ return function(sim, host)
   host.cost_list = as_list
   function host.cost_goal(name, goal, count) return read_goal("'" .. name .. "': ", goal, count) end
 
-  -- The terms for a world, which may be a clone of the one they were declared for: outputs and terms as the model in C takes
-  -- them, and the function of extra numbers.
+  -- The terms for a world, which may be a clone of the one they were declared for: outputs and terms for the model in
+  -- C, and the function of additional numbers.
   function host.cost_for(cost, world)
     local outputs, terms, functions, extra = {}, {}, {}, 0
-    -- a value stands at its place, its speed behind all values
+    -- values come first, at their own indices; all speeds follow
     for _, term in ipairs(cost.terms) do
       for _, number in ipairs(term.numbers or {}) do
         local good, object = pcall(host.counterpart, world, term.of)
         if not good or not object or not object.alive then
-          fail("cost: '%s': the world has no such %s as it was declared for", term.name,
+          fail("cost: '%s': the world does not have the %s that the term was declared for", term.name,
             getmetatable(term.of) == "Joint" and "joint" or "body")
         end
         local part = number[1]
@@ -250,7 +251,7 @@ return function(sim, host)
         extra = extra + #list
         terms[#terms + 1] = entry
       else
-        -- speeds and values of a term lie apart: a run of numbers of one kind is a term of its own
+        -- speeds and values are stored separately, so each run of numbers of one kind becomes a term
         local numbers, k = term.numbers, 1
         local mixed = false
         for j = 2, #numbers do mixed = mixed or numbers[j][2] ~= numbers[1][2] end
@@ -285,7 +286,7 @@ return function(sim, host)
       end
       return all
     end
-    -- With derivatives: by the numbers of the state, exact where they are tracked.
+    -- With derivatives by the state, exact if the results are tracked.
     local function both(w, derivatives)
       if not derivatives then return values(w) end
       local image = w:snapshot()

@@ -1,14 +1,15 @@
--- How the searches of sim.control.trajectory and of planners end: at a minimum, or stuck, and where.
+-- How searches of sim.control.trajectory and of planners end: at a minimum, or stuck, and the terms that are stuck.
 
-local UNREACHED = 1e-12  -- of what a term adds: a command of 1 that changes less of it does not act on it
-local SLACK = 100        -- times the tolerance: a step that promises more than this part of the cost is not the end
-local STILL_PERIODS = 10 -- after so many in which nothing has moved, a planner asks whether its commands act
-local IDLE_PART = 1e-2   -- of the largest cost a planner has met: what is left of terms below it is as good as met
-local STILL = 1e-9       -- relative change of what the cost looks at that is none
+local UNREACHED = 1e-12  -- relative to the term's value: if a command of 1 changes it by less, no command acts on it
+-- times the tolerance: the search is not finished if a step predicts a decrease above this part of the cost
+local SLACK = 100
+local STILL_PERIODS = 10 -- periods without motion before a planner checks that its commands have an effect
+local IDLE_PART = 1e-2   -- of the largest cost so far: terms below this count as met
+local STILL = 1e-9       -- relative change of the cost's numbers that counts as none
 
 return function(_, host)
-  -- Names of the terms of the cost that add more than `least` to it (the tolerance's part of it), and of those among them
-  -- that no command changes: derivatives that are 0 because something sticks, or is out of reach.
+  -- Names of the terms that add more than `least` to the cost (default: by the tolerance), and of those among them that
+  -- no command changes: their derivatives are 0 because a body sticks or is out of reach.
   local function terms_left(problem, least)
     local value, slope = problem.solver:terms(#problem.terms)
     least = least or problem.tolerance * (math.abs(problem.result.cost) + problem.tolerance)
@@ -41,8 +42,8 @@ return function(_, host)
 
   local function quoted(names) return "'" .. table.concat(names, "', '") .. "'" end
 
-  -- "converged" is kept where goals are met, each term that is left depends on the commands, and no step promises more;
-  -- else the search is stuck: result.unmet has the names, result.message a sentence.
+  -- Keeps the state "converged" if goals are met, every remaining term depends on the commands, and no step predicts a
+  -- further decrease. Otherwise the search is stuck: result.unmet contains the names, result.message a sentence.
   function host.judge_end(problem)
     local result = problem.result
     if result.state ~= "converged" and result.state ~= "stuck" then return end
@@ -57,13 +58,13 @@ return function(_, host)
     elseif #goals > 0 then
       stuck(goals, ("%s: not met"):format(quoted(goals)))
     elseif #left == 0 and #problem.terms > 0 then
-      result.state = "converged" -- nothing is left to be won, but by smaller commands
+      result.state = "converged" -- only smaller commands could lower the cost
     elseif result.state == "stuck" or not problem.ends_flat and problem.promised > SLACK * problem.tolerance then
       stuck(left, ("no step lowers the cost, though its slope is not 0; left are %s"):format(quoted(left)))
     end
   end
 
-  -- Once: what the cost looks at has not moved for some periods, and no command changes it.
+  -- Warns once if the cost's numbers have not changed for some periods and no command changes them.
   function host.warn_if_idle(problem, world)
     local _, _, y = problem.solver:plan()
     local now, idle = y[1]:table(), problem.idle
@@ -80,7 +81,7 @@ return function(_, host)
     local _, dead = terms_left(problem, IDLE_PART * problem.most_cost)
     if #dead == 0 then return end
     problem.warned_idle = true
-    host.warn(world, ("planner: nothing has moved for %d periods, as no command of its plan changes %s: something sticks, is out of "
+    host.warn(world, ("planner: the cost has not changed for %d periods, because no command of its plan changes %s: something sticks, is out of "
       .. "reach, or is flat there; give it u0 to begin with, starts = n, gradient = \"smooth\" or a method that samples"):format(
       STILL_PERIODS, quoted(dead)))
   end

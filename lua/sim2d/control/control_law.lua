@@ -1,6 +1,6 @@
--- sim.control: laws. A law is an object that is called, law(world, t) -> u, with u as world:act takes it. Its
--- data are fields; its memory is law:state() / law:set_state(s), plain values, so that snapshots and
--- clones of the world it acts on stay exact.
+-- sim.control: laws. A law is a callable object, law(world, t) -> u, with u as for world:act. Its data are fields. Its
+-- memory is accessible by law:state() and law:set_state(s) as plain values, so that snapshots and clones of its world
+-- are exact.
 
 return function(sim, host)
   sim.control = sim.control or {}
@@ -10,7 +10,7 @@ return function(sim, host)
   local function is_number(value) return type(value) == "number" or is_tracked(value) end
   local function plain(value) return is_tracked(value) and value:value() or value end
 
-  -- ---- What all laws share ----------------------------------------------------------------------
+  -- ---- Shared by all laws ----------------------------------------------------------------------
 
   local Law = host.close_class({}, "Law", {})
   host.Law = Law
@@ -18,14 +18,14 @@ return function(sim, host)
   Law.__tostring = function(law) return "Law (" .. law.kind .. ")" end
   Law.__call = function(law, world, t) return law:command(world, t) end
 
-  -- A kind of law: `fields` may be nil, as its memory may.
+  -- Makes a class of laws; `fields` are names of fields that may be nil, like those of the memory.
   function host.law_class(class, fields)
     for _, key in ipairs(class.memory) do fields[#fields + 1] = key end
     class.__call, class.__tostring, class.__name = Law.__call, Law.__tostring, "Law"
     return host.close_class(class, "Law", fields, Law)
   end
 
-  -- Memory: the fields named in `memory`; a table in one of them is copied.
+  -- Memory: the fields named in `memory`; tables in them are copied.
   local function copy(value)
     if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
     local twin = {}
@@ -41,15 +41,15 @@ return function(sim, host)
 
   function Law:set_state(state)
     if type(state) ~= "table" then
-      host.fail("bad argument #1 to 'set_state' (what law:state() gave expected, got %s)", host.describe(state))
+      host.fail("bad argument #1 to 'set_state' (a result of law:state() expected, got %s)", host.describe(state))
     end
     for _, key in ipairs(self.memory) do self[key] = copy(state[key]) end
   end
 
-  -- As if it had never been called.
+  -- Resets the memory, as if the law had never been called.
   function Law:reset() for _, key in ipairs(self.memory) do self[key] = nil end end
 
-  -- The same law with a memory of its own.
+  -- A copy of the law with its own memory.
   function Law:copy()
     local twin = setmetatable({}, getmetatable(self))
     for key, value in pairs(self) do rawset(twin, key, value) end
@@ -77,7 +77,7 @@ return function(sim, host)
   end
   host.bad_law_key = bad_key
 
-  -- A finite number under `key`, which may be tracked; not below `least`.
+  -- A finite number under `key`, at least `least`; it may be tracked.
   local function read_number(what, def, key, default, least)
     local value = def[key]
     if value == nil then value = default end
@@ -111,8 +111,8 @@ return function(sim, host)
   end
   host.law_clip = clip
 
-  -- What a law looks at: an observation's name, a function of the world, or nil, all observations.
-  -- Gives a function that returns a number or a list.
+  -- The measurement of a law: an observation's name, a function of the world, or nil for all observations. Returns a
+  -- function that gives a number or a list.
   local function read_measure(what, measure, key)
     if measure == nil then
       return function(world) return world:observation() end
@@ -131,7 +131,7 @@ return function(sim, host)
   end
   host.law_measure = read_measure
 
-  -- u for one actuator (by name) or a world with one.
+  -- u for one actuator (by name), or for a world with a single one.
   local function as_command(actuator, value)
     if actuator then return { [actuator] = value } end
     return { value }
@@ -152,7 +152,7 @@ return function(sim, host)
   local function number_of(what, value)
     if type(value) == "table" and #value == 1 then value = value[1] end
     if not is_number(value) then
-      host.fail("%s: what it measures should be one number, got %s", what, host.describe(value))
+      host.fail("%s: its measurement should be one number, got %s", what, host.describe(value))
     end
     return value
   end
@@ -164,9 +164,9 @@ return function(sim, host)
 
   local Pid = host.law_class({ kind = "pid", memory = { "integral", "last", "last_time", "slope" } }, host.sorted_keys(PID))
 
-  -- u = kp e + ki * integral of e - kd d(measured)/dt with e = setpoint - measured. The derivative is that of
-  -- the measurement alone where the setpoint is a number (no kick when it is moved), of -e where it is
-  -- a function of time; through a low pass of time constant `filter`.
+  -- u = kp e + ki * integral of e - kd d(measured)/dt with e = setpoint - measured. If the setpoint is a number, the
+  -- derivative is that of the measurement alone, so that changing the setpoint gives no kick. If it is a function of
+  -- time, the derivative is that of -e. A low pass with time constant `filter` smooths it.
   function control.pid(def)
     check_keys("pid", def, PID)
     local law = setmetatable({}, Pid)
@@ -196,14 +196,14 @@ return function(sim, host)
     local goal = moving and self.setpoint(t) or self.setpoint
     local measured = number_of("pid", self.measure(world))
     local e = goal - measured
-    -- the slope of what it sees, once there are two points
+    -- the slope of the measurement, from the second point on
     local seen = moving and -e or measured
     local dt = self.last_time and t - self.last_time or 0
     local slope = self.slope or 0
     if dt > 0 then
       slope = slope + dt / (self.filter + dt) * ((seen - self.last) / dt - slope)
     end
-    -- the sum, kept where more of it would only push further beyond the range
+    -- the integral, held while the output is saturated and it would grow further
     local integral = self.integral or 0
     local sum = integral + self.ki * e * dt
     local wanted = self.kp * e + sum - self.kd * slope
@@ -276,7 +276,7 @@ return function(sim, host)
     return copy(out)
   end
 
-  -- What `law` commands, through y' = (u - y) / time_constant (exact for u that is held).
+  -- Filters the commands of `law`: y' = (u - y) / time_constant (exact for piecewise constant u).
   function control.low_pass(law, time_constant)
     inner_law("low_pass", law)
     if not is_number(time_constant) or not (plain(time_constant) > 0) then
@@ -286,7 +286,7 @@ return function(sim, host)
       next = function(y, u, dt) return u + (y - u) * sim.exp(-dt / time_constant) end }, Around)
   end
 
-  -- What `law` commands, changed by at most `rate` a second.
+  -- Limits the change of the commands of `law` to `rate` per second.
   function control.rate_limit(law, rate)
     inner_law("rate_limit", law)
     if not is_number(rate) or not (plain(rate) > 0) then
@@ -300,7 +300,7 @@ return function(sim, host)
 
   local Reference = host.close_class({ __name = "Reference" }, "Reference", { "bends", "single" })
 
-  -- Which interval t is in, and how far: 0 at its start, 1 at its end.
+  -- The index of the interval that contains t, and the position in it: 0 at its start, 1 at its end.
   local function interval_of(times, t)
     local n = #times
     if t <= times[1] then return 1, 0 end
@@ -313,7 +313,7 @@ return function(sim, host)
     return lo, (t - times[lo]) / (times[lo + 1] - times[lo])
   end
 
-  -- Second derivatives of the natural cubic spline, by elimination in a tridiagonal system.
+  -- Second derivatives of the natural cubic spline, from a tridiagonal system.
   local function curvatures(times, points, k)
     local n, below, right, m = #times, {}, {}, {}
     for i = 1, n do m[i] = 0 end
@@ -352,8 +352,8 @@ return function(sim, host)
 
   function Reference:__call(t) return (self:at(t)) end
 
-  -- Value, speed and acceleration at t: numbers, or lists where points are lists. Before the first
-  -- and after the last point it stands still.
+  -- Value, speed and acceleration at t: numbers, or lists if the points are lists. Before the first and after the last
+  -- point the reference is at rest.
   function Reference:at(t)
     local i, s = interval_of(self.times, t)
     local h = self.times[i + 1] - self.times[i]
@@ -377,7 +377,7 @@ return function(sim, host)
     if type(times) ~= "table" or #times ~= #points then
       bad_key("reference", "times", ("%d times"):format(#points), times)
     end
-    -- all points as lists of as many numbers
+    -- all points must be lists of equal length
     local single, rows, size = is_number(points[1]), {}, nil
     for i, point in ipairs(points) do
       local row = is_number(point) and { point } or type(point) == "table" and point or { point[1], point[2] }

@@ -1,7 +1,7 @@
 -- world:lcs: a step as a linear complementarity system,
 --   x+ = A x + B u + D lambda + d,   0 <= lambda  _|_  E x + F lambda + H u + c >= 0
 
-local ACTIVE = 1e-9 -- N s, N m s, m/s: a lambda beyond it presses
+local ACTIVE = 1e-9 -- N s, N m s, m/s: a row is active if its lambda is larger
 
 return function(sim, host)
   local methods = host.world_methods()
@@ -14,11 +14,11 @@ return function(sim, host)
   end
 
   function methods.lcs(world, def)
-    local lcs = make -- the name that messages have
+    local lcs = make -- the name shown in messages
     return setmetatable(lcs(world, def), Lcs)
   end
 
-  -- x of a world that this one is of, or of a clone.
+  -- x of the world, or of a clone of it.
   function Lcs:read(world) return read(world, self.coordinates) end
 
   local function vector(what, name, value, n)
@@ -30,7 +30,7 @@ return function(sim, host)
     return a:reshape(n)
   end
 
-  -- lambda of rows from + 1 .. to, where w = M lambda + q; those before are known.
+  -- Solves rows from + 1 .. to with w = M lambda + q; lambda of earlier rows is known.
   local function solve(F, q, from, to, options)
     local M, part = {}, {}
     for i = from + 1, to do
@@ -40,8 +40,8 @@ return function(sim, host)
     return sim.lcp.solve(M, part, options)
   end
 
-  -- What lambda is at x and u; or nil and why there is none. Rows of an impact come behind those of the motion,
-  -- which know nothing of them.
+  -- Returns lambda at x and u, or nil and the reason. Rows of an impact are solved after those of the motion, which do
+  -- not depend on them.
   function Lcs:solve(x, u, options)
     x, u = vector("solve", "x", x, self.x0.size), u == nil and self.u0 or vector("solve", "u", u, self.u0.size)
     local q = self.c
@@ -64,8 +64,8 @@ return function(sim, host)
     return sim.array(lambda)
   end
 
-  -- How x+ follows x and u while the rows in which lambda is not 0 stay the same: A - D F^-1 E and B - D F^-1 H
-  -- of these; where F of them is singular, of the least lambda.
+  -- The linear map from x and u to x+ while the active rows (lambda not 0) stay the same: A - D F^-1 E and B - D F^-1 H
+  -- with these rows. If F of these rows is singular, the least lambda is used.
   function Lcs:linear(lambda)
     lambda = vector("linear", "lambda", lambda, self.c.size):table()
     local n, m, rows, F, EH, D = self.x0.size, self.u0.size, {}, {}, {}, {}
@@ -83,7 +83,7 @@ return function(sim, host)
     return self.A - gain:slice(nil, { 1, n }), m > 0 and self.B - gain:slice(nil, { n + 1, n + m }) or self.B
   end
 
-  -- x after a step, and lambda; or nil and why there is none.
+  -- Returns x after a step and lambda, or nil and the reason.
   function Lcs:step(x, u, options)
     x, u = vector("step", "x", x, self.x0.size), u == nil and self.u0 or vector("step", "u", u, self.u0.size)
     local lambda, status = self:solve(x, u, options)

@@ -1,8 +1,8 @@
 -- sim.control: laws and observers of linear systems x+ = A x + B u: lqr, place, kalman.
 
-local UNSTABLE = 1 - 1e-9  -- modulus from which a mode does not die out
-local REACHED = 1e-9       -- of the largest singular value of [A - s I, B]: what is less is no reach
-local NEAR = 1e-7          -- poles that are nearer to each other count as one, several times
+local UNSTABLE = 1 - 1e-9  -- modulus from which a mode counts as not decaying
+local REACHED = 1e-9       -- of the largest singular value of [A - s I, B]: below this the mode is not controllable
+local NEAR = 1e-7          -- relative distance below which poles count as equal
 
 return function(sim, host)
   local control, linalg = sim.control, sim.linalg
@@ -36,7 +36,7 @@ return function(sim, host)
     return a, a.shape[1]
   end
 
-  -- n x m, where a list of n counts as one column.
+  -- n x m; a list of n numbers is one column.
   local function read_columns(what, name, value, n)
     local a = read(what, name, value)
     if #a.shape == 1 then a = a:reshape(a.size, 1) end
@@ -46,7 +46,7 @@ return function(sim, host)
     return a, a.shape[2]
   end
 
-  -- m x n, where a list of n counts as one row.
+  -- m x n; a list of n numbers is one row.
   local function read_rows(what, name, value, n)
     local a = read(what, name, value)
     if #a.shape == 1 then a = a:reshape(1, a.size) end
@@ -56,8 +56,8 @@ return function(sim, host)
     return a, a.shape[1]
   end
 
-  -- A weight of n numbers: a matrix, its diagonal, or one number for all of it; symmetric. `least` 0: not
-  -- negative, 1: positive.
+  -- A symmetric weight of n numbers: a matrix, its diagonal, or one number for all. `least` 0: positive semidefinite,
+  -- 1: positive definite.
   local function read_weight(what, name, value, n, least)
     local a
     if is_number(value) then
@@ -88,7 +88,7 @@ return function(sim, host)
 
   -- ---- Modes ------------------------------------------------------------------------------------
 
-  -- Eigenvalues as {re, im, modulus}, those of complex pairs both.
+  -- Eigenvalues as {re, im, modulus}, with both of each complex pair.
   local function modes_of(A)
     local values, _, imaginary = linalg.eig(sim.stop_gradient(A))
     local list = {}
@@ -104,7 +104,7 @@ return function(sim, host)
       mode[2] < 0 and "-" or "+", math.abs(mode[2]))
   end
 
-  -- Is rank [A - s I, B] less than n? (Hautus). Then the left vector w with w A = s w, w B = 0.
+  -- Hautus test: if rank [A - s I, B] < n, returns the left vector w with w A = s w, w B = 0.
   local function unreached(A, B, mode)
     local n, m = A.shape[1], B.shape[2]
     local complex = mode[2] ~= 0
@@ -114,7 +114,7 @@ return function(sim, host)
       M[i] = {}
       for j = 1, (complex and 2 or 1) * (n + m) do M[i][j] = 0 end
     end
-    -- of a complex number a + b i the matrix (a, -b; b, a)
+    -- the complex number a + b i becomes the matrix (a, -b; b, a)
     for i = 1, n do
       for j = 1, n do
         local re = A[i][j] - (i == j and mode[1] or 0)
@@ -129,7 +129,7 @@ return function(sim, host)
     end
     local U, s = linalg.svd(sim.array(M))
     if s[size] > REACHED * s[1] then return nil end
-    -- which number of x is most of it
+    -- the number of x with the largest share in it
     local best, where = -1, 1
     for i = 1, n do
       local part = math.abs(U[i][size]) + (complex and math.abs(U[n + i][size]) or 0)
@@ -138,7 +138,7 @@ return function(sim, host)
     return where
   end
 
-  -- Raises where a mode that does not die out is not reached by the inputs.
+  -- Raises if a mode that does not decay cannot be controlled by the inputs.
   local function check_stabilisable(what, A, B, reach, verb)
     A, B = sim.stop_gradient(A), sim.stop_gradient(B)
     for _, mode in ipairs(modes_of(A)) do
@@ -160,11 +160,11 @@ return function(sim, host)
 
   -- ---- LQR --------------------------------------------------------------------------------------
 
-  -- `pending`: how many commands of each input are under way, where actuators have delays.
+  -- `pending`: number of delayed commands per input, for actuators with delays.
   local Lqr = host.law_class({ kind = "lqr", memory = { "began", "past", "asked" } },
     { "coordinates", "gains", "names", "rows", "sampling", "pending", "under_way", "clips" })
 
-  -- The gains of a horizon, first step first, and the cost-to-go at its start.
+  -- The gains over a horizon, first step first, and the cost-to-go at its start.
   local function finite(A, B, Q, R, N, P, steps)
     local gains = {}
     for k = steps, 1, -1 do
@@ -184,7 +184,7 @@ return function(sim, host)
       local gains, P = finite(A, B, Q, R, N, Qf, horizon)
       return gains[1], P, gains
     end
-    -- a cross term is a change of u: u = v - R^-1 N' x
+    -- a cross term is removed by u = v - R^-1 N' x
     local back = N and linalg.solve(R, N:t())
     local A0, Q0 = N and A - B:mm(back) or A, N and Q - N:mm(back) or Q
     check_stabilisable("lqr", A, B, "the inputs", "reached")
@@ -207,8 +207,8 @@ return function(sim, host)
     return self.gains[math.max(1, math.min(k, #self.gains))]
   end
 
-  -- The commands under way are a part of the state: those of each input, the newest first. A second question at the same time
-  -- replaces the command that the first one gave.
+  -- Delayed commands are part of the state: those of each input, the newest first. A second call at the same time
+  -- replaces the command of the first one.
   local function with_past(law, x, t)
     x = table.move(as_list(x, law.states - law.under_way), 1, law.states - law.under_way, 1, {})
     local past = law.past
@@ -228,7 +228,7 @@ return function(sim, host)
     law.past, law.asked = past, t
   end
 
-  -- The gain as lists of numbers, kept: products of a few numbers are faster so than as arrays.
+  -- The gain is kept as lists, because products of a few numbers are faster with lists than with arrays.
   function Lqr:command(world, t)
     local x, x0, u0, rows = self.measure(world), self.x0, self.u0, self.rows
     if self.gains or not rows then
@@ -280,7 +280,7 @@ return function(sim, host)
       sampling = options.period }, Lqr)
   end
 
-  -- Reads coordinates of a world as linearize lists them: values, then speeds.
+  -- Reads coordinates of a world in the order of world:linearize: values, then speeds.
   local SPEEDS = { angle = "angular_velocity", x = "vx", y = "vy" }
   local function coordinate_reader(list)
     local objects, fields, n = {}, {}, #list
@@ -299,9 +299,9 @@ return function(sim, host)
 
   local OF_WORLD = { coordinates = true, inputs = true, Q = true, R = true, N = true, Qf = true, horizon = true, period = true }
 
-  local EARLY = 1e-6 -- of a step: sums of dt round
+  local EARLY = 1e-6 -- of a step: tolerance for rounding in sums of dt
 
-  -- How many steps a command holds.
+  -- Steps per command.
   local function read_period(world, def)
     local dt, period = sim.stop_gradient(world.dt), def.period
     if period == nil then return 1, dt end
@@ -320,8 +320,8 @@ return function(sim, host)
     return powers, sums
   end
 
-  -- A step x+ = A x + B u as a period of `steps` steps in which commands hold, input j delayed by late[j] steps: A and B of the
-  -- state and the commands under way, and how many of these there are of each input.
+  -- Converts a step x+ = A x + B u to a period of `steps` steps with constant commands, in which input j is delayed by
+  -- late[j] steps. Returns A and B of the state with the delayed commands, and the number of these for each input.
   local function sampled(A, B, steps, late)
     local n, m = A.shape[1], B.shape[2]
     local powers, sums = powers_of(A, steps)
@@ -330,11 +330,11 @@ return function(sim, host)
       pending[j] = (late[j] + steps - 1) // steps
       size = size + pending[j]
     end
-    -- rows of the state: [A^steps, what commands under way do in the period]
+    -- rows of the state: [A^steps, effect of delayed commands in the period]
     local top, inputs, below, at = { powers[steps] }, {}, {}, n
     for j = 1, m do
       local b, whole, rest = B:column(j):reshape(n, 1), late[j] // steps, late[j] % steps
-      -- the command before acts for the first `rest` steps, the next one for those that follow
+      -- the previous command acts for the first `rest` steps, the next one for the others
       local before, after = powers[steps - rest]:mm(sums[rest]:mm(b)), sums[steps - rest]:mm(b)
       local columns = {}
       for k = 1, pending[j] do
@@ -356,14 +356,14 @@ return function(sim, host)
     return sim.concat(rows, 1), sim.concat(us, 1), pending
   end
 
-  -- A weight of x as one of x and the commands under way, which cost nothing.
+  -- Extends a weight of x by zeros for the delayed commands.
   local function padded(what, name, value, n, size)
     if size == n then return value end
     local corner = read_weight(what, name, value, n, 0)
     return sim.concat({ sim.concat({ corner, sim.zeros(n, size - n) }, 2), sim.zeros(size - n, size) }, 1)
   end
 
-  -- Inputs as linearize takes them; steps by which each is late, and what clips it.
+  -- Inputs in the form of world:linearize, their delays in steps, and their ranges.
   local function read_inputs(world, list)
     local inputs, late, clips, dt = {}, {}, {}, sim.stop_gradient(world.dt)
     for i, input in ipairs(list) do
@@ -394,7 +394,7 @@ return function(sim, host)
       { horizon = read_horizon("lqr", def.horizon), Qf = def.Qf and padded("lqr", "Qf", def.Qf, n, size), period = period })
     law.coordinates, law.measure = list, list and coordinate_reader(list) or function(w) return w:state() end
     law.x0 = law.measure(world)
-    -- by name, where all inputs are actuators
+    -- by name, if all inputs are actuators
     local names = {}
     for i, input in ipairs(given) do names[i] = getmetatable(input) == "Actuator" and input.name or nil end
     law.names = #names == #inputs and names or nil
@@ -426,7 +426,7 @@ return function(sim, host)
 
   -- ---- Pole placement ---------------------------------------------------------------------------
 
-  -- The wanted poles as blocks of a real matrix: numbers, and pairs {re, im} once for both.
+  -- The wanted poles as blocks of a real matrix: numbers, and one {re, im} per complex pair.
   local function read_poles(poles, n)
     if type(poles) ~= "table" then
       host.fail("bad argument #3 to 'place' (list of %d poles expected, got %s)", n, host.describe(poles))
@@ -444,7 +444,7 @@ return function(sim, host)
       count = count + 1
     end
     if count ~= n then host.fail("bad argument #3 to 'place' (%d poles expected, got %d)", n, count) end
-    -- complex ones in conjugate pairs
+    -- complex poles must come in conjugate pairs
     local blocks, open = {}, {}
     for _, pole in ipairs(list) do
       if pole[2] == 0 then
@@ -470,7 +470,7 @@ return function(sim, host)
     return blocks
   end
 
-  -- The real matrix with these poles: equal ones are chained, so that one input can place them.
+  -- The real matrix with these poles. Equal poles form a Jordan chain, so that one input can place them.
   local function wanted_matrix(blocks, n)
     local L, at, before = {}, 1, nil
     for i = 1, n do L[i] = zeros(n) end
@@ -486,7 +486,7 @@ return function(sim, host)
     return sim.array(L)
   end
 
-  -- X of A X - X L = B G, by the n^2 equations.
+  -- Solves A X - X L = B G for X as n^2 linear equations.
   local function sylvester(A, L, C)
     local n = A.shape[1]
     local M, b = {}, {}
@@ -504,7 +504,7 @@ return function(sim, host)
     return x and x:reshape(n, n)
   end
 
-  -- Numbers in -1 .. 1 that are the same in every run and leave sim.random alone (Knuth's multiplier).
+  -- Numbers in -1 .. 1 that are equal in every run and do not use sim.random (Knuth's multiplier).
   local function numbers_of(seed)
     return function()
       seed = seed * 6364136223846793005 + 1442695040888963407
@@ -512,11 +512,11 @@ return function(sim, host)
     end
   end
 
-  local TRIES = 30 -- choices of G, of which the best conditioned X is taken
+  local TRIES = 30 -- number of tried G, of which the best conditioned X is used
 
-  -- K with which A - B K has these poles (numbers, pairs {re, im} with their conjugates). Bhattacharyya and de Souza
-  -- (1982): A X - X L = B G for a chosen G, K = G X^-1; with several inputs K is not unique, and the
-  -- best conditioned of some choices is taken.
+  -- K such that A - B K has these poles (numbers, pairs {re, im} with their conjugates). Bhattacharyya and de Souza
+  -- (1982): A X - X L = B G for a chosen G, K = G X^-1. With several inputs K is not unique; the best conditioned of
+  -- several choices is used.
   function control.place(A, B, poles)
     local n, m
     A, n = read_square("place", "A", sim.stop_gradient(A))
@@ -529,7 +529,7 @@ return function(sim, host)
       end
     end
     local L = wanted_matrix(read_poles(poles, n), n)
-    -- a first feedback, so that no wanted pole is one of A already
+    -- a preliminary feedback, so that no wanted pole is already a pole of A
     local number = numbers_of(1)
     local best, K
     for try = 1, TRIES do
@@ -561,8 +561,8 @@ return function(sim, host)
   local Kalman = host.close_class({ kind = "kalman", memory = { "x" } }, "Observer", { "B", "x" }, Law)
   Kalman.__tostring, Kalman.__name = Law.__tostring, "Observer"
 
-  -- The steady filter of x+ = A x + B u + w, y = C x + v with covariances W of w and V of v: L, the gain of
-  -- what was seen (x += L (y - C x)), and P, the covariance before that.
+  -- The steady Kalman filter of x+ = A x + B u + w, y = C x + v with covariances W of w and V of v. Returns L, the gain
+  -- of the measurement (x += L (y - C x)), and P, the covariance before the measurement.
   function control.kalman(A, C, W, V, B)
     local n, p
     A, n = read_square("kalman", "A", A)
@@ -574,7 +574,7 @@ return function(sim, host)
     if not K then
       host.fail("kalman: %s", (P:gsub("no regulator: ", "no filter: "):gsub("the inputs", "the measurements"):gsub("by Q", "by W")))
     end
-    -- of the predictor K' = A L; of the filter L = P C' (C P C' + V)^-1
+    -- gain of the predictor K' = A L; of the filter L = P C' (C P C' + V)^-1
     local PC = P:mm(C:t())
     local L = linalg.solve(C:mm(PC) + V, PC:t()):t()
     return setmetatable({ A = A, B = B, C = C, L = L, P = P, states = n, outputs = p, x = zeros(n),
@@ -587,7 +587,7 @@ return function(sim, host)
     return a:reshape(n)
   end
 
-  -- What is known after y was seen; x is a list.
+  -- Corrects the estimate by the measurement y; x is a list.
   function Kalman:correct(y)
     local x = sim.array(self.x)
     x = x + self.L:mm(vector("kalman", "y", y, self.outputs) - self.C:mm(x))
@@ -595,7 +595,7 @@ return function(sim, host)
     return self.x
   end
 
-  -- What will be after a step with u.
+  -- Predicts the state after a step with u.
   function Kalman:predict(u)
     local x = self.A:mm(sim.array(self.x))
     if u ~= nil then
@@ -606,7 +606,7 @@ return function(sim, host)
     return self.x
   end
 
-  -- Predicts with the u that acted since, then corrects by y.
+  -- Predicts with the u applied since the last update, then corrects by y.
   function Kalman:update(y, u)
     self:predict(u)
     return self:correct(y)

@@ -1,6 +1,6 @@
 -- world:control(law, options): a law that runs at its own rate and commands the world's actuators.
 
-local EARLY = 1e-6 -- of a step: a period is due this much before its time, where sums of dt round
+local EARLY = 1e-6 -- of a step: a period may begin this much early, because sums of dt round
 
 return function(sim, host)
   local methods = host.world_methods()
@@ -11,7 +11,7 @@ return function(sim, host)
 
   local function plain(value) return getmetatable(value) == "Tracked" and value:value() or value end
 
-  -- Commands wait in a queue where there is a delay.
+  -- Delayed commands wait in a queue.
   local function send(loop, world, t, dt)
     local queue = loop.queue
     while queue[1] and queue[1][1] <= t + EARLY * dt do
@@ -21,13 +21,13 @@ return function(sim, host)
     end
   end
 
-  -- Seconds for which a law holds its commands, by its own design: nil where it is made for any.
+  -- Seconds for which the law is designed to hold its commands; nil if any period is valid.
   local function period_of(law)
-    while type(law) == "table" and host.field(law, "law") do law = law.law end -- what is around another law
+    while type(law) == "table" and host.field(law, "law") do law = law.law end -- the law inside a filter or limiter
     return type(law) == "table" and getmetatable(law) ~= nil and host.field(law, "sampling") or nil
   end
 
-  -- Once: the law was made for another period than it runs at.
+  -- Warns once if the law was designed for another period than it runs at.
   local function check_period(loop, world, dt)
     loop.dt = dt
     local period, runs = period_of(loop.law), math.max(loop.period, dt)
@@ -45,10 +45,10 @@ return function(sim, host)
     if now >= loop.next - EARLY * dt then
       local u = loop.law(world, t)
       if u == nil then
-        host.fail("world:control: the law returned nothing; u as world:act takes it expected")
+        host.fail("world:control: the law returned no value; commands as for world:act expected")
       end
       if type(u) == "number" or getmetatable(u) == "Tracked" then u = { u } end
-      -- a law that is asked each step has no times of its own to keep
+      -- a law that runs at every step needs no schedule
       loop.next = loop.period > 0 and loop.next + loop.period or now
       if loop.period > 0 and loop.next <= now - EARLY * dt then loop.next = now + loop.period end
       if loop.delay == 0 then
@@ -77,8 +77,8 @@ return function(sim, host)
     end
   end
 
-  -- What actuators were told last, as channels of recordings and curves of the live viewer.
-  local logged = {} -- names of channels that are there: one serves all worlds
+  -- The last commands of actuators as channels of recordings and curves of the live viewer.
+  local logged = {} -- names of existing channels, which serve all worlds
   local function log_commands(world)
     for _, actuator in ipairs(host.actuators(world)) do
       local name, channel = actuator.name, "u." .. actuator.name
@@ -110,7 +110,7 @@ return function(sim, host)
           near and ("; did you mean '%s'?"):format(near) or "; known: cost, delay, log, period")
       end
     end
-    -- seconds, both
+    -- both in seconds
     for _, key in ipairs { "period", "delay" } do
       local value = options[key]
       if value ~= nil and not (host.finite(value) and value >= 0) then
@@ -118,12 +118,12 @@ return function(sim, host)
           host.describe(value))
       end
     end
-    -- what is logged of a cost: that of the options, else a planner's own
+    -- the logged cost is that of the options, or the planner's
     local problem = type(law) == "table" and host.field(law, "problem")
     local cost = options.cost or problem and problem.cost
     if type(cost) == "table" and getmetatable(cost) == nil then cost = sim.control.cost(cost) end
     if cost and getmetatable(cost) ~= host.Cost then
-      host.fail("bad argument #2 to 'control' (key 'cost': what sim.control.cost gives expected, got %s)",
+      host.fail("bad argument #2 to 'control' (key 'cost': a result of sim.control.cost expected, got %s)",
         host.describe(options.cost))
     end
     local loop = { law = law, period = options.period or 0, delay = options.delay or 0, queue = {},
@@ -143,7 +143,7 @@ return function(sim, host)
   local snapshot, restore, clone = methods.snapshot, methods.restore, methods.clone
 
   local function copy_queue(queue)
-    return table.move(queue, 1, #queue, 1, {}) -- entries never change
+    return table.move(queue, 1, #queue, 1, {}) -- entries are never modified
   end
 
   local function has_memory(law)
@@ -178,7 +178,7 @@ return function(sim, host)
     end
   end
 
-  -- Laws go along with callbacks, with memories of their own where they can be copied.
+  -- Laws are cloned with the callbacks, and get their own memories if they can be copied.
   function methods.clone(world, options)
     local copy = clone(world, options)
     if options and options.callbacks then

@@ -1,15 +1,16 @@
--- sim.control.panel: the loop of a law and a linear model: Bode, margins, step response, poles, on one page.
+-- sim.control.panel: Bode plot, margins, step response and poles of a control loop (a law and a linear model), on one
+-- page.
 
-local POINTS = 400          -- frequencies of a curve
-local BELOW, ABOVE = 30, 30 -- how far curves go beyond the slowest and the fastest pole
-local SAME = 1e-12          -- relative: what is no change of a frequency
-local HALVINGS = 80         -- bisections of a crossing
-local STEP_POINTS = 400     -- of a step response, at least
-local STEP_MOST = 20000     -- steps of it, at most
-local SETTLE = 8            -- time constants of the slowest pole that a step response lasts
-local STILL = 1e-6          -- 1/s: a slower pole does not count for that
+local POINTS = 400          -- frequencies per curve
+local BELOW, ABOVE = 30, 30 -- factors below the slowest and above the fastest pole that curves cover
+local SAME = 1e-12          -- relative: a smaller change of a frequency counts as none
+local HALVINGS = 80         -- bisection steps for a crossing
+local STEP_POINTS = 400     -- least points of a step response
+local STEP_MOST = 20000     -- most steps of it
+local SETTLE = 8            -- duration of a step response in time constants of the slowest pole
+local STILL = 1e-6          -- 1/s: slower poles do not count for the duration
 local WIDTH, HEIGHT = 960, 720 -- px
-local BEYOND = 1e6          -- times: a response that grew so far is cut
+local BEYOND = 1e6          -- times the step: a growing response is cut here
 
 return function(sim, host)
   local control = sim.control
@@ -44,7 +45,7 @@ return function(sim, host)
     return list
   end
 
-  -- x of (s I - A) x = b for complex s and real A, b: elimination with row pivots; lists of re and im.
+  -- Solves (s I - A) x = b for complex s and real A, b by elimination with row pivots; returns lists of re and im.
   local function resolve(A, b, re, im)
     local n, M, I = #A, {}, {}
     for i = 1, n do
@@ -52,7 +53,7 @@ return function(sim, host)
       for j = 1, n do M[i][j], I[i][j] = (i == j and re or 0) - A[i][j], i == j and im or 0 end
       M[i][n + 1], I[i][n + 1] = b[i][1], 0
     end
-    -- each column: the largest as pivot, nothing above and below it
+    -- for each column take the largest pivot and clear the column above and below it
     for k = 1, n do
       local best = k
       for i = k + 1, n do
@@ -71,7 +72,7 @@ return function(sim, host)
         end
       end
     end
-    -- a diagonal is left
+    -- a diagonal matrix remains
     local xr, xi = {}, {}
     for k = 1, n do
       local d = M[k][k] ^ 2 + I[k][k] ^ 2
@@ -83,9 +84,10 @@ return function(sim, host)
 
   -- ---- The loop ---------------------------------------------------------------------------------
 
-  -- A loop is u = r-part - K x of x' (or x+) = A x + B u + G r, y = C x, with one input; dt where it is of steps.
+  -- A loop is u = (input from r) - K x for x' (or x+) = A x + B u + G r, y = C x, with one input; `dt` if it is
+  -- discrete.
 
-  -- The law of a world holds u for a period: A and B of so many steps.
+  -- The law of a world holds u for a period: A and B over `steps` steps.
   local function held(A, B, steps)
     local a, b = sim.array(A), sim.array(B)
     local power, sum = a, b
@@ -135,7 +137,7 @@ return function(sim, host)
     return { A = A, B = B, dt = dt, n = #A, m = #B[1], coordinates = list, names = names, C = type(model) == "table" and model.C }
   end
 
-  -- The row of what is looked at: a number of x, a row, or a coordinate of the world.
+  -- The row of the output: from the index of a number of x, a row, or a coordinate of the world.
   local function read_output(loop, output)
     local row = zeros(1, loop.n)[1]
     if output == nil and loop.C then output = loop.C end
@@ -158,7 +160,7 @@ return function(sim, host)
     return matrix("panel", "output", output, 1, loop.n)[1]
   end
 
-  -- Loops of the other inputs are closed; what is left has one input.
+  -- Closes the loops of the other inputs, so that one input remains.
   local function single_input(loop, K, input)
     if not host.whole(input) or input < 1 or input > loop.m then
       fail("bad argument #3 to 'panel' (key 'input': a number of u up to %d expected, got %s)", loop.m, describe(input))
@@ -189,7 +191,7 @@ return function(sim, host)
     for i = 1, loop.n do loop.G[i] = loop.B[i][1] * push end
   end
 
-  -- A PID as feedback of a larger state: its sum, and what its slope remembers. Of steps as the law does them.
+  -- A PID as feedback of a larger state with its integral and derivative filter, discretised like the law.
   local function pid(loop, law, def)
     if loop.m > 1 then
       local input = def.input == nil and (loop.names and loop.names[law.actuator] or 1) or def.input
@@ -207,9 +209,9 @@ return function(sim, host)
       for j = 1, n do A[i][j] = loop.A[i][j] end
       B[i][1] = loop.B[i][1]
     end
-    local s, d, p = n + 1, n + 2, n + 3 -- the sum, the slope, what was seen before
+    local s, d, p = n + 1, n + 2, n + 3 -- integral, slope, previous measurement
     if dt then
-      -- sum' = sum + ki dt (r - y), slope' = (1 - a) slope + a (y - before) / dt, before' = y
+      -- sum' = sum + ki dt (r - y), slope' = (1 - a) slope + a (y - previous) / dt, previous' = y
       local a = dt / (filter + dt)
       for j = 1, n do
         A[s][j], A[d][j], A[p][j] = -ki * dt * C[j], a / dt * C[j], C[j]
@@ -241,7 +243,7 @@ return function(sim, host)
       for i = 1, n do G[i] = B[i][1] * kp end
       G[s], G[d], G[p] = ki, 0, 0
     end
-    -- states that nothing looks at are left out
+    -- drop states that have no effect
     local keep = {}
     for i = 1, n do keep[i] = i end
     if ki ~= 0 then keep[#keep + 1] = s end
@@ -256,7 +258,7 @@ return function(sim, host)
     loop.n = #keep
   end
 
-  -- ---- What it does -----------------------------------------------------------------------------
+  -- ---- Responses -----------------------------------------------------------------------------
 
   local function poles_of(A)
     if #A == 0 then return {} end
@@ -286,7 +288,7 @@ return function(sim, host)
     return sr, si
   end
 
-  -- How fast a pole is, 1/s, and how fast it dies out (negative: it grows).
+  -- How fast a pole is (1/s), and how fast it decays (negative: it grows).
   local function rates(loop, pole)
     local re, im = pole[1], pole[2]
     if loop.dt then
@@ -320,7 +322,7 @@ return function(sim, host)
     return math.min(lo / BELOW, hi / 100), hi
   end
 
-  -- Where f changes its sign between two frequencies.
+  -- The frequency between two others at which f changes its sign.
   local function bisect(f, lo, hi)
     local rising = f(lo) < 0
     for _ = 1, HALVINGS do
@@ -343,7 +345,7 @@ return function(sim, host)
         if last then
           angle = angle + 360 * math.floor((last - angle) / 360 + 0.5)
         elseif angle > 90 then
-          angle = angle - 360 -- lags are told as negative
+          angle = angle - 360 -- phases of lags are negative
         end
         last = angle
         w[#w + 1], magnitude[#magnitude + 1], phase[#phase + 1] = at, math.sqrt(re * re + im * im), angle
@@ -352,7 +354,7 @@ return function(sim, host)
     return w, magnitude, phase
   end
 
-  -- Where abs(L) = 1 and where L is a negative number; margins by those next to where it is.
+  -- Crossings where abs(L) = 1 or L is a negative number; margins at the crossings next to them.
   local function margins(loop, w)
     local function size(at)
       local re, im = open_loop(loop, at)
@@ -400,7 +402,7 @@ return function(sim, host)
       end
     end
     result.gain_crossings, result.phase_crossings = gains, phases
-    -- the turn in which phases are told: that of -180 degrees where the phase margin is
+    -- shift the phases by whole turns so that they are near -180 degrees at the phase margin
     if not result.w_phase then return end
     local at = 1
     while result.w[at + 1] and result.w[at + 1] <= result.w_phase do at = at + 1 end
@@ -422,7 +424,7 @@ return function(sim, host)
     local squarings = math.max(0, math.ceil(math.log(math.max(norm, 1e-300), 2)) + 2)
     local X = sim.array(M) * (t / 2 ^ squarings)
     local term, sum = sim.eye(n), sim.eye(n)
-    for k = 1, 18 do -- norm <= 1/4: what is left out is below 1e-26
+    for k = 1, 18 do -- norm <= 1/4: the remainder is below 1e-26
       term = term:mm(X) / k
       sum = sum + term
     end
@@ -432,7 +434,7 @@ return function(sim, host)
 
   local function step_response(loop, duration)
     local A, n = closed(loop, 1), loop.n
-    -- as long as the slowest pole takes, or what grows to grow
+    -- long enough for the slowest pole to settle, or for an unstable one to grow
     if duration == nil then
       local slowest, fastest = math.huge, 0
       for _, pole in ipairs(loop.poles) do
@@ -493,7 +495,7 @@ return function(sim, host)
     local x = { label = "frequency, rad/s", log = true }
     local up = { title = "Loop gain", x = x, y = "gain, dB", { result.w, decibels }, { y = 0 } }
     local turn = { title = "Loop phase", x = x, y = "phase, degrees", { result.w, result.phase }, { y = -180 } }
-    -- margins stand where they are
+    -- margins are drawn at their frequencies
     if result.w_gain then
       up[#up + 1] = { x = result.w_gain, y = -20 * math.log(result.gain_margin, 10),
         text = ("%.1f dB"):format(20 * math.log(result.gain_margin, 10)) }
@@ -552,7 +554,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     return table.concat(out, "\n")
   end
 
-  -- A page of its own, of parts of HTML.
+  -- Makes a page from parts of HTML.
   function host.page(title, ...)
     return ([[<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>%s</title><style>%s</style></head><body>
@@ -561,7 +563,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
 ]]):format(escaped(title), STYLE, table.concat({ ... }, "\n"))
   end
 
-  -- A table of it; head: a list of texts.
+  -- Makes a table of HTML; head: a list of texts.
   function host.page_table(head, rows)
     local cells = {}
     for i, cell in ipairs(head) do cells[i] = ("<th>%s</th>"):format(escaped(cell)) end
@@ -607,7 +609,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     return list
   end
 
-  -- By how much a step goes beyond 1, and when it stays within 2 %.
+  -- The overshoot beyond 1, and the time after which the response stays within 2 %.
   local function judge_step(result)
     local last = #result.y
     if not result.stable or last == 0 or math.abs(result.y[last] - 1) > 0.02 then return end
@@ -630,7 +632,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     local function of(key) return type(law) == "table" and host.field(law, key) or nil end
     local kp, ki, kd, filter = of "kp", of "ki", of "kd", of "filter"
     local around = is_law and of "law" and not of "K" and not kp
-    if around then fail("panel: what is around a law has no gains: give the law in it, %s", tostring(law.law)) end
+    if around then fail("panel: a filter or limiter has no gains: give the law inside it, %s", tostring(law.law)) end
     local loop = read_model(model, def, is_law and law or nil)
     local gains
     if kp or ki or kd then
@@ -647,7 +649,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
       feedback(loop, K, def)
       gains = gains_list(nil, loop.K[1])
     end
-    -- what comes out
+    -- the results
     loop.poles = poles_of(closed(loop, 1))
     local result = { dt = loop.dt, poles = loop.poles, open_poles = poles_of(loop.A) }
     result.stable = is_stable(loop, loop.poles)

@@ -1,9 +1,9 @@
--- sim.control.trajectory and sim.control.planner: controls that make a cost small, by the world as its own model.
+-- sim.control.trajectory and sim.control.planner: controls that minimise a cost, with the world as its own model.
 
-local EARLY = 1e-6 -- of a period: sums of dt round
+local EARLY = 1e-6 -- of a period: tolerance for rounding in sums of dt
 local ITERATIONS = { ilqr = 200, gradient = 100, sampling = 50, cem = 30, mppi = 30, cmaes = 200, mixed = 30 }
-local TOLERANCE = 1e-5   -- relative change of the cost that ends iterations
-local VIOLATION = 1e-6   -- of goals at the end
+local TOLERANCE = 1e-5   -- relative change of the cost that ends the iterations
+local VIOLATION = 1e-6   -- allowed violation of the goals at the end
 local METHODS = { "ilqr", "gradient", "sampling", "cem", "mppi", "cmaes", "mixed" }
 
 return function(sim, host)
@@ -36,7 +36,7 @@ return function(sim, host)
     return value
   end
 
-  -- Periods of whole steps, horizons of whole periods.
+  -- Periods are whole numbers of steps, horizons whole numbers of periods.
   local function read_times(what, world, def)
     local dt = world.dt
     local period = read_number(what, def, "period", dt, 0, true)
@@ -53,7 +53,7 @@ return function(sim, host)
     return periods, steps, period
   end
 
-  -- {of =, field =, value =}, ... as outputs behind those of the cost.
+  -- {of =, field =, value =}, ... as outputs after those of the cost.
   local function read_goals(what, goal)
     if goal == nil then return nil end
     if type(goal) ~= "table" then
@@ -73,7 +73,7 @@ return function(sim, host)
   local function read_cost(what, cost)
     if getmetatable(cost) == nil and type(cost) == "table" then cost = control.cost(cost) end
     if type(cost) ~= "table" or rawget(cost, "terms") == nil then
-      host.bad_law_key(what, "cost", "what sim.control.cost gives", cost)
+      host.bad_law_key(what, "cost", "a result of sim.control.cost", cost)
     end
     return cost
   end
@@ -87,7 +87,7 @@ return function(sim, host)
     return found
   end
 
-  -- The terms of the cost and then those of goals, for one list of outputs.
+  -- Joins the terms of the cost and those of the goals in one list of outputs.
   local function join(cost, goals)
     if not goals then return cost end
     local all = { terms = {}, controls = cost.controls }
@@ -97,7 +97,7 @@ return function(sim, host)
     return all
   end
 
-  -- With the weights that the cost has now.
+  -- Uses the present weights of the cost.
   local function make_solver(problem)
     for _, term in ipairs(problem.terms) do
       local of = problem.cost.terms[term.of]
@@ -124,7 +124,7 @@ return function(sim, host)
     local clone = def.model and host.world(def.model) or world:clone { functions = true }
     if not def.model then host.lend_laws(clone, world) end
     local parts = host.cost_for(join(cost, goals), clone)
-    -- those of goals are the last terms
+    -- the last terms are those of the goals
     local wanted, terms = {}, {}
     for _, term in ipairs(parts.terms) do
       if term.of > #cost.terms then
@@ -147,7 +147,7 @@ return function(sim, host)
     return problem
   end
 
-  -- The model's derivatives are of the planner's kind, whatever those of the world are.
+  -- The derivatives of the model are of the planner's kind, whatever the setting of the world is.
   local function differentiate(problem)
     if problem.gradient then
       problem.clone.gradient, problem.clone.smoothing = problem.gradient, problem.smoothing
@@ -155,7 +155,7 @@ return function(sim, host)
     end
   end
 
-  -- The state of the world, which may be another than the model is of.
+  -- Copies the state of the world, of which the model may be a clone.
   local function follow(problem)
     if problem.own_model then
       problem.clone:set_state(problem.world:state())
@@ -166,7 +166,7 @@ return function(sim, host)
     differentiate(problem)
   end
 
-  -- Controls to begin with, periods x m: a number, a list of m, periods lists of m, an array.
+  -- Initial controls, periods x m: a number, a list of m, a list of m numbers per period, or an array.
   local function read_start(what, problem, u0)
     local periods, m = problem.periods, problem.m
     if u0 == nil then u0 = 0 end
@@ -195,7 +195,7 @@ return function(sim, host)
 
   local SPLINES = { zero = true, linear = true, cubic = true }
 
-  -- The matrix that makes controls of all periods out of `knots` values: periods x knots.
+  -- The matrix, periods x knots, that maps values at `knots` knots to controls in all periods.
   local function spline_matrix(periods, knots, kind)
     local rows = {}
     for k = 1, periods do
@@ -208,7 +208,7 @@ return function(sim, host)
       if knots == 1 then
         row[1] = 1
       elseif kind == "cubic" then
-        -- Catmull and Rom, with the end points once more beyond the ends
+        -- Catmull-Rom spline, with the end points repeated beyond the ends
         local w = { -r / 2 + r * r - r ^ 3 / 2, 1 - 2.5 * r * r + 1.5 * r ^ 3, r / 2 + 2 * r * r - 1.5 * r ^ 3,
           -r * r / 2 + r ^ 3 / 2 }
         for j = -1, 2 do
@@ -232,7 +232,7 @@ return function(sim, host)
     end
     problem.matrix = spline_matrix(problem.periods, knots, kind)
     problem.knots = knots
-    -- values at knots of given controls: the least squares fit
+    -- values at knots that fit given controls, by least squares
     problem.fit = function(u) return sim.linalg.lstsq(problem.matrix, u) end
   end
 
@@ -246,10 +246,10 @@ return function(sim, host)
     if good then return result.cost end
     if type(result) == "string" and result:find "interrupted" then error(result, 0) end
     problem.failure = result
-    return math.huge -- a trajectory that cannot be stepped
+    return math.huge -- the trajectory could not be stepped
   end
 
-  -- The gains about the plan; none where its cost is not convex in the commands.
+  -- The gains around the plan; nil if the cost there is not convex in the commands.
   local function keep_gains(problem)
     local good, message = pcall(problem.solver.gains, problem.solver)
     if not good and not message:find "not convex" then error(message, 0) end
@@ -284,7 +284,7 @@ return function(sim, host)
       local u = M:mm(sim.array(x):reshape(knots, m))
       local value, slope
       problem.evaluations = (problem.evaluations or 0) + 1
-      if problem.together then -- the way back through each step, without the matrices of steps
+      if problem.together then -- backward through each step, without forming its matrices
         problem.model:rewind()
         value, slope = sim.value_and_grad(roll, u:reshape(1, problem.periods * m))
         slope = slope:reshape(problem.periods, m)
@@ -304,12 +304,12 @@ return function(sim, host)
     problem.result = solver:set(problem.u)
     problem.result.iterations = info.iterations
     problem.result.state = info.status == "converged" and "converged" or "going"
-    problem.ends_flat = true -- at knots, which the promise of iLQR's step knows nothing of
+    problem.ends_flat = true -- at knots: the predicted decrease of iLQR does not apply to them
     keep_gains(problem)
     return problem.result
   end
 
-  -- Values at knots around a mean: list of arrays, made in order so that runs repeat.
+  -- Values at knots around a mean: a list of arrays, drawn in order so that runs are reproducible.
   local function perturbed(problem, theta, deviation)
     local list = {}
     for k = 1, problem.knots do
@@ -332,7 +332,7 @@ return function(sim, host)
     return sim.array(rows)
   end
 
-  -- Costs of candidates, in their order: by threads and lanes, where nothing of the script is to be asked.
+  -- Costs of the candidates in their order, by threads and lanes unless functions of the script have to be called.
   local function judge(problem, candidates)
     local costs = {}
     problem.candidates = candidates
@@ -368,7 +368,7 @@ return function(sim, host)
     return problem.result
   end
 
-  -- Predictive sampling (Howell and others 2022): the best of the present plan and of changes of it.
+  -- Predictive sampling (Howell and others 2022): the best of the present plan and random changes of it.
   function methods.sampling(problem, going)
     local theta, iteration, best = problem.fit(problem.u), 0, math.huge
     repeat
@@ -382,7 +382,7 @@ return function(sim, host)
     return finish(problem, theta, iteration)
   end
 
-  -- Cross-entropy: mean and deviation of the best few.
+  -- Cross-entropy method: mean and deviation of the best few.
   function methods.cem(problem, going)
     local theta, deviation, iteration = problem.fit(problem.u), deviations(problem), 0
     local best, best_cost = theta, math.huge
@@ -412,7 +412,7 @@ return function(sim, host)
       local order = ranked(costs)
       local least = costs[order[1]]
       if least < best_cost then best, best_cost = candidates[order[1]], least end
-      -- relative to how costs spread, so that it has no unit
+      -- relative to the spread of the costs, so that the temperature has no unit
       local spread = costs[order[math.max(2, #order // 2)]] - least
       local scale = problem.temperature * (spread > 0 and spread < math.huge and spread or 1)
       local sum, weights = 0, {}
@@ -442,7 +442,7 @@ return function(sim, host)
     return finish(problem, sim.array(x):reshape(knots, m), iteration)
   end
 
-  -- Sampling finds the valley, iLQR its bottom.
+  -- Sampling finds the valley, iLQR its minimum.
   function methods.mixed(problem, going)
     local limit = problem.iterations
     methods.cem(problem, function(result) return result.iterations < math.max(1, limit // 3) and going(result) end)
@@ -479,7 +479,7 @@ return function(sim, host)
     end
     local noise = def.noise
     if noise == nil then
-      -- a quarter of what actuators take
+      -- a quarter of the actuators' ranges
       noise = {}
       for i, actuator in ipairs(problem.actuators) do
         local width = sim.stop_gradient(actuator.range[2]) - sim.stop_gradient(actuator.range[1])
@@ -511,8 +511,8 @@ return function(sim, host)
     end
   end
 
-  -- Runs the method until done, out of iterations, or out of time, which is looked at between iterations. The look at
-  -- which time was over, 0: none, is part of recordings, so that a run that is made again ends there, too.
+  -- Runs the method until it is done, out of iterations or out of time, which is checked between iterations. Recordings
+  -- store the number of the check that ended the search (0: none), so that a repeated run ends at the same iteration.
   local function search(problem, iterations)
     local budget, start, looks, over = problem.budget, sim.clock(), 0, 0
     local recorded
@@ -532,7 +532,8 @@ return function(sim, host)
     host.judge_end(problem)
   end
 
-  -- From problem.u, and from changes of it at random: the best end, goals first. Each search has a part of the budget.
+  -- Starts from problem.u and from random changes of it; returns the best end, goals first. The searches share the
+  -- budget equally.
   local function search_from_starts(problem, iterations)
     local first, budget, best = problem.u, problem.budget, nil
     problem.budget = budget and budget / problem.starts
@@ -563,7 +564,7 @@ return function(sim, host)
 
   local function plan_of(problem)
     local u, _, _, gains = problem.solver:plan()
-    local x = problem.model:run(u) -- as the world's own fields tell it
+    local x = problem.model:run(u) -- in the form of the world's own fields
     local coordinates = {}
     for i, entry in ipairs(problem.model:coordinates()) do
       local object = host.counterpart(problem.world, entry[1])
@@ -607,7 +608,7 @@ return function(sim, host)
 
   local Track = host.law_class({ kind = "plan", memory = { "began", "knot", "held" } }, { "gains" })
 
-  -- The law u = u_k - K_k (x - x_k) about the plan; u_k alone without gains. Holds the last u at the end.
+  -- The law u = u_k - K_k (x - x_k) around the plan, or u_k alone without gains. It holds the last u at the end.
   function Plan:law(options)
     local gains = self.K
     if options and options.gains then gains = options.gains end
@@ -635,12 +636,12 @@ return function(sim, host)
     return u
   end
 
-  -- sim.control.tvlqr(world, plan, { Q =, R =, Qf = }): the law that follows a trajectory with the gains of its own linear
-  -- regulator. The world has to be in the state that the plan begins in.
+  -- sim.control.tvlqr(world, plan, { Q =, R =, Qf = }): a law that follows a trajectory with the gains of a
+  -- time-varying linear regulator. The world must be in the initial state of the plan.
   function control.tvlqr(world, plan, def)
     host.check_law_keys("tvlqr", def, { Q = true, R = true, Qf = true })
     if getmetatable(plan) ~= Plan then
-      fail("bad argument #2 to 'tvlqr' (what sim.control.trajectory gives expected, got %s)", describe(plan))
+      fail("bad argument #2 to 'tvlqr' (a result of sim.control.trajectory expected, got %s)", describe(plan))
     end
     local clone, list = world:clone(), {}
     host.lend_laws(clone, world)
@@ -667,8 +668,8 @@ return function(sim, host)
 
   local Planner = host.law_class({ kind = "planner", memory = { "u", "x", "K", "at" } }, { "cost", "result" })
 
-  -- sim.control.planner(world, { cost =, horizon =, period =, iterations =, ... }): a law that plans again at each call, from the
-  -- plan before, shifted by the time that has passed.
+  -- sim.control.planner(world, { cost =, horizon =, period =, iterations =, ... }): a law that plans again at each
+  -- call, starting from the previous plan shifted by the elapsed time.
   function control.planner(world, def)
     local problem = open("planner", world, def)
     local given = def.iterations
@@ -680,7 +681,7 @@ return function(sim, host)
     return law
   end
 
-  -- Rows of a plan `later` rows on: the last `block` of them are held.
+  -- Rows of a plan shifted by `later` rows; the last `block` of them are held.
   local function shifted(array, later, block)
     if not array or later <= 0 then return array end
     local list, moved, count = array:table(), {}, array.shape[1]
@@ -699,7 +700,7 @@ return function(sim, host)
     follow(problem)
     if problem.version ~= problem.cost.version then make_solver(problem) end
     problem.solver:forget()
-    -- the first plan has none before it
+    -- the first plan has no predecessor
     local iterations = self.at and problem.iterations or math.max(problem.iterations, ITERATIONS[problem.method])
     if self.at then search(problem, iterations) else search_from_starts(problem, iterations) end
     self.u, self.x, self.K, self.at = problem.u, problem.x, problem.K, t
@@ -713,10 +714,10 @@ return function(sim, host)
     return first
   end
 
-  -- The present plan, as sim.control.trajectory gives it.
+  -- The present plan, in the form of sim.control.trajectory.
   function Planner:plan() return plan_of(self.problem) end
 
-  -- Arrays that nothing changes: shared.
+  -- The arrays are never modified, so they are shared.
   function Planner:state() return { u = self.u, x = self.x, K = self.K, at = self.at } end
   function Planner:set_state(state) self.u, self.x, self.K, self.at = state.u, state.x, state.K, state.at end
   function Planner:copy()

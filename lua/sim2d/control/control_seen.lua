@@ -1,13 +1,13 @@
--- What is seen of control: costs term by term, paths of plans, gains and weights as sliders.
+-- Displays of control: costs term by term, paths of plans, gains and weights as sliders.
 
 local TURN = 2 * math.pi
-local ROLLOUTS = 10         -- of a sampling method's candidates that are drawn, unless the planner says how many
+local ROLLOUTS = 10         -- default number of drawn candidates of a sampling method
 local PLAN_PX, ROLLOUT_PX = 2.5, 0.7 -- px, widths of lines
 local PLAN_COLOR, ROLLOUT_COLOR = "#1b6ca8", "#1b6ca866"
-local FAR = 1e9             -- m: what flew further is not drawn
-local SLIDER_MOST = 4       -- times its first value, the end of a slider
-local SLIDER_OF_ZERO = 1    -- the end of a slider of what is 0 at first
-local LONGEST_CHANNEL = 47  -- bytes, of a channel's name
+local FAR = 1e9             -- m: paths beyond are not drawn
+local SLIDER_MOST = 4       -- upper end of a slider, times its first value
+local SLIDER_OF_ZERO = 1    -- upper end of a slider whose first value is 0
+local LONGEST_CHANNEL = 47  -- bytes of a channel's name
 
 return function(sim, host)
   local control, Cost = sim.control, host.Cost
@@ -21,7 +21,7 @@ return function(sim, host)
     return math.abs(r) <= math.pi and r or r - TURN * math.floor(r / TURN + 0.5)
   end
 
-  -- The norms of docs/control.md, of residuals r.
+  -- The norms of docs/control.md as functions of residuals r.
   local NORM = {}
   local function summed(f)
     return function(r, p)
@@ -44,7 +44,7 @@ return function(sim, host)
     return math.sqrt(sum) - p
   end
 
-  -- What a field of a body says about a point of it, p in the world.
+  -- Values of fields of a body at a point of it, p in the world.
   local AT_POINT = {
     x = function(_, p) return { p.x } end, y = function(_, p) return { p.y } end,
     position = function(_, p) return { p.x, p.y } end,
@@ -55,7 +55,7 @@ return function(sim, host)
     end,
   }
 
-  -- The numbers a term looks at, as the world is.
+  -- The present numbers of a term.
   local function values_of(term, world)
     if term.residual then return host.cost_list(term.name, term.residual(world)) end
     local object, list = host.counterpart(world, term.of), {}
@@ -84,7 +84,7 @@ return function(sim, host)
     return NORM[term.norm](r, term.p)
   end
 
-  -- What the commands cost: those given, or those that act.
+  -- The cost of the commands: of the given ones, or of those in effect.
   local function controls_of(cost, world, u)
     local actuators = host.actuators(world)
     local sum, weights = 0, host.cost_controls(cost, #actuators)
@@ -97,7 +97,8 @@ return function(sim, host)
     return sum
   end
 
-  -- cost:parts(world [, u]): what each term costs a second now, by name; `controls` for u, or for the commands that act.
+  -- cost:parts(world [, u]): the present cost of each term per second, by name; `controls` for u, or for the commands
+  -- in effect.
   function Cost:parts(world, u)
     world = host.world(world)
     local list = {}
@@ -106,7 +107,7 @@ return function(sim, host)
     return list
   end
 
-  -- The names of those, in their order.
+  -- The names of the parts in order.
   function Cost:names()
     local names = {}
     for i, term in ipairs(self.terms) do names[i] = term.name end
@@ -126,7 +127,7 @@ return function(sim, host)
     return value
   end
 
-  -- cost:set_weight(name, weight [, terminal]): planners have it from their next plan on.
+  -- cost:set_weight(name, weight [, terminal]): planners use it from their next plan on.
   function Cost:set_weight(name, weight, terminal)
     if name == "controls" and weight ~= nil then
       if type(weight) == "table" then
@@ -153,10 +154,10 @@ return function(sim, host)
 
   -- ---- Costs as channels ------------------------------------------------------------------------
 
-  local costs = setmetatable({}, { __mode = "k" }) -- World -> the cost that is logged
-  local logged = {}                                -- channels that there are: one serves all worlds
+  local costs = setmetatable({}, { __mode = "k" }) -- World -> the logged cost
+  local logged = {}                                -- existing channels, which serve all worlds
 
-  -- A channel "cost.NAME" for each term, of recordings and of the live viewer.
+  -- Makes a channel "cost.NAME" for each term, for recordings and the live viewer.
   function host.log_cost(world, cost)
     costs[world] = cost
     for _, name in ipairs(cost:names()) do
@@ -177,7 +178,7 @@ return function(sim, host)
 
   -- ---- Paths of plans ---------------------------------------------------------------------------
 
-  -- show = { body or {body, point}, ..., rollouts = 10 }, points in the body's frame
+  -- show = { body or {body, point}, ..., rollouts = 10 }, with points in the body's frame
   function host.read_show(what, world, show)
     if show == nil then return nil end
     if getmetatable(show) == "Body" then show = { show } end
@@ -190,7 +191,7 @@ return function(sim, host)
     end
     local read = { rollouts = show.rollouts == nil and ROLLOUTS or show.rollouts }
     if not host.whole(read.rollouts) or read.rollouts < 0 then bad(show.rollouts) end
-    -- where each body stands in world:state()
+    -- the index of each body in world:state()
     local places, count = {}, 0
     for _, body in ipairs(world.bodies) do
       if body.type == "dynamic" then
@@ -210,7 +211,7 @@ return function(sim, host)
     return read
   end
 
-  -- A point of a body whose angle, x and y stand behind `first` in a list of numbers.
+  -- A point of a body whose angle, x and y follow `first` in a list of numbers.
   local function place_of(list, first, at)
     local angle, x, y = list[first + 1], list[first + 2], list[first + 3]
     local c, s = math.cos(angle), math.sin(angle)
@@ -221,7 +222,7 @@ return function(sim, host)
     local line, count = { place_of(now, 6 * point.place, point.at) }, #row // show.numbers
     for k = 1, count do
       local p = place_of(row, (k - 1) * show.numbers + 6 * point.place, point.at)
-      if not (math.abs(p[1]) < FAR and math.abs(p[2]) < FAR) then break end -- nan, too
+      if not (math.abs(p[1]) < FAR and math.abs(p[2]) < FAR) then break end -- also false for nan
       line[#line + 1] = p
     end
     if #line < 2 then return end
@@ -230,8 +231,8 @@ return function(sim, host)
 
   local PLAN, ROLLOUT = { color = PLAN_COLOR, size = PLAN_PX }, { color = ROLLOUT_COLOR, size = ROLLOUT_PX }
 
-  -- The paths of the points that problem.show names: of some candidates, thin, and of the plan over them. The model
-  -- steps; neither the world nor the plan changes.
+  -- Draws the paths of the points in problem.show: some candidates in thin lines, and the plan over them. Only the
+  -- model is stepped; the world and the plan are unchanged.
   function host.draw_plan(world, problem)
     local show, rows = problem.show, {}
     local candidates = problem.candidates or {}
@@ -242,7 +243,7 @@ return function(sim, host)
     local now = problem.clone:state()
     local _, states = sim.rollout(problem.clone, rows, { period = problem.period, states = true, failures = "keep",
       threads = #rows == 1 and 1 or nil })
-    -- one name each, so that a new line takes the place of the one before
+    -- one name per line, so that a new line replaces the old one
     for i = #rows, 1, -1 do
       local row, like = states[i]:table(), i == #rows and PLAN or ROLLOUT
       for _, point in ipairs(show) do
@@ -255,9 +256,9 @@ return function(sim, host)
 
   -- ---- Sliders ----------------------------------------------------------------------------------
 
-  local tuned = {} -- names of sliders are used once: prefixes -> how often
+  local tuned = {} -- names of sliders must be unique: prefix -> number of uses
 
-  -- { {name, get, set}, ... } of what may be changed while it runs.
+  -- { {name, get, set}, ... } of the values that may be changed during a run.
   local function gains_of(object)
     local list = {}
     local function field(name, key)
@@ -292,7 +293,7 @@ return function(sim, host)
     local problem, K, inner = host.field(object, "problem"), host.field(object, "K"), host.field(object, "law")
     if problem and problem.cost then return gains_of(problem.cost) end
     for _, key in ipairs { "kp", "ki", "kd" } do field(key, key) end
-    -- a matrix of gains, one slider a number
+    -- a matrix of gains: one slider per number
     if getmetatable(object).kind == "lqr" and K and not object.gains then
       local rows, columns = K.shape[1], K.shape[2]
       for i = 1, rows do
@@ -325,8 +326,8 @@ return function(sim, host)
 
   local TUNE = { name = true, range = true, on_change = true }
 
-  -- sim.control.tune(law or cost [, { name =, range = { NAME = {lo, hi} }, on_change = }]): a slider of the live viewer for
-  -- each gain or weight. Returns them by name.
+  -- sim.control.tune(law or cost [, { name =, range = { NAME = {lo, hi} }, on_change = }]): makes a slider in the live
+  -- viewer for each gain or weight. Returns the sliders by name.
   function control.tune(object, def)
     def = def or {}
     host.check_tune_keys(def, TUNE)
@@ -349,7 +350,7 @@ return function(sim, host)
           table.concat(host.sorted_keys(known), ", "))
       end
     end
-    -- a name once: "kp", then "kp 2"
+    -- unique names: "kp", then "kp 2"
     local prefix, sliders = def.name and def.name .. " " or "", {}
     for _, gain in ipairs(list) do
       local name, value = gain[1], gain[2]()
@@ -362,7 +363,7 @@ return function(sim, host)
         if def.on_change then def.on_change(name, now) end
       end
       local slider = sim.slider { name = shown, min = lo, max = hi, value = value, on_change = change }
-      if slider.value ~= value then change(slider.value) end -- kept from the run before
+      if slider.value ~= value then change(slider.value) end -- kept from the last run
       sliders[name] = slider
     end
     return sliders

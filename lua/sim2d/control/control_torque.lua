@@ -1,4 +1,4 @@
--- world:dynamics and world:inverse_dynamics: what efforts of actuators do to coordinates in the next step.
+-- world:dynamics and world:inverse_dynamics: how efforts of actuators change the coordinates in the next step.
 
 return function(sim, host)
   local methods = host.world_methods()
@@ -6,10 +6,10 @@ return function(sim, host)
 
   local KEYS = { coordinates = true, acceleration = true }
 
-  local CORRECTIONS, EXACT = 4, 1e-12 -- of efforts, relative: joints that turn make a step not quite linear in them
+  local CORRECTIONS, EXACT = 4, 1e-12 -- relative, of efforts: with turning joints a step is not exactly linear in them
 
-  -- The step from here with the present commands: speeds before and after it (columns), B of speeds, commands; and
-  -- a function that says after and B of other commands.
+  -- A step from here with the present commands: speeds before and after it (columns), the matrix B of the speeds, the
+  -- commands; and a function that returns the speeds after and B for other commands.
   local function step_of(what, world, def)
     world = host.world(world)
     host.check_law_keys(what, def, KEYS)
@@ -25,7 +25,7 @@ return function(sim, host)
       coordinates = {}
       for i, object in ipairs(def.coordinates) do coordinates[i] = host.counterpart(clone, object) end
     end
-    -- ranges would cut what is only looked at
+    -- the ranges of actuators must not clip trial commands
     local model = host.model(clone, { coordinates = coordinates, outputs = {}, knots = 1, steps = 1, extra_count = 0 })
     for i, actuator in ipairs(actuators) do now[i] = sim.stop_gradient(actuator.value) end
     local n = model:sizes()
@@ -42,12 +42,12 @@ return function(sim, host)
 
   local function square(what, r, m)
     if r ~= m then
-      fail("%s: %d coordinates, but %d actuators: as many are needed, each acting in a way of its own", what, r, m)
+      fail("%s: %d coordinates, but %d actuators: as many are needed, and each must act on them differently", what, r, m)
     end
   end
 
-  -- M and bias with M a + bias = u for the next step: a, accelerations of coordinates (its change of speed over dt);
-  -- u, what actuators exert. Contacts, limits and springs count as they act in that step.
+  -- M and bias with M a + bias = u for the next step, where a is the acceleration of coordinates (change of speed over
+  -- dt) and u the effort of the actuators. Contacts, limits and springs have the state they have in that step.
   function methods.dynamics(world, def)
     local before, after, B, now, r = step_of("dynamics", world, def or {})
     square("dynamics", r, now.size)
@@ -58,7 +58,7 @@ return function(sim, host)
     return M, now - M:mm((after - before) / h)
   end
 
-  -- The efforts, one an actuator, with which coordinates have these accelerations over the next step.
+  -- The efforts, one per actuator, that give the coordinates these accelerations over the next step.
   function methods.inverse_dynamics(world, def)
     if type(def) ~= "table" then
       fail("bad argument #1 to 'inverse_dynamics' ({ acceleration = {...} } expected, got %s)", describe(def))
@@ -75,7 +75,7 @@ return function(sim, host)
         more, why = sim.linalg.solve(B, goal - after)
         if not more then fail("inverse_dynamics: actuators that act in one way (%s)", why) end
       else
-        more = sim.linalg.lstsq(B, goal - after) -- the shortest, or the nearest
+        more = sim.linalg.lstsq(B, goal - after) -- the shortest, or the nearest solution
       end
       now = now + more
       if correction == CORRECTIONS or more:norm() <= EXACT * now:norm() then break end
@@ -92,13 +92,13 @@ return function(sim, host)
   local TORQUE = { coordinates = true, reference = true, kp = true, kd = true }
   local SPEEDS = { angle = "omega", x = "vx", y = "vy" }
 
-  -- sim.control.computed_torque { coordinates = {joints}, reference = sim.control.reference {...}, kp =, kd = }: inverse dynamics of
-  -- the reference's acceleration + kp error + kd error of speed.
+  -- sim.control.computed_torque { coordinates = {joints}, reference = sim.control.reference {...}, kp =, kd = }:
+  -- inverse dynamics of the reference's acceleration + kp * error + kd * speed error.
   function control.computed_torque(def)
     host.check_law_keys("computed_torque", def, TORQUE)
     local reference = def.reference
     if getmetatable(reference) == nil or not host.field(reference, "at") then
-      host.bad_law_key("computed_torque", "reference", "what sim.control.reference gives", reference)
+      host.bad_law_key("computed_torque", "reference", "a result of sim.control.reference", reference)
     end
     if type(def.coordinates) ~= "table" or #def.coordinates == 0 then
       host.bad_law_key("computed_torque", "coordinates", "a list of joints", def.coordinates)

@@ -1,6 +1,6 @@
--- sim.env: a world as a task, in the shape of Gymnasium's environments: reset, step, spaces.
+-- sim.env: a world as a task with the interface of Gymnasium environments: reset, step, spaces.
 
-local EARLY = 1e-6 -- of a step: sums of dt round
+local EARLY = 1e-6 -- of a step: tolerance for rounding in sums of dt
 local MOST_STEPS = 1000
 
 local KEYS = { name = true, doc = true, world = true, period = true, max_steps = true, reset = true, reward = true,
@@ -40,7 +40,7 @@ return function(sim, host)
     return list
   end
 
-  -- Those of an episode: given, drawn, or the usual ones.
+  -- The parameters of an episode: given, drawn, or the defaults.
   local function draw(env, options)
     local p, given = {}, options.parameters
     if not given and not options.randomise then
@@ -56,7 +56,7 @@ return function(sim, host)
     for name in pairs(given) do
       if p[name] == nil then fail("%s:reset: there is no parameter '%s'", env.name, tostring(name)) end
     end
-    -- the usual ones have no name
+    -- an episode with the defaults has no key
     local key, usual = {}, true
     for _, entry in ipairs(env.randomised) do usual = usual and p[entry.name] == entry.usual end
     if usual then return p, "" end
@@ -96,14 +96,15 @@ return function(sim, host)
 
   -- ---- Episodes ---------------------------------------------------------------------------------
 
-  -- What a task may lack, and what the first episode or a vector adds.
+  -- Fields that a task may lack, and fields that the first episode or a vector adds.
   local Env = host.close_class({ __name = "Env" }, "Env", { "doc", "start", "ended", "reward", "baseline", "about_baseline", "actions",
     "passed", "follow", "view", "keys", "goals", "def", "period", "substeps", "observation_space", "action_space", "world", "built",
     "declared", "parameters", "steps", "over", "ranges", "unsolved", "mode_changes", "core", "place" })
   Env.__tostring = function(env) return ("Env (%s: %d observed, %d commands)"):format(env.name, #env.observation_space.low,
     env.action_space.n or #env.action_space.low) end
 
-  -- Back to how it was built, where an episode has added nothing to it and no function of the script runs in its steps.
+  -- Rewinds the world to its initial state if an episode has added no objects to it and no function of the script runs
+  -- in its steps.
   local function go_back(env, kept)
     if env.core then return env.core:rewind(env.place) end
     local B, world = host.batch, kept.world
@@ -121,8 +122,9 @@ return function(sim, host)
     return true
   end
 
-  -- The world of an episode with these parameters. Where nothing random went into the last one, none of its functions runs in
-  -- steps and it is still made of the same things, it goes back to how it was built, which is ten times faster than to build it.
+  -- The world of an episode with these parameters. It rewinds the last world if that is possible: no random numbers
+  -- were used to build it, no function of the script runs in its steps, and its bodies and joints are still the same.
+  -- Rewinding is ten times faster than building.
   local function build(env, p, key)
     local kept, B = env.built, host.batch
     if kept and kept.key == key and go_back(env, kept) then return kept.world end
@@ -146,11 +148,11 @@ return function(sim, host)
     if seen then return seen end
     local all, list = env.world:observation(), {}
     for i = 1, #all do list[i] = all[i] end
-    if #list == 0 then fail("sim.env: the world observes nothing: declare it with world:observe { ... }") end
+    if #list == 0 then fail("sim.env: the world has no observations: declare them with world:observe { ... }") end
     return list
   end
 
-  -- What info tells of the last step.
+  -- The fields of `info` for the last step.
   local function info_of(env)
     local residual, unsolved, changes = host.batch.left(env.world)
     return { residual = residual, unsolved = unsolved > env.unsolved, mode_changes = changes - env.mode_changes, time = env.world.time }
@@ -181,7 +183,7 @@ return function(sim, host)
     return observed(self), { parameters = self.parameters }
   end
 
-  -- A command for each actuator, out of an action.
+  -- An action as one command per actuator.
   local function command_of(env, action)
     if env.actions then
       local u = host.whole(action) and env.actions[action]
@@ -213,7 +215,7 @@ return function(sim, host)
     return env.ranges
   end
 
-  -- A step is what comes before the steps of its world (an action is commanded), those, and what comes of them.
+  -- A step sets the commands of an action, steps the world, and returns the results.
   local function command(env, action)
     if env.over == nil then fail("%s:step: before the first reset", env.name) end
     if env.over then fail("%s:step: the episode is over: reset first", env.name) end
@@ -264,11 +266,12 @@ return function(sim, host)
     return observed(self), reward, terminated, truncated, info_of(self)
   end
 
-  -- A picture of the world as it is, of the part that the task says.
+  -- Draws the present world, by default the part given by the task's `view`.
   function Env:render(path, options) return self.world:draw(path, host.env.with_view(self, options)) end
 
-  -- Returns of episodes by a law (default: the baseline), seeds from `seed` on: mean, a list, steps in the mean, and what was told
-  -- of all steps: the worst residual, how many were unsolved, mode changes, and which episodes terminated.
+  -- Runs episodes with a law (default: the baseline) with seeds from `seed` on. Returns the mean return, the list of
+  -- returns, the mean number of steps, and data of all steps: the worst residual, the number of unsolved steps, mode
+  -- changes, and which episodes terminated.
   function Env:evaluate(options)
     options = options or {}
     check_keys(self.name .. ":evaluate", options, { law = true, episodes = true, seed = true, randomise = true })
@@ -293,11 +296,12 @@ return function(sim, host)
     return mean, returns, lengths, told
   end
 
-  -- In the live viewer: episodes by the baseline or a person, without end or for so many; true. Without one: false.
+  -- Plays episodes in the live viewer, by the baseline or a person, without end or a given number; returns true.
+  -- Without a viewer it returns false.
   function Env:play(options) return host.env.play(self, options) end
 
-  -- What a task's file does when it is the script: with a viewer it is played, else the baseline plays some episodes, and what
-  -- came of it is told.
+  -- Call this when a task's file runs as the script: with a viewer the task is played, otherwise the baseline runs some
+  -- episodes and the results are printed.
   function Env:show(options)
     if self:play(options) then return end
     local episodes = options and options.episodes or 3
@@ -323,7 +327,7 @@ return function(sim, host)
       random = sim.random.split(), passed = def.passed, max_steps = def.max_steps or MOST_STEPS }, Env)
     if not host.whole(env.max_steps) or env.max_steps < 1 then bad("env", "max_steps", "a whole number of at least 1", def.max_steps) end
     env.max_steps = math.tointeger(env.max_steps)
-    -- a first world says what there is
+    -- build a first world to find its actuators and observations
     begin(env, {})
     local first = observed(env)
     env.over = nil
@@ -340,7 +344,7 @@ return function(sim, host)
     return env
   end
 
-  -- What lua/sim2d/env/env_vector.lua is made of.
+  -- Used by lua/sim2d/env/env_vector.lua.
   host.env = { new = new, is = function(value) return type(value) == "table" and getmetatable(value) == Env end,
     command_of = command_of, observed = observed, begin = begin, check_keys = check_keys }
   rawset(sim, "env", setmetatable({}, { __call = function(_, def) return new(def) end }))

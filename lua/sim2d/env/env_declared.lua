@@ -1,5 +1,6 @@
--- What of a task is declared rather than a function: reward, terminated and reset in the words of sim.batch, which C evaluates
--- (core/batch/judge.h). Here they are read, and made for each world that an environment builds.
+-- Parts of a task that are declared instead of written as functions: reward, terminated and reset in the form of
+-- sim.batch. C evaluates them (core/batch/judge.h). This file reads them and converts them for each world that an
+-- environment builds.
 
 local FORMS = "a number, a list of terms { of =, field =, ... } (and constant =), or a function(world, u, env)"
 local KEY = { cost = true, constant = true }
@@ -13,7 +14,7 @@ return function(sim, host)
     fail("bad argument #1 to 'env' (key '%s': %s expected, got %s)", key, expected, describe(got))
   end
 
-  -- Terms of sim.control.cost with functions in them, whose negative the reward is.
+  -- Terms of sim.control.cost that contain functions; the reward is the negative cost.
   local function by_functions(def)
     local costs = setmetatable({}, { __mode = "k" })
     return function(world, u)
@@ -48,7 +49,7 @@ return function(sim, host)
       local constant = def.constant == nil and 0.0 or def.constant
       if not host.finite(constant) then bad("reward.constant", "a finite number", constant) end
       rules.constant, rules.terms = constant + 0.0, table.move(def, 1, #def, 1, {})
-      -- all else is no key of it
+      -- all other keys are errors
       for _, key in ipairs(host.sorted_keys(def)) do
         if not (math.type(key) == "integer" and key >= 1 and key <= #def) and not KEY[key] then
           local near = type(key) == "string" and host.nearest(key, { "constant", "controls", "terminal" })
@@ -68,7 +69,7 @@ return function(sim, host)
     return nil, value
   end
 
-  -- { reward =, ended =, start = } are functions; { constant =, terms =, bounds =, draws = } is what is declared.
+  -- { reward =, ended =, start = } are functions; { constant =, terms =, bounds =, draws = } are declarations.
   function declared.read(def)
     local rules = {}
     read_reward(def.reward, rules)
@@ -82,7 +83,7 @@ return function(sim, host)
     return rules
   end
 
-  -- The same for a world: { judge =, terms =, draws = }, each nil where it is not declared.
+  -- The declarations for a world: { judge =, terms =, draws = }, each nil if absent.
   function declared.of_world(env, world)
     local rules, made = env.rules, {}
     if rules.terms or rules.bounds then
@@ -96,7 +97,7 @@ return function(sim, host)
     return made
   end
 
-  -- Of a period: reward (nil: not declared), has it terminated, and what its last state costs.
+  -- For a period: the reward (nil if not declared), whether the episode has terminated, and the cost of the last state.
   function declared.judged(env, world, u)
     local rules, made = env.rules, env.declared
     if not host.recording_gradient(world) then
@@ -104,7 +105,7 @@ return function(sim, host)
       if not rules.terms then return nil, ended, nil end
       return reward, ended, last
     end
-    -- With derivatives the terms are evaluated here.
+    -- with derivatives, the terms are evaluated here
     local plain = {}
     for i, value in ipairs(u) do plain[i] = sim.stop_gradient(value) end
     local _, ended = host.batch.judged(made.judge, world, plain, 0.0)

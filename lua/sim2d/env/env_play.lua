@@ -1,17 +1,17 @@
--- Tasks in the live viewer: episodes that the baseline plays, or a person with keys or a gamepad.
+-- Tasks in the live viewer: episodes played by the baseline, or by a person with keys or a gamepad.
 
-local AFTER = 1   -- s of the world that the end of an episode is seen
-local TAKES = 0.5 -- of a stick's way, from which whoever holds it takes over
-local SECONDS = 2 -- that a goal takes from one end of its range to the other by keys nobody declared
+local AFTER = 1   -- s of simulated time for which the end of an episode is shown
+local TAKES = 0.5 -- deflection of a stick, 0 to 1, from which the person takes over
+local SECONDS = 2 -- s that default keys need to move a goal through its whole range
 local MOST_DIGITS = 9
-local HEADROOM = 0.03 -- of the view's height, over the words
+local HEADROOM = 0.03 -- of the view's height, above the text
 
--- What stands in for a key on a gamepad: half the way of a stick, and a button.
+-- Gamepad inputs that stand for a key: half of a stick's axis, and a button.
 local STICKS = { left = { "left_x", -1 }, right = { "left_x", 1 }, down = { "left_y", -1 }, up = { "left_y", 1 },
   a = { "right_x", -1 }, d = { "right_x", 1 }, s = { "right_y", -1 }, w = { "right_y", 1 } }
 local BUTTONS = { left = "pad_left", right = "pad_right", up = "pad_up", down = "pad_down", space = "pad_a" }
 local AXES = { left_x = true, left_y = true, right_x = true, right_y = true, lt = true, rt = true }
-local TAKEN = { b = "who plays", r = "the episode again" }
+local TAKEN = { b = "change player", r = "restart the episode" }
 
 return function(sim, host)
   local fail, describe = host.fail, host.describe
@@ -20,9 +20,10 @@ return function(sim, host)
     fail("bad argument #1 to 'env' (key '%s': %s expected, got %s)", key, expected, describe(got))
   end
 
-  -- ---- What keys mean -----------------------------------------------------------------------------
+  -- ---- Meaning of keys -----------------------------------------------------------------------------
 
-  -- Keys of a task that declares none: arrows for up to two commands of finite ranges and for up to three actions, else digits.
+  -- Default keys of a task: arrows for up to two commands with finite ranges and for up to three actions, otherwise
+  -- digits.
   local function usual(env)
     local space, keys = env.action_space, {}
     if space.n == 2 then return { left = 1, right = 2 } end
@@ -42,7 +43,7 @@ return function(sim, host)
   end
 
   local function check(env, keys)
-    if type(keys) ~= "table" then bad("keys", "a table, name of a key -> what it does,", keys) end
+    if type(keys) ~= "table" then bad("keys", "a table from names of keys to their actions,", keys) end
     local n, count = env.action_space.n, #env.action_space.names
     for _, name in ipairs(host.sorted_keys(keys)) do
       local value, key = keys[name], "keys." .. tostring(name)
@@ -51,7 +52,7 @@ return function(sim, host)
       if n then
         if not host.whole(value) or value < 1 or value > n then bad(key, ("an action from 1 to %d"):format(n), value) end
       else
-        if type(value) ~= "table" then bad(key, "a list of what is added to each command", value) end
+        if type(value) ~= "table" then bad(key, "a list of numbers to add to the commands", value) end
         for i, number in pairs(value) do
           if not host.whole(i) or i < 1 or i > count or not host.finite(number) then
             bad(key, ("a list of up to %d numbers"):format(count), value)
@@ -61,14 +62,14 @@ return function(sim, host)
     end
   end
 
-  -- What the view follows in the world of this episode, or nil.
+  -- The body that the view follows in the world of this episode, or nil.
   local function followed_in(env)
     local body = env.follow and env.world.bodies[env.follow]
     if env.follow and not body then fail("%s: follow: there is no body '%s'", env.name, env.follow) end
     return body
   end
 
-  -- Options of a picture with the task's view, where they have none; beside what is followed.
+  -- Adds the task's view, and the followed body, to options of a picture that set neither.
   local function with_view(env, options)
     if not env.view or options and (options.view or options.follow) then return options end
     local all, body, area = {}, followed_in(env), env.view
@@ -78,7 +79,8 @@ return function(sim, host)
     return all
   end
 
-  -- env.keys: name -> the number of an action, or what is added to each command while the key is held (of goals: in a second).
+  -- env.keys: name -> number of an action, or a list of numbers added to the commands while the key is held (to goals:
+  -- per second).
   local function read_keys(env, keys)
     env.goals = {}
     for i, actuator in ipairs(host.actuators(env.world)) do env.goals[i] = actuator.kind == "position" end
@@ -86,7 +88,7 @@ return function(sim, host)
     env.keys = keys or usual(env)
   end
 
-  -- Of a definition, all that is about seeing and playing.
+  -- Reads the parts of a definition that concern viewing and playing.
   local function read_seen(env, def)
     for _, key in ipairs { "follow", "about_baseline" } do
       if def[key] ~= nil and type(def[key]) ~= "string" then bad(key, "a text", def[key]) end
@@ -102,17 +104,17 @@ return function(sim, host)
 
   -- ---- A person -----------------------------------------------------------------------------------
 
-  -- How far a key is pressed, 0 to 1, or what stands in for it on a gamepad; of an axis -1 to 1.
+  -- The state of a key from 0 to 1, or of its gamepad input; of an axis from -1 to 1.
   local function pressed(name)
     if AXES[name] then return sim.axis(name) end
     local stick, button = STICKS[name], BUTTONS[name]
     local way = stick and math.max(0, stick[2] * sim.axis(stick[1])) or 0
-    -- a stick presses the buttons of the cross, too
+    -- a stick also presses the buttons of the cross
     local pushed = button and sim.key(button) and (not stick or sim.axis(stick[1]) == 0)
     return (sim.key(name) or pushed) and 1 or way
   end
 
-  -- How far everything is pressed, and whether somebody has taken hold.
+  -- The state of all keys, and whether a person is using one.
   local function hands(env)
     local how, holds = {}, false
     for name in pairs(env.keys) do
@@ -132,7 +134,7 @@ return function(sim, host)
     return action
   end
 
-  -- The action of a person. Goals stay where they were moved to; at first they are where the joint is.
+  -- The action of a person. Goals keep their last values; at first they are the present coordinates of the joints.
   local function by_hand(env, how, last)
     if env.actions then return chosen(env, how, last) end
     local space, rest, u = env.action_space, env.keys.none or {}, {}
@@ -151,7 +153,8 @@ return function(sim, host)
 
   -- ---- Episodes -----------------------------------------------------------------------------------
 
-  -- Where words stand: at the upper edge of the view, else over the middle of what moves as the episode begins.
+  -- The position of the text: at the upper edge of the view, or above the middle of the moving bodies at the start of
+  -- the episode.
   local function place_above(env)
     local area, world, body = env.view, env.world, followed_in(env)
     if area then return { (area[1][1] + area[2][1]) / 2 + (body and body.x or 0), area[2][2] - HEADROOM * (area[2][2] - area[1][2]) } end
@@ -170,7 +173,7 @@ return function(sim, host)
     play.env.world:annotate { name = "episode", text = text, at = play.above, size = 16 }
   end
 
-  -- The world of a new episode is what the viewer shows; the one before is closed, if it is another.
+  -- Starts an episode and shows its world in the viewer; closes the previous world if it is another.
   local function begin(play)
     local env, before = play.env, play.env.world
     local seen = env:reset { seed = play.seed }
@@ -181,7 +184,7 @@ return function(sim, host)
     return seen
   end
 
-  -- Worlds in which a law tries things out are no part of what is played: they are not recorded, and the viewer does not offer them.
+  -- Calls f with recording and viewer off, for worlds in which a law makes trials.
   local BACK = setmetatable({}, { __close = function() host.live.aside(false) end })
   local function aside(f, ...)
     host.live.aside(true)
@@ -189,7 +192,7 @@ return function(sim, host)
     return f(...)
   end
 
-  -- One episode, to its end or until it is to begin again; true: it came to its end.
+  -- Plays one episode until its end or a restart; returns true at its end.
   local function episode(play)
     local env, seen = play.env, begin(play)
     local law, last, over, cut, reward
@@ -230,7 +233,7 @@ return function(sim, host)
     return #names > 0 and table.concat(names, ", ") or "none"
   end
 
-  -- env:play { episodes = }: seeds one after the other, until Ctrl-C or for so many; false without a viewer.
+  -- env:play { episodes = }: plays seeds one after the other, without end or a given number; false without a viewer.
   local function show(env, options)
     options = options or {}
     host.env.check_keys(env.name .. ":play", options, { episodes = true })
@@ -241,7 +244,7 @@ return function(sim, host)
     sim.watch("return", function() return play.sum end)
     sim.watch("step", function() return play.steps end)
     sim.watch("episode", function() return play.episode end)
-    print(("%s: your keys: %s; b: who plays, r: the episode again"):format(env.name, play.keys))
+    print(("%s: your keys: %s; b: change player, r: restart the episode"):format(env.name, play.keys))
     io.stdout:flush()
     while play.episode <= (options.episodes or math.huge) do
       if episode(play) then

@@ -1,11 +1,11 @@
 -- sim.env.tolerance and sim.env.check.
 
-local AT_MARGIN = 0.1 -- the value at the margin, as in dm_control
+local AT_MARGIN = 0.1 -- value at the margin, as in dm_control
 
 return function(sim, host)
   local fail, describe = host.fail, host.describe
 
-  -- Of the distance in margins, 1 at 0 and `v` at 1 (Tassa and others 2018).
+  -- Functions of the distance in margins: 1 at 0 and `v` at 1 (Tassa and others 2018).
   local SHAPES = {
     gaussian = function(d, v) return sim.exp(v and math.log(v) * d * d or 0) end,
     linear = function(d, v) return sim.max(0, 1 - d * (1 - v)) end,
@@ -22,7 +22,7 @@ return function(sim, host)
     end,
   }
 
-  -- 1 where x is within bounds, less the farther it is from them, `v` at the margin.
+  -- Returns 1 if x is within the bounds, and less with growing distance from them, `v` at the margin.
   function sim.env.tolerance(x, bounds, margin, shape, v)
     if type(bounds) == "number" then bounds = { bounds, bounds } end
     bounds, margin, shape, v = bounds or { 0, 0 }, margin or 0, shape or "gaussian", v or AT_MARGIN
@@ -48,7 +48,7 @@ return function(sim, host)
     return true
   end
 
-  -- Any action of the space; of infinite ranges between -1 and 1.
+  -- A random action of the space; infinite ranges are replaced by -1 to 1.
   local function any_action(env, random)
     local space = env.action_space
     if space.n then return random:integer(1, space.n) end
@@ -61,14 +61,14 @@ return function(sim, host)
     local low, high = env.observation_space.low, env.observation_space.high
     if #list ~= #low then fail("%s: %s observes %d numbers, its space has %d", env.name, where, #list, #low) end
     for i = 1, #list do
-      if not host.finite(list[i]) then fail("%s: %s: number %d of what is observed is %s", env.name, where, i, describe(list[i])) end
+      if not host.finite(list[i]) then fail("%s: %s: number %d of the observation is %s", env.name, where, i, describe(list[i])) end
       if list[i] < low[i] or list[i] > high[i] then
-        fail("%s: %s: number %d of what is observed, %g, is not from %g to %g", env.name, where, i, list[i], low[i], high[i])
+        fail("%s: %s: number %d of the observation, %g, is not from %g to %g", env.name, where, i, list[i], low[i], high[i])
       end
     end
   end
 
-  -- An episode by actions at random: what was seen and given, in a list.
+  -- Runs an episode with random actions; returns a list of observations and results.
   local function episode(env, seed)
     local random, told = sim.random.split(), {}
     random:seed(seed)
@@ -90,15 +90,15 @@ return function(sim, host)
     return told, steps
   end
 
-  -- Is it a task as others expect them? Raises what is wrong; returns the steps that were taken.
+  -- Checks that the task follows the interface. Raises an error if not; returns the number of steps taken.
   function sim.env.check(env)
-    if type(env) ~= "table" or env.action_space == nil then fail("bad argument #1 to 'check' (what sim.env gives expected, got %s)", describe(env)) end
+    if type(env) ~= "table" or env.action_space == nil then fail("bad argument #1 to 'check' (a result of sim.env expected, got %s)", describe(env)) end
     local steps = 0
     for seed = 1, 3 do
       local first, count = episode(env, seed)
       local again = episode(env, seed)
       if not same(first, again) then
-        fail("%s: the same seed and actions give other numbers: take what is random from the generator that 'world' and 'reset' get", env.name)
+        fail("%s: the same seed and actions give other numbers: draw random numbers from the generator that is passed to 'world' and 'reset'", env.name)
       end
       if pcall(env.step, env, any_action(env, sim.random.split())) then fail("%s: steps beyond the end of an episode", env.name) end
       steps = steps + 2 * count

@@ -1,5 +1,5 @@
--- sim.env.vector: many environments of one task. Threads step, judge and reset their worlds (lua/batch/batch_episodes.c);
--- functions of the task are called in between.
+-- sim.env.vector: many environments of one task. Threads step, judge and reset their worlds
+-- (lua/batch/batch_episodes.c); functions of the task are called in between.
 
 local MOST = 100000 -- environments
 local AUTORESET = { next_step = 0, same_step = 1, disabled = 2 }
@@ -10,7 +10,7 @@ return function(sim, host)
 
   local Vector = { __name = "EnvVector" }
   local methods = {}
-  local insides = setmetatable({}, { __mode = "k" }) -- EnvVector -> its environments and what steps them
+  local insides = setmetatable({}, { __mode = "k" }) -- EnvVector -> its environments and the object that steps them
   Vector.__index = function(vector, key)
     if key ~= "envs" then
       if methods[key] == nil then
@@ -24,7 +24,7 @@ return function(sim, host)
       end
       return methods[key]
     end
-    -- what its steps have not told each of them
+    -- Copies results of the vector's steps to the environments.
     local inside = insides[vector]
     for i, env in ipairs(inside.envs) do
       if inside.begun then env.steps, env.over = inside.core:place(i) end
@@ -49,7 +49,7 @@ return function(sim, host)
     end
   end
 
-  -- The environments of `mask` (nil: all) begin an episode, the i-th with the seed `seed` + i - 1, or seeds[i].
+  -- Environments of `mask` (nil: all) begin an episode, the i-th with seed `seed` + i - 1, or seeds[i].
   function methods.reset(vector, options)
     local inside = insides[vector]
     options = options or {}
@@ -70,7 +70,7 @@ return function(sim, host)
     return vector.observations
   end
 
-  -- Says what is wrong with an action, or with stepping at all.
+  -- Raises the error about an action, or about stepping at all.
   local function refuse(vector, why, k, actions)
     if why == "action" then
       local action = actions[k]
@@ -82,8 +82,8 @@ return function(sim, host)
     fail("%s:step: %s", vector.name, over and "the episode is over: reset first" or "before the first reset")
   end
 
-  -- vector:step(actions) with actions[i], the action of the i-th, or an array of their numbers -> observations, rewards, terminated,
-  -- truncated: arrays that the next call fills again.
+  -- vector:step(actions), with actions[i] the action of the i-th environment, or an array of their numbers ->
+  -- observations, rewards, terminated, truncated: arrays that the next call overwrites.
   function methods.step(vector, actions)
     local inside = insides[vector]
     local array = getmetatable(actions) == "Array"
@@ -99,10 +99,10 @@ return function(sim, host)
     return vector.observations, vector.rewards, vector.terminated, vector.truncated
   end
 
-  -- sim.env.vector(task, { count =, threads =, autoreset =, randomise = }): a task is what sim.env gives.
+  -- sim.env.vector(task, { count =, threads =, autoreset =, randomise = }): `task` is the result of sim.env.
   function sim.env.vector(task, options)
     local what = "sim.env.vector"
-    if not E.is(task) then fail("bad argument #1 to 'vector' (what sim.env gives expected, got %s)", describe(task)) end
+    if not E.is(task) then fail("bad argument #1 to 'vector' (a result of sim.env expected, got %s)", describe(task)) end
     E.check_keys("vector", options, OPTIONS)
     host.batch_option(what, "count", host.batch_whole(options.count, 1, MOST), ("an integer from 1 to %d"):format(MOST), options.count)
     if options.count == nil then fail("%s: count: an integer from 1 to %d expected", what, MOST) end
@@ -117,7 +117,7 @@ return function(sim, host)
     local inside = { envs = envs, autoreset = AUTORESET[options.autoreset or "next_step"] }
     local controls = host.control.count(task.world)
     inside.width = task.action_space.n and 1 or controls
-    -- An environment begins again; its draws are made behind it.
+    -- Resets an environment; the C side makes its draws afterwards.
     local function reset(i)
       local given = inside.options or {}
       E.begin(envs[i], { seed = given.seeds and given.seeds[i] or given.seed and given.seed + i - 1, randomise = options.randomise })
@@ -129,7 +129,7 @@ return function(sim, host)
       terminated = task.ended })
     if not core then fail("%s: %s", what, arrays) end
     inside.core = core
-    -- from now on their worlds are built and wound back there
+    -- from now on the vector builds and rewinds their worlds
     for i, env in ipairs(envs) do env.core, env.place, env.built = core, i, nil end
     local vector = setmetatable({ name = task.name, count = n, observed = m, final = {}, action_space = task.action_space,
       observation_space = task.observation_space, observations = arrays[1], rewards = arrays[2], terminated = arrays[3],

@@ -1,14 +1,17 @@
--- sim.fit: the parameters of a world from logs (fit_log.lua) of its commands and observations.
+-- sim.fit: estimates parameters of a world from logs (fit_log.lua) of its commands and observations.
 
-local SPLIT = 0.8         -- part of a log's rows that is fitted
-local DUST = 1e-9         -- of a step: places that are the same
-local UNSEEN = 1e-7       -- singular values of the scaled Jacobian below this part of the largest: not determined
-local LEAST = 1e-3        -- of its unit, that a parameter without bounds may be expected to change by
-local PART = 0.2          -- of a direction that is not determined: the least of a parameter that is named
-local NORMAL = 1.95996398 -- deviations of 95 % of a normal distribution
-local MAD = 1.4826        -- deviation of a normal distribution by the median of absolute values
-local SCALES, FEW, SAME = 20, 3, 1e-2 -- searches for a scale that nobody knows, their iterations, and when it stands
--- Deviations at which losses turn from squares, with 95 % of the efficiency of squares where noise is normal.
+local SPLIT = 0.8         -- part of a log's rows that is used for the fit
+local DUST = 1e-9         -- of a step: smaller differences of times count as 0
+-- singular values of the scaled Jacobian below this part of the largest: the direction is not determined
+local UNSEEN = 1e-7
+local LEAST = 1e-3        -- of its unit: scale of a parameter without bounds
+local PART = 0.2          -- share in an undetermined direction from which a parameter is named
+local NORMAL = 1.95996398 -- standard deviations that contain 95 % of a normal distribution
+local MAD = 1.4826        -- standard deviation of a normal distribution divided by the median absolute value
+-- estimates of an unknown loss scale: searches, iterations of each, and relative change that ends them
+local SCALES, FEW, SAME = 20, 3, 1e-2
+-- Residuals in deviations at which the losses depart from squares; they keep 95 % of the efficiency of least squares
+-- for normal noise.
 local LOSSES = { l2 = math.huge, huber = 1.345, cauchy = 2.3849 }
 
 local KEYS = { world = true, data = true, parameters = true, noise = true, bias = true, delays = true, split = true,
@@ -34,7 +37,7 @@ return function(sim, host)
 
   -- ---- Parameters -------------------------------------------------------------------------------
 
-  -- One: { name, start, lo, hi, log }; of logarithms between their logarithms.
+  -- Reads one parameter: { name, start, lo, hi, log }; in log scale all values are logarithms.
   local function read_parameter(key, def)
     local entry = { name = key, start = def, lo = -math.huge, hi = math.huge }
     if type(def) == "table" then
@@ -56,7 +59,7 @@ return function(sim, host)
     for _, key in ipairs(host.sorted_keys(def.parameters)) do
       fit.parameters[#fit.parameters + 1] = read_parameter(key, def.parameters[key])
     end
-    fit.builders = #fit.parameters -- the others are biases, and what is free in each window
+    fit.builders = #fit.parameters -- the others are biases, and free parameters of the windows
     for i, name in ipairs(def.bias or {}) do
       if type(name) ~= "string" then bad("bias", "a list of columns that are observed", def.bias) end
       fit.biases[name] = fit.builders + i
@@ -68,7 +71,7 @@ return function(sim, host)
   local function coded(entry, value) return entry.log and math.log(value) or value end
   local function decoded(entry, x) return entry.log and sim.exp(x) or x end
 
-  -- The builder's parameters by name, of the list x.
+  -- The builder's parameters by name, from the list x.
   local function named(fit, x)
     local p = {}
     for i = 1, fit.builders do p[fit.parameters[i].name] = decoded(fit.parameters[i], x[i]) end
@@ -77,7 +80,7 @@ return function(sim, host)
 
   -- ---- Worlds -----------------------------------------------------------------------------------
 
-  -- The world of a window; nil: one that nothing was measured of.
+  -- The world of a window; without a window, one without measured initial values.
   local function build(fit, x, window)
     local p = named(fit, x)
     local world = fit.builder(p)
@@ -91,7 +94,7 @@ return function(sim, host)
     return world
   end
 
-  -- What a world observes: its columns in order, { name, alias, noise }.
+  -- The observations of a world in order: { name, alias, noise }.
   local function columns_of(world)
     local columns = {}
     for _, list in ipairs(host.observations(world)) do
@@ -106,7 +109,7 @@ return function(sim, host)
 
   -- ---- Logs -------------------------------------------------------------------------------------
 
-  -- Rows `from` to `to` in windows, each of which starts again.
+  -- Splits rows `from` to `to` into windows, each with its own start.
   local function cut_windows(fit, log, from, to, windows)
     local size = fit.window
     while from <= to do
@@ -117,7 +120,7 @@ return function(sim, host)
         last = from
         while last < to and (log.at[last + 1] - log.at[from]) * fit.dt <= size.seconds do last = last + 1 end
       end
-      -- a single row at the end says nothing about a motion
+      -- a single row at the end contains no motion
       if last == from and #windows > 0 then
         windows[#windows].to = last
       else
@@ -142,14 +145,14 @@ return function(sim, host)
       if not fit.window then log.shown_by = { { log = log, from = 1, to = log.rows } } end
       for _, window in ipairs(log.fitted_by) do fit.windows[#fit.windows + 1] = window end
     end
-    -- what no log has is not compared
+    -- observations that no log contains are not compared
     for k = #fit.columns, 1, -1 do
       fit.columns[k].seen = false
       for _, log in ipairs(fit.logs) do fit.columns[k].seen = fit.columns[k].seen or log.y[k] ~= nil end
     end
   end
 
-  -- Every window that is fitted has parameters of its own, which `start` gets.
+  -- Each fitted window has its own free parameters, which are passed to `start`.
   local function add_free_parameters(fit, x, free)
     for w, window in ipairs(fit.windows) do
       window.free = #fit.parameters
@@ -205,7 +208,7 @@ return function(sim, host)
     return seen
   end
 
-  -- The commands of a window's steps, and in which of them they change.
+  -- The commands of a window's steps, and the steps at which they change.
   local function commands_of(fit, window, steps)
     local lists, changes = {}, { true }
     for a = 1, #fit.actuators do
@@ -216,7 +219,7 @@ return function(sim, host)
     return lists, changes
   end
 
-  -- A world that goes through a window: walk(k) brings it to step k.
+  -- Steps a world through a window: walk(k) brings it to step k.
   local function walker(fit, world, window, steps)
     local lists, changes = commands_of(fit, window, steps)
     local now, u = 0, {}
@@ -234,14 +237,14 @@ return function(sim, host)
     end
   end
 
-  -- Calls take(row, column, what is observed) for the rows of a window, `all` of them or those that something was
-  -- measured in. Between two steps it is what lies between both.
+  -- Calls take(row, column, observation) for the rows of a window: `all` of them, or those with measurements. Between
+  -- two steps the observation is interpolated.
   local function roll(fit, x, window, all, take)
     local log = window.log
     local first = log.at[window.from]
     local world = build(fit, x, window)
     local walk = walker(fit, world, window, math.ceil(log.at[window.to] - first - DUST))
-    local seen, at = {}, {} -- of the last two steps that were looked at
+    local seen, at = {}, {} -- of the last two steps
     local function look(step)
       if at[2] ~= step then
         walk(step)
@@ -267,7 +270,7 @@ return function(sim, host)
     end
   end
 
-  -- The sum of the losses of residuals, and the roots of their slopes.
+  -- The sum of the losses of the residuals, and the square roots of their slopes.
   local function losses(fit, r)
     if fit.loss_scale < math.huge then return host.sum_of_losses(r, fit.loss, fit.loss_scale) end
     local sum, roots = 0.0, {}
@@ -275,7 +278,7 @@ return function(sim, host)
     return sum, roots
   end
 
-  -- (What was seen - what was measured) / sigma of the rows that are fitted.
+  -- (observed - measured) / sigma for the rows of the fit.
   local function residuals(fit, x)
     local r = {}
     for _, window in ipairs(fit.windows) do
@@ -286,7 +289,7 @@ return function(sim, host)
         end
       end)
     end
-    if #r == 0 then fail("sim.fit: nothing was measured in the rows that are fitted") end
+    if #r == 0 then fail("sim.fit: the fitted rows contain no measurements") end
     return r
   end
 
@@ -313,9 +316,9 @@ return function(sim, host)
     return math.sqrt(train / trained), tested > 0 and math.sqrt(test / tested) or nil
   end
 
-  -- ---- What the data say ------------------------------------------------------------------------
+  -- ---- Identifiability ------------------------------------------------------------------------
 
-  -- Columns of the Jacobian, times what each parameter may be expected to change by, in its singular directions.
+  -- Singular value decomposition of the Jacobian, with each column scaled by the expected change of its parameter.
   local function judge(fit, x, free)
     local jacobian, r = sim.jacobian(function(list) return residuals(fit, list) end, x)
     local sum, roots = losses(fit, r)
@@ -329,14 +332,14 @@ return function(sim, host)
     end
     local J = rows * sim.array(scale)
     local _, s, V = sim.linalg.svd(J)
-    -- noise that nobody knows is what is left
+    -- unknown noise is estimated from the residuals
     local variance = 0
     if fit.known_noise then
       variance = 1
     elseif count > n then
       variance = sum / (count - n)
     end
-    -- directions that the residuals see bring covariance; the others are told
+    -- directions that the residuals determine add to the covariance; the others are reported
     local covariance, weak = sim.zeros(n, n), {}
     for k = 1, n do
       local value = k <= #s and s[k] or 0
@@ -359,7 +362,7 @@ return function(sim, host)
   local function told(weak)
     local texts = {}
     for i, names in ipairs(weak) do
-      texts[i] = #names == 1 and ("the data do not say what %s is"):format(names[1])
+      texts[i] = #names == 1 and ("the data do not determine %s"):format(names[1])
         or ("the data see %s together only: fix one of them, or measure more"):format(table.concat(names, ", "))
     end
     return texts
@@ -375,7 +378,7 @@ return function(sim, host)
         row.deviation, row.low, row.high) or row.held and "at its bound" or "not determined")
     end
     lines[#lines + 1] = ("%s after %d iterations, %d rollouts; residuals %.4g%s"):format(result.status, result.iterations,
-      result.rollouts, result.train, result.test and (", %.4g beyond what was fitted"):format(result.test) or "")
+      result.rollouts, result.train, result.test and (", %.4g beyond the fitted rows"):format(result.test) or "")
     for _, text in ipairs(told(result.undetermined)) do lines[#lines + 1] = text end
     for _, name in ipairs(host.sorted_keys(result.missing)) do
       lines[#lines + 1] = ("%s: %d samples are missing and were left out"):format(name, result.missing[name])
@@ -407,7 +410,7 @@ return function(sim, host)
     for i, entry in ipairs(fit.parameters) do
       local spread = math.sqrt(math.max(0, covariance[{ i, i }]))
       sizes[i] = spread
-      -- of logarithms the interval is one of factors
+      -- in log scale the interval is given by factors
       local low = entry.log and values[i] * math.exp(-NORMAL * spread) or values[i] - NORMAL * spread
       local high = entry.log and values[i] * math.exp(NORMAL * spread) or values[i] + NORMAL * spread
       local row = { name = entry.name, value = values[i], start = entry.start, held = not free[i] }
@@ -493,21 +496,21 @@ return function(sim, host)
     read_parameters(fit, def)
     read_windows(fit, def)
     read_loss(fit, def)
-    -- a first world says what there is
+    -- build a first world to find its actuators and observations
     local x = {}
     for i, entry in ipairs(fit.parameters) do x[i] = coded(entry, entry.start) end
     local world = build(fit, x, nil)
     fit.dt = world.dt
     for i, actuator in ipairs(host.actuators(world)) do fit.actuators[i] = actuator.name end
     fit.columns = columns_of(world)
-    if #fit.columns == 0 then fail("sim.fit: the world observes nothing: declare what was measured with world:observe { ... }") end
+    if #fit.columns == 0 then fail("sim.fit: the world has no observations: declare the measured ones with world:observe { ... }") end
     read_noise(fit, def.noise)
     read_logs(fit, def.data)
     if #fit.free > 0 then add_free_parameters(fit, x, def.windows.free) end
     return fit, x
   end
 
-  -- Delays to be tried, in steps: all of one actuator, one after the other.
+  -- Delays to try, in steps: all those of one actuator, then those of the next.
   local function read_delays(fit, delays)
     if delays == nil then return {} end
     if type(delays) ~= "table" then bad("delays", "the longest delay to be tried, s, by the names of actuators", delays) end
@@ -536,7 +539,7 @@ return function(sim, host)
       end or nil })
   end
 
-  -- Deviation of most residuals, whatever the others are.
+  -- A robust estimate of the residuals' deviation, which outliers hardly change.
   local function deviation_of(fit, x)
     local sizes = {}
     for i, r in ipairs(residuals(fit, x)) do sizes[i] = math.abs(r) end
@@ -544,14 +547,14 @@ return function(sim, host)
     return MAD * sizes[(#sizes + 1) // 2]
   end
 
-  -- Where nobody knows the noise, a loss has its scale from what is left: found by short searches, as long as it
-  -- falls, and then kept.
+  -- If the noise is unknown, the scale of a loss is estimated from the residuals by short searches as long as it
+  -- decreases, and then kept.
   local function search(fit, x, def)
     if fit.loss == "l2" or fit.known_noise or fit.given_scale then return search_once(fit, x, def) end
     for round = 1, SCALES do
       local scale = LOSSES[fit.loss] * deviation_of(fit, x)
       if round > 1 and scale >= (1 - SAME) * fit.loss_scale then break end
-      fit.loss_scale = scale > 0 and scale or math.huge -- where all is exact there is nothing to cut off
+      fit.loss_scale = scale > 0 and scale or math.huge -- without any noise there are no outliers to limit
       x = search_once(fit, x, { max_iterations = FEW })
     end
     return search_once(fit, x, def)
@@ -561,8 +564,8 @@ return function(sim, host)
   local function identify(def)
     local fit, x = open(def)
     local found, sum, info = search(fit, x, def)
-    fit.given_scale = fit.loss_scale -- so that delays are compared by one loss
-    -- delays are whole steps: one by one, as long as they help
+    fit.given_scale = fit.loss_scale -- the same loss for all delays, so that they can be compared
+    -- delays are whole steps: try one after the other as long as the loss decreases
     for _, delay in ipairs(read_delays(fit, def.delays)) do
       local best = 0
       for steps = 1, delay.most do

@@ -1,10 +1,10 @@
--- The logs of sim.fit: columns of numbers, as loggers write them, become rows at places in steps.
+-- Logs of sim.fit: columns of numbers, as written by loggers, become rows at positions measured in steps.
 
-local DUST = 1e-6         -- of a step: what rounding leaves of a time that is a multiple of dt
-local ULPS = 4 * 2 ^ -52  -- of the size of a time
-local DECIMALS = 9        -- most digits behind the point that times are looked at for
-local FEW = 1 / 4         -- of dt: what times are rounded to has to be below this, to be taken for that
-local LONG, SPARSE = 20000, 100 -- steps of a log, and between two rows, that look like another unit
+local DUST = 1e-6         -- of a step: tolerance for times that are multiples of dt
+local ULPS = 4 * 2 ^ -52  -- relative to a time
+local DECIMALS = 9        -- most decimals that times are tested for
+local FEW = 1 / 4         -- of dt: rounding of times must be smaller to be recognised as rounding
+local LONG, SPARSE = 20000, 100 -- steps in a log, and steps between two rows, from which a wrong unit is likely
 local UNITS = { s = 1, sec = 1, second = 1, seconds = 1, ms = 1e-3, msec = 1e-3, us = 1e-6, ["µs"] = 1e-6, ["μs"] = 1e-6,
   ns = 1e-9, min = 60, h = 3600 }
 
@@ -19,7 +19,7 @@ return function(sim, host)
     return column
   end
 
-  -- Numbers, nan where a sample is missing.
+  -- Numbers, with nan for missing samples.
   local function check_numbers(what, list, count, missing)
     for i = 1, count do
       local value = list[i]
@@ -42,7 +42,7 @@ return function(sim, host)
     end
   end
 
-  -- { t, value, own }: at the log's times, or at its own where the column is { t =, value = }.
+  -- { t, value, own }: at the times of the log, or at its own times if the column is { t =, value = }.
   local function read_column(what, column, times)
     local own = type(column) == "table" and getmetatable(column) ~= "Array" and column.t ~= nil
     if own then
@@ -67,7 +67,7 @@ return function(sim, host)
     return near and ("; did you mean its column '%s'?"):format(near) or ""
   end
 
-  -- Columns that nothing is called.
+  -- Columns of the data that match neither an actuator nor an observation.
   local function unused_names(fit, data)
     local used, names = { t = true, time = true }, {}
     for _, name in ipairs(fit.actuators) do used[name] = true end
@@ -101,7 +101,7 @@ return function(sim, host)
       fail("sim.fit: %s has none of the columns that the world observes: %s%s", log.what, table.concat(names, ", "),
         missing and or_near(missing, unused) or "")
     end
-    -- a name that is nearly right is a mistake, not a column too many
+    -- a nearly correct name is a mistake, not an unused column
     local near = missing and host.nearest(missing, unused)
     if near then
       fail("sim.fit: %s has no column '%s', which the world observes; did you mean its column '%s'?", log.what, missing, near)
@@ -110,7 +110,7 @@ return function(sim, host)
 
   -- ---- Rows -------------------------------------------------------------------------------------
 
-  -- A command holds until the next; one that is missing until then, too.
+  -- A command is held until the next one; missing samples are filled with it.
   local function hold(log, column, what, count)
     local last, held = nil, {}
     for i, value in ipairs(column.value) do
@@ -130,7 +130,7 @@ return function(sim, host)
     return held
   end
 
-  -- Where columns have times of their own, the rows are those of all of them.
+  -- If columns have their own times, the rows are the union of all times.
   local function union_of(log, times)
     local own, all = false, {}
     local function add(list)
@@ -153,7 +153,7 @@ return function(sim, host)
     return union
   end
 
-  -- The numbers of a column in the rows of the log; `between` fills the rows that it has no sample in.
+  -- The numbers of a column in the rows of the log; `holds`: how rows between its samples are filled.
   local function spread(log, column, values, holds)
     if column.t == log.t then return values end
     local rows, at = {}, 0
@@ -194,7 +194,7 @@ return function(sim, host)
     return seconds
   end
 
-  -- What times are multiples of, s: a power of ten.
+  -- The unit, a power of ten in s, to which the times are rounded.
   local function rounding_of(t, unit)
     for decimals = 0, DECIMALS do
       local factor, all = 10.0 ^ decimals, true
@@ -210,7 +210,8 @@ return function(sim, host)
     return 0
   end
 
-  -- Times that are multiples of dt, rounded, count as these; each of them by itself where the others are not.
+  -- The positions of rows in steps. Rounded times that are multiples of dt become exact multiples; each is treated
+  -- separately if others are not multiples.
   local function places_of(fit, log, unit)
     local at, whole, off = {}, {}, 0
     for i, t in ipairs(log.t) do
@@ -237,7 +238,7 @@ return function(sim, host)
 
   -- ---- One log ----------------------------------------------------------------------------------
 
-  -- What was measured in a row, for `start`.
+  -- The first measured values from a row on, for `start`.
   local function first_of(log, data, row)
     local first, holes = {}, {}
     for name, column in pairs(data) do
@@ -246,7 +247,7 @@ return function(sim, host)
         if type(column) == "table" and getmetatable(column) ~= "Array" and column.t ~= nil then
           local values = as_list(name, column.value)
           for i, t in ipairs(as_list(name, column.t)) do
-            if t <= log.t[row] then value = values[i] end -- the newest
+            if t <= log.t[row] then value = values[i] end -- the latest
           end
         else
           value = column[row]
@@ -289,7 +290,7 @@ return function(sim, host)
       for _, column in pairs(data) do own = own or (type(column) == "table" and column.t ~= nil) end
       if not own then fail("sim.fit: %s has no column 't' of times%s", what, or_near("time", unused_names(fit, data))) end
     end
-    -- columns first, which may have times of their own
+    -- columns first, because they may have their own times
     read_columns(fit, log, data, times)
     log.t = union_of(log, times)
     log.rows = #log.t
@@ -304,8 +305,8 @@ return function(sim, host)
 
   -- ---- Commands ---------------------------------------------------------------------------------
 
-  -- The command of an actuator in each step from a place on: the mean of the rows that hold within it.
-  -- `late`: steps that it comes later, 0 before the first row.
+  -- The command of an actuator in each of `count` steps from a position on: the mean over the rows within the step.
+  -- `late`: delay in steps; commands are 0 before the first row.
   function host.fit_commands(log, actuator, from, count, late)
     local at, u, list = log.at, log.u[actuator], {}
     local row = 0

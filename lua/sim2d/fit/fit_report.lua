@@ -1,10 +1,10 @@
--- The page that sim.fit writes: what was measured and what the fitted world says, and how well it is known.
+-- The page written by sim.fit: measurements, the fitted world's observations, and the uncertainty of the parameters.
 
 local WIDTH, HEIGHT = 980, 260 -- of the plots of one observation
 
 return function(sim, host)
   local function curves(fit)
-    local plots = { columns = 2, width = WIDTH, title = "Measured (crosses), fitted (lines); right: what is left" }
+    local plots = { columns = 2, width = WIDTH, title = "Measured (crosses), fitted (lines); right: residuals" }
     local rows = 0
     for k, column in ipairs(fit.columns) do
       if column.seen then
@@ -14,7 +14,7 @@ return function(sim, host)
           if log.y[k] then
             local t, measured, at, fitted, left, left_at = {}, {}, {}, {}, {}, {}
             for row = 1, log.rows do
-              local seen, shown = log.y[k][row], log.fitted[k][row] -- nan and nil where there is none
+              local seen, shown = log.y[k][row], log.fitted[k][row] -- nan or nil if missing
               if seen == seen then t[#t + 1], measured[#measured + 1] = log.t[row], seen end
               if shown then at[#at + 1], fitted[#fitted + 1] = log.t[row], shown end
               if seen == seen and shown then
@@ -24,7 +24,7 @@ return function(sim, host)
             both[#both + 1] = { t, measured, kind = "scatter", marker = "cross" }
             both[#both + 1] = { at, fitted, color = "#c8553d" }
             rest[#rest + 1] = { left_at, left }
-            -- from here on it is prediction
+            -- the rows from here on were not fitted: they are predictions
             if log.cut < log.rows then
               both[#both + 1], rest[#rest + 1] = { x = log.t[log.cut] }, { x = log.t[log.cut] }
             end
@@ -48,7 +48,7 @@ return function(sim, host)
       for k = 1, #result.rows do correlation[i][k + 1] = ("%.2f"):format(result.correlation[{ i, k }]) end
     end
     local facts = { { "search", result.status .. ": " .. result.message }, { "iterations, rollouts", ("%d, %d"):format(result.iterations,
-      result.rollouts) }, { "residuals of what was fitted, rms", ("%.4g"):format(result.train) },
+      result.rollouts) }, { "residuals of the fitted rows, rms", ("%.4g"):format(result.train) },
       { "residuals beyond it, rms", result.test and ("%.4g"):format(result.test) or "all rows were fitted" } }
     for name, delay in pairs(result.delays) do facts[#facts + 1] = { "delay of " .. name, ("%g s"):format(delay) } end
     local notes = {}

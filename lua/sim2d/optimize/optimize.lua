@@ -1,10 +1,10 @@
--- sim.optimize.minimize: options, the function seen as one of a list of numbers, and the record of a
--- run. The methods are in optimize_*.lua.
+-- sim.optimize.minimize: options, the function as one of a list of numbers, and the record of a run. The methods are in
+-- optimize_*.lua.
 
 local MAX_ITERATIONS = 1000
-local TOLERANCE = 1e-8 -- about the root of the rounding of doubles
+local TOLERANCE = 1e-8 -- about the square root of the rounding unit
 
--- name -> { expected, test, default } of options; tables of parameters are tested when they are read
+-- name -> { expected, test, default } of options; tables of parameters are checked when they are read
 local function positive(v) return type(v) == "number" and v > 0 and v < math.huge end
 local function fraction(v) return type(v) == "number" and v >= 0 and v < 1 end
 local function whole(v) return type(v) == "number" and math.tointeger(v) ~= nil end
@@ -34,10 +34,10 @@ local FIRST_ORDER = {
   clip = { "positive number", positive },
   keep = { "'best' or 'last'", function(v) return v == "best" or v == "last" end, "best" },
 }
-local DEPENDS = { "positive integer", count } -- the default is the method's
+local DEPENDS = { "positive integer", count } -- the method chooses the default
 local MOMENTUM = { "number from 0 to 1", fraction, 0.0 }
 local EPSILON = { "positive number", positive, 1e-8 }
-local OWN = { -- of each method, groups of options
+local OWN = { -- groups of options of each method
   lbfgs = { GRADIENT, { memory = { "positive integer", count, 30 } } },
   sgd = { FIRST_ORDER, { momentum = MOMENTUM, nesterov = { "true or false", flag, false } } },
   adam = { FIRST_ORDER, { beta1 = { "number from 0 to 1", fraction, 0.9 },
@@ -136,7 +136,7 @@ return function(sim, host)
 
   -- ---- Parameters -------------------------------------------------------------------------------
 
-  -- Lists of the bounds (nil without any); moves x between them.
+  -- Lists of the bounds (nil if there are none); moves x into them.
   local function read_bounds(what, layout, options, x)
     if options.lower == nil and options.upper == nil then return nil, nil end
     local lower = layout:read(options.lower, what .. ": lower", -math.huge)
@@ -155,8 +155,8 @@ return function(sim, host)
     return lower, upper
   end
 
-  -- What the methods work on: the parameters as a list of numbers x0, bounds, options, and the
-  -- functions below.
+  -- The data of a run for the methods: the parameters as a list of numbers x0, bounds, options, and the functions
+  -- below.
   local function new_run(what, f, p0, options, method)
     host.check_function(what, 1, f)
     options = read_options(what, options, method)
@@ -194,9 +194,9 @@ return function(sim, host)
     return value
   end
 
-  -- ---- The journal: methods are functions of what they were told, so it holds that --------------
+  -- ---- Journal: methods depend only on the results given to them, so it stores those --------------
 
-  local HEAD, EVALUATION = 0, 1 -- records
+  local HEAD, EVALUATION = 0, 1 -- kinds of records
 
   local function open_journal(run)
     local path, C = run.options.journal, host.parallel
@@ -215,7 +215,7 @@ return function(sim, host)
     return journal
   end
 
-  -- What `compute` gives at x, a value that can be packed: as the journal has it, as long as it has any.
+  -- The result of `compute` at x, which must be packable. As long as the journal has results, it comes from there.
   local function remember(run, x, compute)
     run.evaluations = run.evaluations + 1
     if not run.options.journal then return compute() end
@@ -224,7 +224,7 @@ return function(sim, host)
       run.journal = open_journal(run)
       run.recalls = true
     end
-    -- what a run before it was told, at the same parameters
+    -- results of an earlier run, which must be at the same parameters
     if run.recalls then
       local _, bytes = run.journal:next()
       if bytes and type(bytes) == "string" then
@@ -244,14 +244,14 @@ return function(sim, host)
     return answer
   end
 
-  -- The value at x; math.huge when it is not finite.
+  -- The value at x; math.huge if it is not finite.
   local function value_at(run, x)
     if not all_finite(x) then return math.huge end
     local value = remember(run, x, function() return check_value(run, (run.f(run.layout:build(x)))) end)
     return host.finite(value) and value or math.huge
   end
 
-  -- The value and its derivatives (a list); math.huge and what is wrong when something is not finite.
+  -- The value and its derivatives (a list); math.huge and a message if a number is not finite.
   local function gradient_at(run, x)
     if not all_finite(x) then return math.huge, "a parameter overflowed" end
     local answer = remember(run, x, function()
@@ -281,7 +281,7 @@ return function(sim, host)
 
   local Run = {}
   Run.__index = Run
-  -- However a run ends, its journal is free for the next.
+  -- Closes the journal however a run ends, so that the next run can use it.
   function Run:__close()
     if self.journal then self.journal:close() end
   end
@@ -294,20 +294,19 @@ return function(sim, host)
     return x
   end
 
-  -- Does the bound that parameter i is at keep it from going down the gradient?
+  -- True if a bound prevents parameter i from moving down the gradient.
   function Run:held(x, g, i)
     return self.lower ~= nil
       and (g[i] > 0 and x[i] <= self.lower[i] or g[i] < 0 and x[i] >= self.upper[i])
   end
 
-  -- What changes of the value are measured in: the value, or where that goes to 0 the one at the
-  -- start, which may have been far off and then counts as 1.
+  -- The scale of changes of the value: the value itself, or, when it goes to 0, the value at the start, limited to 1.
   function Run:scale(value)
     return math.max(math.abs(value), math.min(1, math.abs(self.first)))
   end
 
-  -- Largest derivative (of what bounds do not hold), and the same in scaled changes of the value per
-  -- change of the parameter relative to its size (at least 1).
+  -- The largest derivative by a free parameter, and the largest scaled one: change of the value in its scale per
+  -- relative change of the parameter (whose size counts as at least 1).
   function Run:slope(x, value, g)
     local most, relative = 0.0, 0.0
     for i = 1, self.n do
@@ -319,7 +318,7 @@ return function(sim, host)
     return most, relative == 0 and 0.0 or relative / self:scale(value)
   end
 
-  -- Value and gradient at the start; raises when they are not finite.
+  -- Value and gradient at the start; raises if they are not finite.
   function Run:start()
     local value, g = self:gradient_at(self.x0)
     if type(g) == "string" then
@@ -329,7 +328,7 @@ return function(sim, host)
     return value, g
   end
 
-  -- Notes an iteration that ended at x; true when the callback wants to stop.
+  -- Records an iteration that ended at x; returns true if the callback wants to stop.
   function Run:iteration(x, value, gradient_norm, step)
     self.iterations = self.iterations + 1
     local entry = { iteration = self.iterations, evaluations = self.evaluations, value = value,
@@ -339,7 +338,7 @@ return function(sim, host)
     return self.options.callback(self.layout:build(x), value, entry) == true
   end
 
-  -- Why derivatives within tolerance may still be no minimum.
+  -- Explains why a point with derivatives within the tolerance may not be a minimum.
   function Run:flat_message(norm)
     if norm > 0 then return "the derivatives are within tolerance" end
     return self.iterations == 0 and "all derivatives are 0 at the start"

@@ -2,10 +2,10 @@
 -- "The CMA evolution strategy: a tutorial" (2016), figure 6 and table 1; with restarts of doubled
 -- populations (Auger and Hansen 2005).
 
-local SIGMA = 0.3            -- first deviation of a parameter, where nobody says
+local SIGMA = 0.3            -- default initial deviation of a parameter
 local MOST_GENERATIONS = 1000 -- times the square root of the number of parameters
-local CONDITION = 1e14       -- of the covariance, at which a run ends
-local FLAT = 10              -- generations (and 30 n / lambda) whose best values hardly differ
+local CONDITION = 1e14       -- condition number of the covariance at which a run ends
+local FLAT = 10              -- a run ends after this many generations (and 30 n / lambda) with nearly equal best values
 
 return function(sim, host)
   local function list(n, value)
@@ -37,8 +37,8 @@ return function(sim, host)
     c.c1 = 2 / ((n + 1.3) ^ 2 + mu_eff)
     c.cmu = math.min(1 - c.c1, 2 * (mu_eff - 2 + 1 / mu_eff) / ((n + 2) ^ 2 + mu_eff))
     c.damping = 1 + 2 * math.max(0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + c.cs
-    c.length = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n)) -- of a normal vector
-    -- positive weights add up to 1, negative ones to what keeps C positive
+    c.length = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n)) -- expected length of a normal vector
+    -- positive weights add up to 1, negative ones to the amount that keeps C positive definite
     local least = math.min(1 + c.c1 / c.cmu, 1 + 2 * (below_square > 0 and below ^ 2 / below_square or 0) / (mu_eff + 2),
       (1 - c.c1 - c.cmu) / (n * c.cmu))
     for i = 1, mu do w[i] = w[i] / sum end
@@ -46,7 +46,7 @@ return function(sim, host)
     return c
   end
 
-  -- C = B D^2 B', seldom enough to cost no more than the rest.
+  -- C = B D^2 B', computed rarely enough to cost no more than the rest.
   local function decompose(state)
     local n = state.n
     for i = 1, n do
@@ -104,7 +104,7 @@ return function(sim, host)
     return sum
   end
 
-  -- Mean, paths, covariance and step after a generation, best first.
+  -- Updates mean, paths, covariance and step size after a generation, best first.
   local function adapt(state, c, candidates)
     local n, step = state.n, {}
     for i = 1, n do
@@ -112,7 +112,7 @@ return function(sim, host)
       for k = 1, c.mu do step[i] = step[i] + c.w[k] * candidates[k].y[i] end
       state.mean[i] = state.mean[i] + state.sigma * state.scales[i] * step[i]
     end
-    -- the path of steps, which tells whether they add up
+    -- the path of the steps, which is long if they point in the same direction
     local white, keep = whiten(state, step), math.sqrt(c.cs * (2 - c.cs) * c.mu_eff)
     for i = 1, n do state.ps[i] = (1 - c.cs) * state.ps[i] + keep * white[i] end
     local length = math.sqrt(square(state.ps))
@@ -120,7 +120,7 @@ return function(sim, host)
     local slow = length / math.sqrt(1 - (1 - c.cs) ^ (2 * state.generation)) < (1.4 + 2 / (n + 1)) * c.length
     local part = slow and math.sqrt(c.cc * (2 - c.cc) * c.mu_eff) or 0
     for i = 1, n do state.pc[i] = (1 - c.cc) * state.pc[i] + part * step[i] end
-    -- covariance: the path, and each candidate by its weight
+    -- covariance: the path, and each candidate with its weight
     local weights, total = {}, 0.0
     for k = 1, c.lambda do
       local w = c.w[k]
@@ -144,7 +144,7 @@ return function(sim, host)
     if state.generation - state.decomposed > 1 / (10 * n * (c.c1 + c.cmu)) then decompose(state) end
   end
 
-  -- Is the run at its end, and why?
+  -- Returns whether the run has ended, and why.
   local function ended(state, c, tolerance, scale)
     local wide = 0.0
     for i = 1, state.n do
@@ -161,8 +161,9 @@ return function(sim, host)
     end
   end
 
-  -- Generations of candidates, a list of x -> a list of values, until `going` or a tolerance ends them. The best of all, its value, how many
-  -- generations, status and message. `bound` (or nil) repairs a candidate and tells how far it was out.
+  -- Runs generations of candidates (f maps a list of x to a list of values) until `going` or a tolerance ends them.
+  -- Returns the best candidate, its value, the number of generations, status and message. `bound` (or nil) repairs a
+  -- candidate and returns how far out it was.
   local function evolve(f, x0, options)
     local n, random = #x0, options.random
     local best, best_value, generations = x0, math.huge, 0
@@ -188,7 +189,7 @@ return function(sim, host)
           end
           if candidate.value < math.huge then lo, hi = math.min(lo, candidate.value), math.max(hi, candidate.value) end
         end
-        -- what was beyond bounds counts as worse than where it was brought back to
+        -- candidates beyond bounds get a penalty on the value of the repaired point
         for _, candidate in ipairs(candidates) do
           candidate.judged = candidate.value + (hi > lo and hi - lo or 0) * candidate.out
         end
@@ -228,7 +229,7 @@ return function(sim, host)
     if run.first == math.huge then
       host.fail("minimize: the value at the start is not finite; it has to be finite there")
     end
-    -- generations until one of the limits, the callback or the target ends them
+    -- run generations until a limit, the callback or the target ends them
     local random = sim.random.split()
     if options.seed then random:seed(options.seed) end
     local most = options.max_iterations or math.ceil(MOST_GENERATIONS * math.sqrt(n))

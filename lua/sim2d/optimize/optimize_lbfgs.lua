@@ -1,18 +1,18 @@
--- sim.optimize.minimize{method = "lbfgs"}: limited-memory BFGS (Nocedal and Wright, Numerical
--- Optimization, 2006, algorithms 7.4, 3.5 and 3.6). Steps satisfy the strong Wolfe conditions or, where
--- values differ by rounding, the approximate ones of Hager and Zhang (2005). With bounds: the same
--- matrix on the parameters that no bound holds, and steps that are shortened along their projection.
+-- sim.optimize.minimize{method = "lbfgs"}: limited-memory BFGS (Nocedal and Wright, Numerical Optimization, 2006,
+-- algorithms 7.4, 3.5 and 3.6). Steps satisfy the strong Wolfe conditions or, if values differ only by rounding, the
+-- approximate ones of Hager and Zhang (2005). With bounds, the same matrix is used for the free parameters, and steps
+-- are shortened along their projection.
 
-local DECREASE = 1e-4  -- of the decrease the slope promises, that a step has to give
-local CURVATURE = 0.9  -- of the slope, that may be left at the end of a step
-local ROUNDING = 1e-13 -- relative; of values that are computed in some thousands of operations
+local DECREASE = 1e-4  -- least decrease of a step, relative to that predicted by the slope
+local CURVATURE = 0.9  -- largest remaining slope after a step, relative
+local ROUNDING = 1e-13 -- relative, for values computed by some thousands of operations
 local MOST_TRIALS = 40 -- of a line search
-local LONGER = 4       -- each trial than the last one, while the function still falls
-local FLAT = 1e-15     -- relative decrease of the value; this many of these in a row are no progress:
+local LONGER = 4       -- factor between trials while the function decreases
+local FLAT = 1e-15     -- relative decrease of the value; this many such steps in a row end the search:
 local MOST_FLAT = 10
 
--- Minimum of the cubic through values and slopes at a and b, kept off the ends; the middle when there
--- is none, near a when the value at b is not finite.
+-- The minimum of the cubic through values and slopes at a and b, kept off the ends. The middle if there is none; near a
+-- if the value at b is not finite.
 local function between(a, b)
   local width = b.at - a.at
   if b.value == math.huge then return a.at + 0.1 * width end
@@ -34,7 +34,7 @@ local function sufficient(point, origin)
       and point.slope <= (2 * DECREASE - 1) * origin.slope
 end
 
--- lo satisfies `sufficient` (or is the origin) and a better point lies on the side of hi.
+-- lo satisfies `sufficient` (or is the origin), and a better point is between it and hi.
 local function zoom(try, origin, lo, hi)
   for _ = 1, MOST_TRIALS do
     local at = between(lo, hi)
@@ -50,10 +50,10 @@ local function zoom(try, origin, lo, hi)
       lo = point
     end
   end
-  return lo.value < origin.value and lo or nil -- a kink may have no point of small slope
+  return lo.value < origin.value and lo or nil -- at a kink there may be no point with a small slope
 end
 
--- A point of the line that satisfies the conditions, or nil. try(at) evaluates: {at, value, slope}.
+-- A point on the line that satisfies the conditions, or nil. try(at) evaluates: {at, value, slope}.
 local function line_search(try, origin, first)
   local last, at = origin, first
   for trial = 1, MOST_TRIALS do
@@ -78,7 +78,7 @@ return function(_, host)
     return y
   end
 
-  -- Minus the matrix times the gradient, both over the free parameters.
+  -- Minus the inverse Hessian times the gradient, over the free parameters.
   local function direction(memory, g, free)
     local d, shares = {}, {}
     for i = 1, #g do d[i] = free[i] and -g[i] or 0.0 end
@@ -89,7 +89,7 @@ return function(_, host)
       end
       return sum
     end
-    -- newest first: take the share of each past change of the gradient (the first loop of Nocedal 1980)
+    -- newest first: subtract the share of each past gradient change (first loop of Nocedal 1980)
     local scale
     for k = #memory, 1, -1 do
       local s, y = memory[k].s, memory[k].y
@@ -103,9 +103,9 @@ return function(_, host)
         scale = scale or sy / product(y, y)
       end
     end
-    -- the inverse Hessian before all updates: s y / y y of the newest
+    -- the initial inverse Hessian: s y / y y of the newest pair
     for i = 1, #g do d[i] = d[i] * (scale or 1) end
-    -- oldest first: give back along the past steps (the second loop)
+    -- oldest first: add back along the past steps (second loop)
     for k = 1, #memory do
       local kept = shares[k]
       if kept then
@@ -127,14 +127,14 @@ return function(_, host)
     end, { at = 0, value = here.value, slope = dot(here.g, d) }, first)
   end
 
-  -- The point at the end of a step between the bounds, and the decrease that the slope promises.
+  -- The end of a step within the bounds, and the decrease predicted by the slope.
   local function projected(run, here, d, at)
     local x, promise = run:clip(along(here.x, at, d)), 0.0
     for i = 1, run.n do promise = promise + here.g[i] * (x[i] - here.x[i]) end
     return x, promise
   end
 
-  -- `blind`: the direction has no length to be trusted, so longer steps are tried, too.
+  -- `blind`: the length of the direction is unknown, so longer steps are tried, too.
   local function search_projected(run, here, d, first, blind)
     local at, best = first, nil
     for _ = 1, MOST_TRIALS do
@@ -155,7 +155,7 @@ return function(_, host)
     return best
   end
 
-  -- The next point: along the quasi-Newton direction or, when that leads nowhere, down the gradient.
+  -- The next point: along the quasi-Newton direction or, if that fails, down the gradient.
   local function advance(run, memory, here)
     local search = run.lower and search_projected or search_wolfe
     local free = {}
@@ -212,7 +212,7 @@ return function(_, host)
         return finish("stalled", "no smaller value was found down the gradient: rounding, noise, "
           .. "a kink or a wrong gradient")
       end
-      -- many tiny decreases one after the other are the end, too
+      -- many tiny decreases in a row also end the search
       flat = here.value - next.value <= FLAT * math.abs(here.value) and flat + 1 or 0
       remember(memory, options.memory, here, next)
       local step = distance(here.x, next.x)

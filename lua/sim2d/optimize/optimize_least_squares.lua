@@ -1,16 +1,15 @@
--- sim.optimize.least_squares: Levenberg-Marquardt. Parameters are measured in the largest length their
--- column of the Jacobian has had (More 1978), the damping follows the ratio of gained and promised
--- decrease (Nielsen 1999).
+-- sim.optimize.least_squares: Levenberg-Marquardt. Parameters are scaled by the largest norm that their column of the
+-- Jacobian has had (More 1978). The damping depends on the ratio of actual and predicted decrease (Nielsen 1999).
 
 local MOST_ITERATIONS = 200
-local FIRST_DAMPING = 1e-3 -- of squared columns of length 1
-local MOST_DAMPING = 1e32  -- steps are 1e-16 of a Gauss-Newton step then
-local GAIN = 1e-4          -- of the promised decrease, that a step has to give to be taken
+local FIRST_DAMPING = 1e-3 -- relative to squared columns of norm 1
+local MOST_DAMPING = 1e32  -- with this damping, steps are 1e-16 of a Gauss-Newton step
+local GAIN = 1e-4          -- least accepted decrease, relative to the predicted one
 local RANK = 1e-12         -- singular values below this part of the largest count as 0
-local NOTHING = 1e-14      -- a change of the residuals by this part of them, or of other changes, is rounding
-local ROUNDING = 1e-15     -- smallest relative change of a sum of squares that can be seen
+local NOTHING = 1e-14      -- relative change of the residuals (or other changes) that is only rounding
+local ROUNDING = 1e-15     -- smallest visible relative change of a sum of squares
 
--- Losses of a residual r in scales, z = (r/c)^2, over c^2, and their slopes: those of SciPy.
+-- Losses of a residual r with scale c, as functions of z = (r/c)^2, divided by c^2, and their slopes, as in SciPy.
 local LOSSES = {
   huber = function(z)
     if z <= 1 then return z, 1 end
@@ -18,14 +17,14 @@ local LOSSES = {
     return 2 * root - 1, 1 / root
   end,
   cauchy = function(z)
-    -- log(1 + z), with its digits where z is small
+    -- log(1 + z), accurate for small z
     local one = 1 + z
     return one == 1 and z or math.log(one) * z / (one - 1), 1 / one
   end,
 }
 
 return function(sim, host)
-  -- The sum of losses of residuals; the second result is a list of the roots of their slopes, nil: all are 1.
+  -- The sum of losses of residuals; second result: a list of the square roots of their slopes, nil if all are 1.
   local function sum_of_losses(r, loss, scale)
     local sum, roots = 0.0, {}
     for i = 1, #r do
@@ -42,7 +41,7 @@ return function(sim, host)
     return sum
   end
 
-  -- The residuals at x as a list and the sum of their squares, or nil and why when that is not finite.
+  -- The residuals at x as a list and the sum of their squares; nil and the reason if that is not finite.
   local function residuals_at(run, x)
     for i = 1, run.n do
       if not host.finite(x[i]) then return nil, "a parameter overflowed" end
@@ -56,12 +55,12 @@ return function(sim, host)
       host.fail("least_squares: the function has to return residuals, a list of numbers or an array; "
         .. "it returned %s", type(r) == "table" and "an empty table" or host.describe(r))
     end
-    -- their number must stay: the Jacobian has a row for each
+    -- the number of residuals must be constant, because the Jacobian has a row for each
     if run.count and #r ~= run.count then
       host.fail("least_squares: the function returned %d residuals, %d before", #r, run.count)
     end
     run.count = #r
-    -- what is not finite is no error but a point that the search turns away from
+    -- a residual that is not finite is not an error: the search avoids the point
     for i = 1, #r do
       if type(r[i]) ~= "number" then
         host.fail("least_squares: residual %d has to be a number, got %s", i, host.describe(r[i]))
@@ -82,12 +81,12 @@ return function(sim, host)
     return sim.array(J)
   end
 
-  -- What the Jacobian says at a point: gradient of half the sum of squares, scale of each parameter (0
-  -- where a bound holds it), scaled Jacobian, and the largest cosine between residuals and a column.
+  -- Linearises at a point: gradient of half the sum of squares, scale of each parameter (0 if a bound holds it), scaled
+  -- Jacobian, and the largest cosine between the residuals and a column.
   local function linearise(run, here)
     local J = jacobian_at(run, here.x)
     here.weighted, here.base = here.r, here.value
-    -- Near a point a loss is a square of slope times the residual (Holland and Welsch 1977).
+    -- Near a point a loss is a square with weight equal to its slope (Holland and Welsch 1977).
     if run.options.loss ~= "l2" then
       local _, roots = sum_of_losses(here.r, run.options.loss, run.options.scale)
       local weights = sim.array(roots)
@@ -98,13 +97,13 @@ return function(sim, host)
     local lengths = (J * J):sum(1)
     here.g = J:t():mm(here.weighted):table()
     here.cosine, here.norm = 0.0, 0.0
-    here.idle = {} -- names of what moves no residual
+    here.idle = {} -- names of parameters without effect on the residuals
     local weight, length = {}, math.sqrt(here.base)
     run.largest = math.max(run.largest, length)
     for i = 1, run.n do run.largest = math.max(run.largest, math.sqrt(lengths[i]) * math.abs(here.x[i])) end
     for i = 1, run.n do
       local column = math.sqrt(lengths[i])
-      -- What a parameter that does nothing has for a derivative is rounding: it must not be moved by that.
+      -- The derivative of a parameter without effect is rounding, which must not move it.
       if column * math.max(1, math.abs(here.x[i])) <= NOTHING * run.largest then column = 0.0 end
       run.scale[i] = math.max(run.scale[i] or 0, column)
       local held = run:held(here.x, here.g, i)
@@ -118,7 +117,7 @@ return function(sim, host)
     here.J, here.weight, here.A = J, weight, J * weight
   end
 
-  -- The damped step from a point, and the sum of squares a linear function would have there.
+  -- The damped step from a point, and the sum of squares that the linear model predicts.
   local function damped_step(run, here, damping)
     local n = run.n
     local matrix = sim.concat({ here.A, sim.eye(n) * math.sqrt(damping) }, 1)
@@ -137,8 +136,8 @@ return function(sim, host)
     return x, sum_of_squares(promised), math.sqrt(length), math.sqrt(size)
   end
 
-  -- Covariance of the estimate under independent errors of equal size: variance (J'J)^-1, of the
-  -- parameters that no bound holds; nil where that does not exist.
+  -- Covariance of the estimate for independent errors of equal size: variance (J'J)^-1, for the free parameters; nil if
+  -- it does not exist.
   local function covariance(run, here)
     local free, m = 0, run.count
     for i = 1, run.n do free = free + (run:held(here.x, here.g, i) and 0 or 1) end
@@ -153,7 +152,7 @@ return function(sim, host)
     return C * weight:reshape(run.n, 1) * weight
   end
 
-  -- A fit that some parameters have no part in ends where these began, and says so.
+  -- If some parameters have no effect, they keep their initial values, and the message says so.
   local function idle_message(run, here)
     if #here.idle == 0 or #here.idle == run.n then return "" end
     return ("; %s: no effect on the residuals where the search ended, so not determined: try other starts"):format(
@@ -174,7 +173,7 @@ return function(sim, host)
     return p, value, info
   end
 
-  -- Why a step of a run is its last one, or nil.
+  -- The reason why the run ends after a step, or nil.
   local function converged(tolerance, here, value, promised, length, size)
     local least = math.max(ROUNDING, tolerance * tolerance) * here.value
     if math.abs(here.value - value) <= least and here.base - promised <= least then
@@ -184,8 +183,8 @@ return function(sim, host)
     end
   end
 
-  -- Tries steps until one is taken; returns it (nil if there is none) and why it is the last one, if
-  -- that is because of the tolerance.
+  -- Tries steps until one is accepted. Returns it (nil if there is none) and the reason why it is the last one, if the
+  -- tolerance ends the run.
   local function advance(run, here)
     local tolerance, first = run.options.tolerance, true
     while run.damping < MOST_DAMPING do
@@ -199,7 +198,7 @@ return function(sim, host)
         run.growth = 2
         return { x = x, r = r, value = value, step = length }, last
       elseif last then
-        -- steps that had to be shortened to nothing are no sign of a minimum
+        -- steps that were shortened to nothing do not indicate a minimum
         return nil, first and last or nil
       end
       first = false
@@ -222,7 +221,7 @@ return function(sim, host)
     end
     run.scale, run.largest, run.damping, run.growth = {}, 0.0, FIRST_DAMPING, 2
     while true do
-      -- done where no column of the Jacobian sees the residuals: J^T r = 0, by angles
+      -- done if the residuals are orthogonal to all columns of the Jacobian: J^T r = 0, by angles
       linearise(run, here)
       if here.value == 0 or here.cosine <= run.options.tolerance then
         return finish(run, here, "converged", run:flat_message(here.value > 0 and here.norm or 1))
@@ -233,7 +232,7 @@ return function(sim, host)
       elseif run.iterations == most then
         return finish(run, here, "max_iterations", "not within tolerance after max_iterations")
       end
-      -- a damped Gauss-Newton step, damped more until the sum gets smaller
+      -- a damped Gauss-Newton step, with more damping until the sum decreases
       local next
       next, why = advance(run, here)
       if not next then

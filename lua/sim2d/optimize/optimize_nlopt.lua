@@ -1,7 +1,7 @@
--- sim.optimize.minimize{method = "nlopt"}: the methods of NLopt (Johnson), where the library is there.
+-- sim.optimize.minimize{method = "nlopt"}: the methods of NLopt (Johnson), if the library is present.
 
-local EVALUATIONS = 1000 -- a parameter, at most
-local STATUS = { -- of NLopt -> ours
+local EVALUATIONS = 1000 -- most per parameter
+local STATUS = { -- status of NLopt -> ours
   SUCCESS = "converged", STOPVAL_REACHED = "converged", FTOL_REACHED = "converged", XTOL_REACHED = "converged",
   MAXEVAL_REACHED = "max_iterations", FORCED_STOP = "stopped", ROUNDOFF_LIMITED = "stalled",
 }
@@ -25,7 +25,7 @@ return function(_, host)
   host.minimizers["nlopt"] = function(run)
     local options = run.options
     local about = read_algorithm(options.algorithm)
-    -- global methods look everywhere between bounds
+    -- global methods search the whole range between the bounds
     for i = 1, run.n do
       if about.bounds and not (run.lower and host.finite(run.lower[i]) and host.finite(run.upper[i])) then
         host.fail("minimize: algorithm '%s' looks between bounds: give 'lower' and 'upper' for %s", options.algorithm,

@@ -1,10 +1,10 @@
--- sim.parallel: a function of each item of a list, computed by all cores (and under mpirun by all
--- machines). Threads, packing and the journal's file are C (lua/parallel); here is who gets what when.
+-- sim.parallel: a function of each item of a list, computed on all cores (with mpirun on all machines). Threads,
+-- packing and the journal's file are in C (lua/parallel); this file distributes the jobs.
 
-local AHEAD = 4 -- jobs a thread that wait for one to be free: enough where each takes a millisecond
-local WAIT = 0.2 -- s between two looks at nothing
+local AHEAD = 4 -- queued jobs per thread, enough for jobs that take a millisecond
+local WAIT = 0.2 -- s between two checks while no job finishes
 
--- Records of a journal that hold no packed result: a job was handed out, it failed.
+-- Records of a journal without a packed result: the job was handed out, or it failed.
 local BEGUN, FAILED = "", "!"
 
 local OPTIONS = { "threads", "seed", "common", "time_limit", "journal", "failures", "each", "progress",
@@ -12,11 +12,11 @@ local OPTIONS = { "threads", "seed", "common", "time_limit", "journal", "failure
 
 return function(sim, host)
   local C = host.parallel
-  local inside = false -- are we in the state of a job?
+  local inside = false -- true in the state of a job
 
   -- ---- The function of the jobs -----------------------------------------------------------------
 
-  -- What a function brings along: the library and globals are there where it goes.
+  -- Reads the upvalues that a function brings along; the library and globals exist in the other state.
   local function read_upvalues(f, what)
     local upvalues = {}
     for i = 1, math.huge do
@@ -28,7 +28,7 @@ return function(sim, host)
         upvalues[i] = "_G"
       else
         host.fail("bad argument #1 to '%s' (the function uses the local '%s' of its surroundings, a %s, "
-          .. "which stays behind: make it a local of the function, or send it as `common` or in the items)",
+          .. "which is not passed on: make it a local of the function, or send it as `common` or in the items)",
           what, name, type(value))
       end
     end
@@ -47,7 +47,7 @@ return function(sim, host)
     return { upvalues = read_upvalues(f, what), code = string.dump(f) }
   end
 
-  -- In the state of a thread: the function of a program, and where its globals are to be put.
+  -- In the state of a thread: makes the function of a program and sets its globals.
   local function load_function(program)
     if program.module then
       local module = require(program.module)
@@ -69,7 +69,7 @@ return function(sim, host)
     return f, globals
   end
 
-  -- A coroutine of coroutine.wrap is to be found by a time limit, as that of resume is (job_state.c).
+  -- Makes time limits find the coroutine of coroutine.wrap, as that of coroutine.resume (job_state.c).
   local function watch_wrap()
     local create, resume = coroutine.create, coroutine.resume
     local function check(ok, ...)
@@ -91,7 +91,7 @@ return function(sim, host)
     local seed, common, folder = program.seed, program.common, program.record
     local outside = { __index = _G }
     return function(job, item)
-      -- globals that a job sets are its own: the next one in this thread does not see them
+      -- globals set by a job are local to it: the next job in this thread does not see them
       if globals then debug.setupvalue(f, globals, setmetatable({}, outside)) end
       C.job_begin(seed, job, folder and ("%s/%06d.s2d"):format(folder, job) or nil)
       return (f(item, job, common))
@@ -136,7 +136,7 @@ return function(sim, host)
     return o
   end
 
-  -- An array as a list: of its numbers, or of its rows, which are arrays.
+  -- An array as a list: of its numbers, or of its rows as arrays.
   function host.array_items(array)
     if not array.shape[2] then return array:table() end
     local rows = {}
@@ -144,7 +144,7 @@ return function(sim, host)
     return rows
   end
 
-  -- `items` is a list, an array, or how many jobs there are. Returns their number and a function that packs one.
+  -- `items` is a list, an array, or the number of jobs. Returns their number and a function that packs one.
   local function read_items(items, what)
     if host.whole(items) and items >= 0 then
       return math.tointeger(items), function(i) return C.pack(i, "item") end
@@ -171,7 +171,7 @@ return function(sim, host)
 
   local PARTS = { "function", "common", "seed", "jobs", "items" }
 
-  -- What tells these jobs from others.
+  -- A value that identifies these jobs.
   local function describe_jobs(program, n, pack, counted)
     local items = ""
     for i = 1, counted and 0 or n do items = C.hash(items .. pack(i)) end
@@ -184,8 +184,8 @@ return function(sim, host)
     }
   end
 
-  -- Calls take(job, packed result) for what is there. Returns the journal, and the jobs that a run
-  -- before had handed out when it ended.
+  -- Calls take(job, packed result) for each result in the journal. Returns the journal, and the jobs that an earlier
+  -- run had handed out when it ended.
   local function open_journal(path, jobs, what, take)
     if not path then return nil, {} end
     local journal, message = C.journal(path)
@@ -195,7 +195,7 @@ return function(sim, host)
       journal:add(0, C.pack(jobs, "head"))
       return journal, {}
     end
-    -- it has a head: that of these jobs?
+    -- the head must be that of these jobs
     local before = job == 0 and C.unpack(bytes) or {}
     for _, part in ipairs(PARTS) do
       if before[part] ~= jobs[part] then
@@ -213,7 +213,7 @@ return function(sim, host)
     return journal, begun
   end
 
-  -- A job that ends the whole process is among those that had begun.
+  -- Warns about jobs that had begun: one of them may have ended the whole process.
   local function say_begun(path, begun, done, n)
     local jobs = host.sorted_keys(begun)
     if #jobs == 0 then return end
@@ -224,11 +224,11 @@ return function(sim, host)
 
   -- ---- Jobs -------------------------------------------------------------------------------------
 
-  -- What is known of the jobs of one call.
+  -- The state of one call.
   local Work = {}
   Work.__index = Work
 
-  -- Results are given on in the order of the items, whatever the order they come in.
+  -- Passes results on in the order of the items, whatever order they arrive in.
   function Work:take(job, packed)
     self.done = self.done + 1
     self.state[job] = "done"
@@ -256,8 +256,8 @@ return function(sim, host)
     if self.each then self:pass_on() end
   end
 
-  -- The next job that is not done, or nil. After a failure that is to be raised there is none: jobs go
-  -- out in their order, so the failure with the lowest number is known then, in every run the same.
+  -- The next unfinished job, or nil. After a failure that will be raised it returns nil. Since jobs are handed out in
+  -- order, the failure with the lowest number is known by then, and it is the same in every run.
   function Work:next()
     if #self.failures > 0 and not self.keep then return nil end
     repeat
@@ -269,7 +269,7 @@ return function(sim, host)
   local function run_jobs(work, pool, most, journal, pack, bar)
     local out, before = 0, work.done
     while true do
-      -- so many are out that nobody waits for us
+      -- hand out enough jobs that no thread has to wait
       while out < most do
         local job = work:next()
         if job == nil then break end
@@ -311,7 +311,7 @@ return function(sim, host)
     return failures[1]
   end
 
-  -- Returns results and failures: what sim.parallel.map and sim.sweep do.
+  -- Returns results and failures, for sim.parallel.map and sim.sweep.
   function host.run_parallel(f, items, options, what)
     if inside then
       host.fail("%s: jobs cannot have jobs: make the list longer", what)
@@ -321,7 +321,7 @@ return function(sim, host)
     local n, pack = read_items(items, what)
     local work = setmetatable({ what = what, n = n, done = 0, last = 0, passed = 0, state = {}, results = {}, held = {},
       failures = {}, each = o.each, keep = o.failures == "keep" }, Work)
-    -- what a run before has done
+    -- results of an earlier run
     local journal <close>, begun = open_journal(o.journal,
       o.journal and describe_jobs(program, n, pack, host.whole(items)), what,
       function(job, bytes) if work.state[job] == nil then work:take(job, bytes) end end)
@@ -357,15 +357,15 @@ return function(sim, host)
     end,
   })
 
-  -- sim.parallel.map(f, items [, options]): {f(items[1], 1, common), f(items[2], 2, common), ...}, and a
-  -- list of the jobs that failed. See docs/parallel.md.
+  -- sim.parallel.map(f, items [, options]): {f(items[1], 1, common), f(items[2], 2, common), ...}, and a list of the
+  -- jobs that failed. See docs/parallel.md.
   function names.map(f, items, options)
     return host.run_parallel(f, items, options, "sim.parallel.map")
   end
 
-  -- How many processes mpirun or srun started together; 1 without.
+  -- The number of processes that mpirun or srun started together; 1 otherwise.
   function names.machines() return C.machines() end
 
-  -- How many threads a call has unless it says otherwise.
+  -- The default number of threads of a call.
   function names.threads() return C.threads() end
 end

@@ -1,9 +1,10 @@
--- sim.sweep: a function over many values of its parameters, by sim.parallel, as rows and columns.
+-- sim.sweep: a function evaluated over many values of its parameters with sim.parallel; the results are rows and
+-- columns.
 
 local KEYS = { "run", "grid", "list", "random", "count", "order", "repeats", "threads", "seed", "common",
   "time_limit", "journal", "failures", "record", "progress" }
 local PASSED = { "threads", "seed", "common", "time_limit", "journal", "record", "progress" }
-local OWN = { job = true, failed = true, ["repeat"] = true } -- columns that every sweep has
+local OWN = { job = true, failed = true, ["repeat"] = true } -- columns of every sweep
 
 local Sweep = { __name = "Sweep" }
 Sweep.__tostring = function() return "Sweep" end
@@ -22,7 +23,7 @@ return function(sim, host)
 
   -- ---- Points -----------------------------------------------------------------------------------
 
-  -- The names of parameters in their order: `order`, or by the alphabet.
+  -- The names of parameters in order: `order`, or alphabetical.
   local function read_names(def, values)
     local names = {}
     for name in pairs(values) do
@@ -44,7 +45,7 @@ return function(sim, host)
     return names
   end
 
-  -- Every combination; the last parameter changes fastest.
+  -- All combinations; the last parameter changes fastest.
   local function grid_points(def)
     local names = read_names(def, def.grid)
     local points = { {} }
@@ -102,9 +103,9 @@ return function(sim, host)
 
   local function random_points(def, seed)
     if not host.whole(def.count) or def.count < 1 then
-      fail("count: how many samples expected with `random`, got %s", host.describe(def.count))
+      fail("count: the number of samples expected with `random`, got %s", host.describe(def.count))
     end
-    -- point by point, in the order of the names: the same in every run
+    -- point by point, in the order of the names, so that every run draws the same
     local names = read_names(def, def.random)
     local random = host.parallel.generator(seed)
     local points = {}
@@ -150,7 +151,7 @@ return function(sim, host)
 
   -- ---- Rows -------------------------------------------------------------------------------------
 
-  -- The columns that jobs give; a number alone is `value`.
+  -- The columns of the results; a single number is the column `value`.
   local function add_outputs(row, result, outputs, taken)
     if result ~= nil and type(result) ~= "table" then result = { value = result } end
     for name, value in pairs(result or {}) do
@@ -171,7 +172,7 @@ return function(sim, host)
     for _, name in ipairs(self.parameters) do taken[name] = true end
     local failed = {}
     for _, failure in ipairs(self.failures) do failed[failure.job] = true end
-    -- a row a job: what it got, what it gave
+    -- one row per job: its parameters and its results
     for job = 1, #points * self.repeats do
       local row = { job = job, failed = failed[job] or false }
       for name, value in pairs(points[(job - 1) // self.repeats + 1]) do row[name] = value end
@@ -201,7 +202,7 @@ return function(sim, host)
     for _, name in ipairs(PASSED) do options[name] = def[name] end
     local results, failures = host.run_parallel(def.run, items, options, "sim.sweep")
     if #failures > 0 and #failures == #items then
-      fail("all %d runs failed, the first so: %s", #items, failures[1].message)
+      fail("all %d runs failed, the first with: %s", #items, failures[1].message)
     end
     local self = setmetatable({ parameters = names, outputs = {}, columns = {}, rows = {}, repeats = repeats,
       failures = failures, record = def.record }, Sweep)
@@ -225,7 +226,7 @@ return function(sim, host)
 
   host.sweep_check = check_column
 
-  -- A column to be drawn: one of numbers or booleans in some run.
+  -- Checks that a column can be drawn: some run gave a number or boolean.
   local function check_numbers(self, name, what)
     check_column(self, name, what)
     for _, row in ipairs(self.rows) do
@@ -234,10 +235,11 @@ return function(sim, host)
     host.fail("%s: a column of numbers or booleans expected, got '%s'", what, name)
   end
 
-  -- A robustness map: sweep_map.lua.
+  -- A map over two parameters: sweep_map.lua.
   function Sweep:map(def) return host.sweep_map(self, def) end
 
-  -- A column as an array, booleans as 0 and 1, nan where a run failed; of texts and arrays a list of texts.
+  -- A column as an array: booleans as 0 and 1, nan for failed runs. Columns of texts and arrays are returned as lists
+  -- of texts.
   function Sweep:column(name)
     check_column(self, name, "sweep:column")
     local numbers, texts, is_text = {}, {}, false
@@ -249,22 +251,22 @@ return function(sim, host)
     return is_text and texts or host.parallel.array(numbers)
   end
 
-  -- Writes all rows: .csv, .npz, .h5.
+  -- Saves all rows: .csv, .npz, .h5.
   function Sweep:save(path)
     local values = {}
     for _, name in ipairs(self.columns) do values[name] = self:column(name) end
     return sim.data.save(path, values, { columns = self.columns })
   end
 
-  -- count, mean, deviation (of the sample), least, most of a list; nil where it is empty
+  -- count, mean, deviation (of the sample), least, most of a list; nil for an empty one
   local function statistics(list)
     local n, low, high = #list, math.huge, -math.huge
     for _, x in ipairs(list) do low, high = math.min(low, x), math.max(high, x) end
     if n == 0 then return 0 end
-    if low == -math.huge or high == math.huge then -- the limits as such numbers grow; -inf and inf have no mean
+    if low == -math.huge or high == math.huge then -- infinite values have no mean; return the limits
       return n, low + high, low == high and 0.0 or math.huge, low, high
     end
-    -- Squares of very large and very small numbers are no numbers.
+    -- Scale the numbers, because squares of very large and very small ones overflow.
     local size = math.max(-low, high)
     local unit = (size > 1e140 or size < 1e-140) and size > 0 and size or 1
     local mean, squares = 0, 0
@@ -276,7 +278,7 @@ return function(sim, host)
     return n, mean * unit, n > 1 and math.sqrt(squares / (n - 1)) * unit or 0, low, high
   end
 
-  -- The rows that agree in some columns, in the order in which they are met first.
+  -- Groups of rows with equal values in some columns, in the order of their first occurrence.
   function host.sweep_classes(self, by)
     local classes, known = {}, {}
     for _, row in ipairs(self.rows) do
@@ -308,7 +310,7 @@ return function(sim, host)
     return count
   end
 
-  -- What means leave out.
+  -- Notes the rows that means leave out.
   local function print_nan(self)
     for _, name in ipairs(self.outputs) do
       local count, first = 0, nil
@@ -321,12 +323,12 @@ return function(sim, host)
     end
   end
 
-  -- sweep:summary(): a line an output, over all runs. sweep:summary("mu", "e"): a line for each pair of
-  -- values, with the means of outputs. Prints it, and returns the Table.
+  -- sweep:summary(): one line per output, over all runs. sweep:summary("mu", "e"): one line per pair of values, with
+  -- the means of outputs. Prints it, and returns the Table.
   function Sweep:summary(...)
     local by = { ... }
     for _, name in ipairs(by) do check_column(self, name, "sweep:summary") end
-    -- one line an output
+    -- one line per output
     local rows = {}
     if #by == 0 then
       for _, name in ipairs(self.outputs) do
@@ -342,7 +344,7 @@ return function(sim, host)
       end
       return result
     end
-    -- one line for each combination of values
+    -- one line per combination of values
     for _, class in ipairs(host.sweep_classes(self, by)) do
       local row = {}
       for i, name in ipairs(by) do row[i] = class.values[name] end
@@ -359,14 +361,14 @@ return function(sim, host)
     return result
   end
 
-  -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] }: means with the deviation of
-  -- repeats as bars, of booleans that of the mean; a curve for each value of `by`.
+  -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] }: means, with the deviation of repeats as bars
+  -- (for booleans the deviation of the mean); one curve per value of `by`.
   function Sweep:plot(def)
     if type(def) ~= "table" then host.fail("sweep:plot: a table with x and y expected") end
     check_numbers(self, def.x, "sweep:plot: x")
     check_numbers(self, def.y, "sweep:plot: y")
     if def.by then check_column(self, def.by, "sweep:plot: by") end
-    -- what is not ours is the plot's: title, legend ...
+    -- other keys are passed to the plot: title, legend ...
     local plot = { x = def.x, y = def.y }
     for key, value in pairs(def) do
       if key ~= "x" and key ~= "y" and key ~= "by" then plot[key] = value end
@@ -378,7 +380,7 @@ return function(sim, host)
       for _, class in ipairs(host.sweep_classes({ rows = curve.rows }, { def.x })) do
         local n, mean, deviation = host.sweep_statistics(class.rows, def.y)
         local x = number(class.values[def.x])
-        -- of what is true or not, the mean is a chance: how far it may be off
+        -- the mean of booleans is a probability: show the deviation of its estimate
         if n > 1 and is_boolean then deviation = deviation / math.sqrt(n) end
         if n > 0 and x then points[#points + 1] = { x, mean, n > 1 and deviation or 0 } end
       end

@@ -1,16 +1,16 @@
--- sweep:map: an output over two parameters as a picture. As a page its pixels open the run they stand for
--- in the player; the page holds the runs.
+-- sweep:map: an output over two parameters as a picture. As a page, its pixels open their runs in the player; the page
+-- contains the recordings of the runs.
 
--- Dark to light, readable by the colour blind: five points of a scale from blue over green to yellow.
+-- From dark to light, suitable for colour-blind readers: five points of a scale from blue over green to yellow.
 local SCALE = { { 68, 1, 84 }, { 59, 82, 139 }, { 33, 145, 140 }, { 94, 201, 98 }, { 253, 231, 37 } }
 local FAILED_COLOR = "#999999"
 local LEFT, TOP, RIGHT, BOTTOM = 70, 40, 90, 50 -- px around the pixels
-local SIDE = 420 -- px of the longer side of all pixels
-local TICKS = 10 -- numbers an axis at most
-local LINE = 60000 -- bytes of a recording in a line of base64; a multiple of 3
+local SIDE = 420 -- px of the longer side of the pixel grid
+local TICKS = 10 -- most numbers at an axis
+local LINE = 60000 -- bytes of a recording per line of base64; a multiple of 3
 
--- The page: a picture, what is known of the pixel, and the player in a frame. Texts of the sweep are put in
--- as text, never as HTML.
+-- The page: a picture, the data of the selected pixel, and the player in a frame. Texts of the sweep are inserted as
+-- text, never as HTML.
 local STYLE = [[
 body { font: 14px system-ui, sans-serif; margin: 0; display: flex; flex-wrap: wrap; height: 100vh;
   background: Canvas; color: CanvasText; color-scheme: light dark }
@@ -79,7 +79,7 @@ return function(sim, host)
     return (tostring(text):gsub('[&<>"]', { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }))
   end
 
-  -- JSON that may stand in a page: "</script>" cannot be in it, nor what is no UTF-8.
+  -- JSON that is safe in a page: it contains neither "</script>" nor invalid UTF-8.
   local function json(value)
     if type(value) == "table" then
       local parts = {}
@@ -110,7 +110,7 @@ return function(sim, host)
 
   -- ---- Cells ------------------------------------------------------------------------------------
 
-  -- The values of a column in order, and their places.
+  -- The sorted values of a column, and their indices.
   local function axis(self, name)
     local values, seen = {}, {}
     for _, row in ipairs(self.rows) do
@@ -129,7 +129,7 @@ return function(sim, host)
     return values, places
   end
 
-  -- A cell for each pair of values that has runs: its place, its mean (nil: all failed), its runs.
+  -- One cell per pair of values with runs: its position, its mean (nil: all failed), its runs.
   local function read_cells(self, def)
     -- columns and rows of the picture
     local xs, x_place = axis(self, def.x)
@@ -141,7 +141,7 @@ return function(sim, host)
         rows = class.rows }
       if n > 0 then low, high = math.min(low, mean), math.max(high, mean) end
     end
-    -- yes and no, and how often: all of the scale is 0 to 1
+    -- booleans: the mean is a frequency, so the scale is 0 to 1
     if type(self.rows[cells[1].rows[1].job][def.value]) == "boolean" or low > high then low, high = 0, 1 end
     return { cells = cells, xs = xs, ys = ys, low = low, high = high }
   end
@@ -182,7 +182,7 @@ return function(sim, host)
     add(('<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" '
       .. 'font-family="sans-serif" font-size="12">\n'):format(LEFT + width + RIGHT, TOP + height + BOTTOM,
       LEFT + width + RIGHT, TOP + height + BOTTOM))
-    -- a pixel a cell
+    -- one pixel per cell
     local span = grid.high > grid.low and grid.high - grid.low or 1
     for i, cell in ipairs(grid.cells) do
       add(('<rect data-cell="%d" tabindex="0" x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s" shape-rendering="crispEdges"><title>%s</title></rect>\n')
@@ -198,7 +198,7 @@ return function(sim, host)
 
   -- ---- The page ---------------------------------------------------------------------------------
 
-  -- The recording of a run in lines of base64; nil: there is none.
+  -- The recording of a run in lines of base64; nil if there is none.
   local function recording(self, job)
     local file <close> = self.record and io.open(("%s/%06d.s2d"):format(self.record, job), "rb") or nil
     if not file then return nil end
@@ -215,7 +215,7 @@ return function(sim, host)
     -- the player, once for all runs
     local player, why = C.page()
     if not player then host.fail("sweep:map: %s", why) end
-    -- what pixels know of their runs: as texts where they are no numbers
+    -- messages and parameters of the runs; texts if they are not numbers
     local messages, cells = {}, {}
     for _, failure in ipairs(self.failures) do messages[failure.job] = failure.message end
     for i, cell in ipairs(grid.cells) do
@@ -226,7 +226,7 @@ return function(sim, host)
         cells[i][k].failed = messages[row.job] or row.failed
       end
     end
-    -- only this page's script runs, and the player's in its frame
+    -- only the scripts of this page and of the player in its frame may run
     local policy = ("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; "
       .. "img-src data: blob:; font-src data:; frame-src 'self'; script-src 'sha256-%s' %s"):format(
       sha256_base64(SCRIPT), player:match "script%-src ([^;\"]*)" or "")

@@ -1,12 +1,12 @@
--- sim.plot: curves a person can read without tuning, as SVG, PNG and text. The files plot_*.lua beside
--- this one hold its parts, which find each other in host.plot_parts.
+-- sim.plot: readable curves without tuning, as SVG, PNG and text. The files plot_*.lua contain its parts, which are
+-- registered in host.plot_parts.
 
-local COLUMNS = 2 -- of a grid
-local ROW, SHARED = 230, 42 -- px, of a grid: a row; what labels below the last one take
+local COLUMNS = 2 -- default columns of a grid
+local ROW, SHARED = 230, 42 -- px of a grid: height of a row; space for labels below the last one
 local GRID_WIDTH = 640 -- px
 local GRID_TITLE, EDGE = 18, 12 -- px
 local GRID_KEYS = { "title", "columns", "share_x", "share_y", "width", "height", "dark" }
-local SCALE = 2 -- pixels of a .png for each px
+local SCALE = 2 -- pixels of a .png per px
 local PRINT_WIDTH, PRINT_HEIGHT = 80, 20 -- letters
 
 local methods = {}
@@ -16,7 +16,7 @@ return function(sim, host)
   local parts = {}
   host.plot_parts = parts
 
-  -- A plot to lay out again: what is found out on the way is not in the copy's original.
+  -- A copy of a plot, to lay it out again without changing the original.
   local function copy_of(plot)
     local copy = {}
     for key, value in pairs(plot) do copy[key] = value end
@@ -61,14 +61,14 @@ return function(sim, host)
     local frames = {}
     for i = 1, #grid.panels do
       local column, row = (i - 1) % columns, (i - 1) // columns
-      local last = i + columns > #grid.panels -- nothing stands below it
+      local last = i + columns > #grid.panels -- no panel is below it
       frames[i] = { column = column, row = row, x = column * width + (column > 0 and beside or 0),
         y = top + row * height, width = width + (column == 0 and beside or 0), height = height + (last and below or 0) }
     end
     return frames
   end
 
-  -- Boxes of a column begin at the same place; those that share an axis end there, too.
+  -- Aligns the left sides of boxes in a column; those with a shared axis also end together.
   local function align(grid, panels, frames)
     for i, panel in ipairs(panels) do
       panel.outside_least, panel.right_least, panel.top_least = 0, panel.extra.right or 0, panel.extra.top or 0
@@ -89,7 +89,7 @@ return function(sim, host)
       parts.measure(panel, frames[i])
       moved = parts.rearrange(panel) or moved
     end
-    if moved then align(grid, panels, frames) end -- at most once more for each panel
+    if moved then align(grid, panels, frames) end -- at most once more per panel
   end
 
   local function draw_grid(grid)
@@ -123,7 +123,7 @@ return function(sim, host)
     local items = {}
     for i, item in ipairs(def) do items[i] = item end
     local count = #items
-    if #def ~= count then -- a hole, or a __len of its own
+    if #def ~= count then -- a hole, or a custom __len
       parts.fail("plot %d: a plot expected, got nil", count + 1)
     elseif count == 0 then
       parts.fail("nothing to show: give one plot or more")
@@ -164,7 +164,7 @@ return function(sim, host)
     return grid
   end
 
-  -- ---- What scripts see -------------------------------------------------------------------------
+  -- ---- Functions of scripts -------------------------------------------------------------------------
 
   local function sheet_of(plot)
     if not plot.sheet then
@@ -173,7 +173,7 @@ return function(sim, host)
     return plot.sheet
   end
 
-  -- fn(...), its mistakes raised where the script called `what`.
+  -- Calls fn(...) and raises its errors at the line of the script that called `what`.
   local function checked(what, fn, ...)
     local success, result = pcall(fn, ...)
     if success then return result end
@@ -210,16 +210,16 @@ return function(sim, host)
     end
   end
 
-  -- The picture as text.
+  -- The plot as SVG text.
   function methods:svg()
     check_self(self, "svg")
     self.text_of_svg = self.text_of_svg or sheet_of(self):svg()
     return self.text_of_svg
   end
 
-  local nameless = 0 -- plots shown
+  local nameless = 0 -- number of unnamed plots shown
 
-  -- What a plot is called where it is shown.
+  -- The name under which a plot is shown.
   local function name_of(plot, otherwise)
     if not plot.name then
       if not plot.plot.title and not otherwise then nameless = nameless + 1 end
@@ -251,7 +251,7 @@ return function(sim, host)
         host.fail("bad argument #2 to 'save' (unknown key '%s'; known: scale)", tostring(key))
       end
     end
-    -- pixels of a picture; a drawing has none
+    -- pixels per px of a picture; a drawing has none
     local scale = options and options.scale
     if scale ~= nil and suffix == "svg" then
       host.fail("bad argument #2 to 'save' (scale: only a .png has one; an .svg fits any size)")
@@ -259,13 +259,14 @@ return function(sim, host)
       host.fail("bad argument #2 to 'save' (scale: 0.1 to 20 pixels for each px expected, got %s)",
         host.describe(scale))
     end
-    -- recordings and the viewer show what is saved, under the name of its file
+    -- recordings and the viewer show a saved plot under the name of its file
     if host.plots_wanted() then host.plot_show(name_of(self, path:match "[^/]*$"), self:svg()) end
     if suffix == "svg" then return host.write_file(path, self:svg()) end
     return sheet_of(self):save_png(path, scale or SCALE)
   end
 
-  -- plot:show([name]): to the page of --record and the live viewer, in place of what had the name before.
+  -- plot:show([name]): adds it to the page of --record and to the live viewer, in place of an earlier plot with this
+  -- name.
   function methods:show(name)
     check_self(self, "show")
     name = check_name(self, name, "show", 1)
@@ -302,7 +303,7 @@ return function(sim, host)
     return width, height
   end
 
-  -- The plot in letters, for a terminal.
+  -- The plot as text for a terminal.
   function methods:text(options)
     check_self(self, "text")
     local width, height = letters(options, "text")

@@ -1,23 +1,23 @@
--- Axes of plots: ranges, round ticks, and what is written at them.
+-- Axes of plots: ranges, round ticks, and their labels.
 
-local ROUNDING = 8 * 2.0 ^ -52 -- relative: values that differ by less are one value
-local ROOM = 0.04 -- of the range, left free beyond the data
+local ROUNDING = 8 * 2.0 ^ -52 -- relative: values that differ by less count as equal
+local ROOM = 0.04 -- of the range, space beyond the data
 local LEAST_UNIT, MOST_UNIT = 1e-300, 1e300
 local PLAIN_FROM, PLAIN_TO = -3, 4 -- powers of ten that are written out
 local MOST_MINOR = 30 -- lines between ticks
-local FAR_POWER = 250 -- of ten: beyond, its inverse or differences are no numbers
-local OFFSET = 1e4 -- steps: further from zero, ticks count from the first one
+local FAR_POWER = 250 -- power of ten beyond which inverses or differences over- or underflow
+local OFFSET = 1e4 -- steps: further from zero, labels are relative to the first tick
 
 return function(_, host)
   local parts = host.plot_parts
 
-  -- Is the value on the axis at all?
+  -- True if the axis can show the value.
   function parts.shows(axis, value)
     return value == value and value > -math.huge and value < math.huge and not (axis.log and value <= 0)
   end
 
-  -- Where on the axis, in numbers that behave: logarithms, or multiples of a unit that is not 1 only
-  -- where squares and differences would overflow.
+  -- The position on the axis: a logarithm, or the value divided by a unit. The unit differs from 1 only if squares and
+  -- differences would overflow.
   function parts.place(axis, value)
     return axis.log and math.log(value, 10) or value / axis.unit
   end
@@ -34,7 +34,7 @@ return function(_, host)
     axis.least, axis.most = lo, hi
   end
 
-  -- The range of axes that share it, from the values of all of their lists.
+  -- Sets the range of axes that share it, from the values of all their lists.
   function parts.set_range(axes, lists, from_zero)
     local all = { least = math.huge, most = -math.huge, log = axes[1].log, range = nil }
     for _, axis in ipairs(axes) do all.range = all.range or axis.range end
@@ -50,7 +50,7 @@ return function(_, host)
     lo, hi = parts.place(all, lo), parts.place(all, hi)
     if not all.range then
       local room = (hi - lo) * ROOM
-      if hi - lo <= math.max(math.abs(lo), math.abs(hi)) * ROUNDING then -- one value
+      if hi - lo <= math.max(math.abs(lo), math.abs(hi)) * ROUNDING then -- a single value
         room = all.log and 0.5 or math.max(math.abs(lo) * 0.12, 1.2e-3)
       end
       local grounded = from_zero and not all.log and lo == 0
@@ -64,7 +64,7 @@ return function(_, host)
 
   -- ---- Ticks ------------------------------------------------------------------------------------
 
-  -- 1, 2 or 5 times a power of ten, as {factor, exponent}, so that `span` has at most `count` steps.
+  -- 1, 2 or 5 times a power of ten, as {factor, exponent}, such that `span` has at most `count` steps.
   local function round_step(span, count)
     local exponent = math.floor(math.log(span / count, 10))
     for _, factor in ipairs { 1, 2, 5 } do
@@ -73,8 +73,8 @@ return function(_, host)
     return 1, exponent + 1
   end
 
-  -- Multiples of factor * 10^exponent between lo and hi. Powers below 1 are divided by, since only
-  -- whole powers are exact: 3 * 0.1 is not 0.3.
+  -- Multiples of factor * 10^exponent between lo and hi. For negative exponents the code divides, because only whole
+  -- powers are exact: 3 * 0.1 is not 0.3.
   local function multiples(factor, exponent, lo, hi)
     local power = 10.0 ^ math.abs(exponent)
     local step = exponent < 0 and factor / power or factor * power
@@ -85,7 +85,7 @@ return function(_, host)
     return list, step
   end
 
-  -- A power of a thousand that is better written once, at the end of the axis.
+  -- A power of a thousand to write once, at the end of the axis.
   local function common_power(size)
     if size == 0 or size < 1e5 and size >= 1e-3 then return 0 end
     return 3 * math.floor(math.log(size, 10) / 3 + 1e-9)
@@ -105,7 +105,7 @@ return function(_, host)
     end
     axis.note = power + unit ~= 0 and "×" .. parts.power(power + unit) or nil
     if base ~= 0 then
-      -- as many digits as tell ticks apart
+      -- enough digits to distinguish the ticks
       local digits = math.ceil(math.log(math.abs(base) / step, 10)) + 1
       local sum = parts.plain(base * axis.unit, math.max(15, math.min(17, digits)))
       axis.note = (axis.note and axis.note .. " " or "") .. (base > 0 and "+ " .. sum or sum:gsub("^−", "− "))
@@ -117,8 +117,8 @@ return function(_, host)
     return factor == 1 and parts.power(k) or factor .. "·" .. parts.power(k)
   end
 
-  -- Less than a power of ten: round numbers, where their logarithms are. Near the ends of what numbers
-  -- can be, in multiples of a power.
+  -- A logarithmic range of less than a power of ten: round numbers at their logarithms. Near the limits of floating
+  -- point they are multiples of a power.
   local function narrow_log_ticks(axis, count)
     local shift = math.abs(axis.lo) > FAR_POWER and math.floor(axis.lo) or 0
     local lo, hi = 10 ^ (axis.lo - shift), 10 ^ (axis.hi - shift)
@@ -136,21 +136,21 @@ return function(_, host)
     local lo, hi = axis.lo - 1e-9, axis.hi + 1e-9
     local decades = hi - lo
     local stride = math.max(1, math.ceil(decades / count))
-    -- a tick for each so many powers of ten, a round number of them
+    -- one tick per n powers of ten, for a round n
     for _, round in ipairs { 2, 3, 5, 10, 20, 50, 100, 200 } do
       if stride > 1 and stride <= round then
         stride = round
         break
       end
     end
-    -- with room 2 and 5 have labels, too
+    -- with enough space, 2 and 5 have labels, too
     local labelled = { true }
     if decades * 3 <= count then labelled = { true, true, [5] = true } end
     local first, last = math.floor(lo), math.ceil(hi)
     local plain = lo >= PLAIN_FROM - 0.01 and hi <= PLAIN_TO + 0.5
     axis.ticks, axis.minor = {}, {}
     local between = stride == 1 or decades <= MOST_MINOR
-    -- multiples of each power: with a label, or a small tick
+    -- multiples of each power, with a label or as a minor tick
     for k = first, last do
       for factor = 1, stride == 1 and 9 or 1 do
         local at = k + math.log(factor, 10)
@@ -165,7 +165,7 @@ return function(_, host)
     end
   end
 
-  -- About `count` ticks: axis.ticks of {at, label}, axis.minor of places, axis.note for the end of it.
+  -- About `count` ticks: axis.ticks of {at, label}, axis.minor of positions, axis.note for the end of the axis.
   function parts.set_ticks(axis, count)
     axis.note = nil
     if not axis.log then

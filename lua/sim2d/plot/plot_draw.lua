@@ -1,17 +1,17 @@
--- Curves, clouds, bands, bars and arrows of a plot, in pixels.
+-- Curves, points, bands, bars and arrows of a plot, in pixels.
 
-local BEYOND = 60 -- px: what reaches further out of the box is cut
-local FAR = 1e9 -- px: beyond this, directions no longer count
-local UNSEEN = 0.05 -- px: nobody sees that a curve is so far off
-local FEW = 200 -- numbers of a curve that is drawn as it is
-local MARKER_EVERY = 70 -- px along a curve that has markers, where its points are more than
-local MARKED = 40 -- points, each of which has its own
+local BEYOND = 60 -- px outside of the box at which lines are cut
+local FAR = 1e9 -- px: further away, directions are not accurate
+local UNSEEN = 0.05 -- px: an invisible distance from a curve
+local FEW = 200 -- a curve with fewer numbers is not simplified
+local MARKER_EVERY = 70 -- px between markers of a curve with many points
+local MARKED = 40 -- a curve with fewer points has a marker at each
 local ARROW_EVERY = 120 -- px along a trajectory
 local HEAD = 10 -- px, of an arrow
 local FIELD_CELL, FIELD_LEAST = 34, 20 -- px between the arrows of a field
-local CAP = 3 -- px, half of an error bar's end
-local STACKED = 0.55 -- how opaque areas are that stand on each other
-local CAPS = 100 -- bars: more have no ends
+local CAP = 3 -- px, half the width of an error bar's cap
+local STACKED = 0.55 -- opacity of stacked areas
+local CAPS = 100 -- with more error bars, caps are omitted
 
 return function(_, host)
   local parts = host.plot_parts
@@ -38,7 +38,7 @@ return function(_, host)
     return box.left - BEYOND, box.top - BEYOND, box.right + BEYOND, box.bottom + BEYOND
   end
 
-  -- The part of a segment within the limits (Liang and Barsky), or nil.
+  -- The part of a segment within the limits (Liang-Barsky), or nil.
   local function cut(x1, y1, x2, y2, left, top, right, bottom)
     local from, to = 0, 1
     local dx, dy = x2 - x1, y2 - y1
@@ -87,7 +87,7 @@ return function(_, host)
 
   -- ---- Markers ----------------------------------------------------------------------------------
 
-  -- Corners around 0, of size 1; a cross is two lines.
+  -- Corners around 0, of size 1; a cross consists of two lines.
   local SHAPES = {
     square = { { -0.85, -0.85, 0.85, -0.85, 0.85, 0.85, -0.85, 0.85 } },
     triangle = { { 0, -1.15, 1.05, 0.75, -1.05, 0.75 } },
@@ -118,7 +118,7 @@ return function(_, host)
     sheet:path(runs, paint, not open)
   end
 
-  -- Calls each(x, y, dx, dy) at places about `distance` apart along runs, the first after `start`.
+  -- Calls each(x, y, dx, dy) at positions about `distance` apart along runs, the first after `start`.
   local function along(runs, start, distance, each)
     local left = start
     for _, run in ipairs(runs) do
@@ -163,7 +163,7 @@ return function(_, host)
     for _, run in ipairs(series.runs) do
       local pixels = to_pixels(plot, run)
       if series.kind == "steps" then pixels = stepped(pixels) end
-      if #pixels == 2 and inside(plot, pixels[1], pixels[2], 8) then -- a point between two gaps is no line
+      if #pixels == 2 and inside(plot, pixels[1], pixels[2], 8) then -- a point between two gaps gives no line
         table.move(pixels, 1, 2, #single + 1, single)
         ink:mark(pixels[1], pixels[2])
       end
@@ -205,7 +205,7 @@ return function(_, host)
     return { x + dx * size * 0.4, y + dy * size * 0.4, bx - dy * w, by + dx * w, bx + dy * w, by - dx * w }
   end
 
-  -- A trajectory: where it begins, and which way it goes.
+  -- A trajectory, with its start and its direction.
   function draw.phase(plot, series, sheet, ink)
     local runs = curve(plot, series, sheet, ink)
     local heads, length = {}, length_of(runs)
@@ -295,12 +295,12 @@ return function(_, host)
     local cell = math.max(FIELD_LEAST, math.min(FIELD_CELL, math.min(across, down) / 7))
     local columns, rows = math.max(2, across // cell), math.max(2, down // cell)
     local sx, sy, most, arrows = across / (ax.hi - ax.lo), down / (ay.hi - ay.lo), 0, {}
-    -- from places on the axes to values, and back for rates: d log10(x) = dx / (x ln 10)
+    -- from positions on the axes to values, and the inverse for rates: d log10(x) = dx / (x ln 10)
     local function value(axis, at) return axis.log and 10 ^ at or at * axis.unit end
     local function rate(axis, change, of)
       return axis.log and change / (of * math.log(10)) or change / axis.unit
     end
-    -- the field at the middle of each cell, as it looks in pixels (y downwards)
+    -- the field at the middle of each cell, in pixels (y downwards)
     for j = 0, rows - 1 do
       for i = 0, columns - 1 do
         local u, v = ax.lo + (i + 0.5) / columns * (ax.hi - ax.lo), ay.lo + (j + 0.5) / rows * (ay.hi - ay.lo)
@@ -315,7 +315,7 @@ return function(_, host)
         end
       end
     end
-    -- lengths by the root of the size, so that weak ones show
+    -- lengths are proportional to the square root, so that weak arrows are visible
     local shafts, heads, reach = {}, {}, math.min(across / columns, down / rows) * 0.8
     for _, arrow in ipairs(arrows) do
       local x, y, dx, dy, size = table.unpack(arrow)
@@ -354,7 +354,7 @@ return function(_, host)
     draw[series.kind](plot, series, sheet, ink)
   end
 
-  -- Where the last point of a curve is, or nil.
+  -- The last point of a curve, or nil.
   function parts.end_of(plot, series)
     local run = series.runs and series.runs[#series.runs]
     if run then

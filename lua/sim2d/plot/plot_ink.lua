@@ -1,4 +1,4 @@
--- Where a plot is drawn on, in small cells: legends and labels go where there is nothing.
+-- The area of a plot that is drawn on, in small cells, so that legends and labels can use free areas.
 
 local CELL = 4 -- px
 
@@ -32,7 +32,7 @@ function Ink:rect(left, top, right, bottom)
   self:mark(right, bottom)
 end
 
--- Cells drawn on in a rectangle; those outside count as well.
+-- The number of cells drawn on in a rectangle; cells outside of the box count as well.
 function Ink:covered(left, top, right, bottom)
   local count = 0
   for row = (top - self.top) // CELL, (bottom - self.top) // CELL do

@@ -1,13 +1,14 @@
--- Where the parts of a plot stand, and the plot as a sheet.
+-- Positions of the parts of a plot, and the plot as a sheet.
 
-local TICK, LABEL, TITLE, PANEL_TITLE = 13, 14, 16, 14 -- px, sizes of letters; legible where 640 px are shown as 400
-local EDGE = 12 -- px, left free around everything
-local ACROSS, UP = 62, 38 -- px between ticks, about
-local LEAST, STAMP = 40, 120 -- px: of the box; so narrow a picture has no words at its side
-local MOST_GROWN = 1e9 -- a range for an equal aspect
-local SMALL = 0.25 -- of the height, that a title may take
+local TICK, LABEL, TITLE, PANEL_TITLE = 13, 14, 16, 14 -- px, sizes of letters; legible if 640 px are shown as 400
+local EDGE = 12 -- px of margin
+local ACROSS, UP = 62, 38 -- px between ticks, approximately
+local LEAST, STAMP = 40, 120 -- px: smallest box; a narrower picture has no text at its side
+local MOST_GROWN = 1e9 -- largest growth of a range for an equal aspect
+local SMALL = 0.25 -- of the height: space for a title
 
-local LAYERS = { band = 1, histogram = 1, contour = 1, line = 2, steps = 2, phase = 2, scatter = 3 } -- areas lie below curves
+-- areas are drawn below curves
+local LAYERS = { band = 1, histogram = 1, contour = 1, line = 2, steps = 2, phase = 2, scatter = 3 }
 
 local THEMES = {
   light = { paper = 0xfdfcf8ff, ink = 0x2b3440ff, soft = 0x5a6472ff, grid = 0xe6e3dbff, minor = 0xf1efe9ff,
@@ -20,7 +21,7 @@ return function(_, host)
   local parts = host.plot_parts
   parts.themes = THEMES
 
-  -- A curve's colour, dark (or light) enough for letters.
+  -- A curve's colour, made dark (or light) enough for letters.
   function parts.readable(plot, color)
     local ink, part = plot.theme.ink, 0.35
     local mixed = 0xff
@@ -46,7 +47,7 @@ return function(_, host)
     return from_zero
   end
 
-  -- The ranges of the axis `name` of plots that share it.
+  -- Sets the ranges of the axis `name` of plots that share it.
   function parts.set_ranges(name, plots)
     local axes, lists, from_zero = {}, {}, false
     for i, plot in ipairs(plots) do
@@ -63,7 +64,7 @@ return function(_, host)
         local x1, y1 = error.across and error.low[i] or series.xs[i], error.across and series.ys[i] or error.low[i]
         local x2, y2 = error.across and error.high[i] or series.xs[i], error.across and series.ys[i] or error.high[i]
         if parts.shows(plot.x, x2) and parts.shows(plot.y, y2) then
-          -- On a logarithmic axis a bar that reaches zero goes down to the edge.
+          -- On a logarithmic axis a bar that begins at zero starts at the edge.
           if plot.x.log and x1 <= 0 then x1 = 10 ^ plot.x.lo end
           if plot.y.log and y1 <= 0 then y1 = 10 ^ plot.y.lo end
           if parts.shows(plot.x, x1) and parts.shows(plot.y, y1) then
@@ -97,7 +98,7 @@ return function(_, host)
     return width
   end
 
-  -- Do the labels along x keep apart?
+  -- True if labels along x overlap.
   local function collide(plot)
     local wide, last = plot.box.right - plot.box.left, -math.huge
     for _, tick in ipairs(plot.x.ticks) do
@@ -115,7 +116,7 @@ return function(_, host)
       parts.set_ticks(plot.x, count)
       count = count - 1
     until count < 1 or not collide(plot)
-    for more = count + 2, count + 6 do -- one tick is no scale
+    for more = count + 2, count + 6 do -- a single tick gives no scale
       if #plot.x.ticks > 1 then break end
       parts.set_ticks(plot.x, more)
     end
@@ -153,15 +154,14 @@ return function(_, host)
     return parts.width(last.label, TICK) / 2 - at
   end
 
-  -- Grows a range so that a unit is as long across as up. What was asked for is not grown: then the
-  -- box shrinks.
+  -- Grows a range so that units are equally long on both axes. A range set by the user is kept: then the box shrinks.
   local function equalise(plot)
     local box, x, y = plot.box, plot.x, plot.y
     local wide, high = box.right - box.left, box.bottom - box.top
     local per_x, per_y = (x.hi - x.lo) / wide * x.unit, (y.hi - y.lo) / high * y.unit
     local axis, wanted, now = x, per_y * wide / x.unit, x.hi - x.lo
     if per_x > per_y then axis, wanted, now = y, per_x * high / y.unit, y.hi - y.lo end
-    if not (wanted < MOST_GROWN * now) then return end -- there is no such picture
+    if not (wanted < MOST_GROWN * now) then return end -- impossible
     if not axis.range then
       local middle = axis.lo / 2 + axis.hi / 2
       axis.lo, axis.hi = middle - wanted / 2, middle + wanted / 2
@@ -174,7 +174,7 @@ return function(_, host)
     end
   end
 
-  -- The box between the axes, for what was chosen so far. `frame` is {x, y, width, height}.
+  -- The box between the axes, for the choices so far. `frame` is {x, y, width, height}.
   local function measure(plot, frame)
     local extra = plot.extra or {}
     local right = frame.x + frame.width - EDGE - (extra.right or 0)
@@ -187,9 +187,9 @@ return function(_, host)
       + (extra.top or 0)
     local below = math.max(#plot.x_words, plot.noted_x and 1 or 0) * (LABEL + 4) + (plot.bare_x and 0 or TICK + 8)
     local bottom = frame.y + frame.height - EDGE - below - (extra.bottom or 0)
-    -- The note of an axis has a line of its own, unless a legend or title gives one.
+    -- The note of an axis needs a line of its own, unless a legend or title provides one.
     local noted = plot.noted_y and (extra.top or 0) == 0 and 18 or 0
-    -- Pictures as small as a stamp do without words, the title last.
+    -- Very small pictures drop their texts, the title last.
     local function is_low() return bottom - top - noted < LEAST end
     if is_low() and #plot.x_words > 0 then bottom, plot.x_words = bottom + #plot.x_words * (LABEL + 4), {} end
     if is_low() and noted > 0 then noted = 0 end
@@ -198,7 +198,7 @@ return function(_, host)
     plot.box = { left = frame.x, right = right, top = top + noted, bottom = bottom }
     plot.y_words = plot.bare_y and {} or parts.wrap(plot.y.label, LABEL, false, bottom - top + 30, 2)
     if plot.box.right - frame.x < STAMP then plot.y_words = {} end
-    for _ = 1, 2 do -- what is left of the box depends on ticks, and these on the box
+    for _ = 1, 2 do -- the size of the box depends on the ticks, and these on the box
       set_y_ticks(plot)
       local ticks = plot.bare_y and 0 or widest_tick(plot.y) + 8
       plot.outside = ticks + #plot.y_words * (LABEL + 4) + (#plot.y_words > 0 and 4 or 0)
@@ -272,7 +272,7 @@ return function(_, host)
         sheet:text(box.right, bottom + LABEL + 4, plot.x.note, { size = TICK, align = "right", fill = theme.soft })
       end
     end
-    -- on the left: the same, turned
+    -- on the left: the same, rotated
     if not plot.bare_y then
       for _, tick in ipairs(plot.y.ticks) do
         local _, y = parts.pixel(plot, 0, tick.at)
@@ -299,7 +299,7 @@ return function(_, host)
     end
   end
 
-  -- Everything between the axes; returns what is drawn on.
+  -- Draws the area between the axes; returns the cells that were drawn on.
   local function draw_inside(plot, sheet)
     local ink = parts.ink(plot.box)
     sheet:clip(plot.box)
@@ -320,7 +320,7 @@ return function(_, host)
     return ink
   end
 
-  -- Ranges are set; what does not depend on the place is made here.
+  -- Sets ranges and makes everything that does not depend on the position.
   function parts.begin(plot)
     plot.theme = plot.dark and THEMES.dark or THEMES.light
     plot.limits = { plot.x.lo, plot.x.hi, plot.y.lo, plot.y.hi }
@@ -329,7 +329,7 @@ return function(_, host)
     parts.thin(plot)
   end
 
-  -- Chooses where names go.
+  -- Chooses the positions of names.
   function parts.arrange(plot, frame)
     measure(plot, frame)
     parts.choose_legend(plot, draw_inside(plot, parts.sheet(1, 1, 0)))
@@ -338,7 +338,7 @@ return function(_, host)
 
   parts.measure = measure
 
-  -- After the box has changed: true if names have to go elsewhere.
+  -- Call this after the box has changed; returns true if names have to move.
   function parts.rearrange(plot)
     return plot.names == "inside" and parts.recheck_legend(plot, draw_inside(plot, parts.sheet(1, 1, 0)))
   end

@@ -1,14 +1,14 @@
--- What stands beside the curves of a plot: their names, and notes at places and lines.
+-- Texts of a plot: names of curves, and notes at points and lines.
 
-local SIZE, LINE = 13, 18 -- px: letters, lines of a legend
-local SWATCH, STROKE, BETWEEN = 36, 28, 16 -- px: before a name, of the line there, after the name
-local PAD = 8 -- px, between a legend inside and the axes
-local GAP = 16 -- px, between names at the ends of curves
-local MOVED = 20 -- px a name may stand from the end of its curve
-local MOST_DIRECT, MOST_INSIDE = 5, 7 -- curves
-local WIDEST = 0.3 -- of the box, that names beside it may take
+local SIZE, LINE = 13, 18 -- px: size of letters, height of a line
+local SWATCH, STROKE, BETWEEN = 36, 28, 16 -- px: before a name, of its line, after the name
+local PAD = 8 -- px between a legend inside and the axes
+local GAP = 16 -- px between names at the ends of curves
+local MOVED = 20 -- px: largest distance of a name from the end of its curve
+local MOST_DIRECT, MOST_INSIDE = 5, 7 -- most curves
+local WIDEST = 0.3 -- of the box: space for names beside it
 local NEAR = 8 -- px from a point to its note
-local NOTE_ROOM = 170 -- px a line of a note is wide
+local NOTE_ROOM = 170 -- px: width of a note's line
 
 return function(_, host)
   local parts = host.plot_parts
@@ -16,7 +16,7 @@ return function(_, host)
   local function entries_of(plot)
     local list = {}
     for _, series in ipairs(plot.series) do
-      if series.label and series.kind ~= "heat" then -- that stands at its scale
+      if series.label and series.kind ~= "heat" then -- its name is at its scale
         list[#list + 1] = { series = series, label = series.label, width = SWATCH + parts.width(series.label, SIZE) }
       end
     end
@@ -37,7 +37,7 @@ return function(_, host)
 
   -- ---- Names at the ends of curves --------------------------------------------------------------
 
-  -- Pushes names apart, up or down; returns the farthest that one had to go.
+  -- Moves names apart vertically; returns the largest displacement.
   local function spread(names, top, bottom)
     table.sort(names, function(a, b) return a.wanted < b.wanted or a.wanted == b.wanted and a.index < b.index end)
     local y = top - GAP
@@ -50,7 +50,7 @@ return function(_, host)
       names[i].y = math.min(names[i].y, y - GAP)
       y = names[i].y
     end
-    -- Groups that were pushed down share the way.
+    -- Groups that were moved together share the displacement.
     local i = 1
     while i <= #names do
       local j, sum = i, names[i].y - names[i].wanted
@@ -69,7 +69,7 @@ return function(_, host)
     return farthest
   end
 
-  -- The names, each with its place; nil where they would not stand at their curves.
+  -- The names with their positions; nil if they would not be at their curves.
   local function direct(plot, entries, forced)
     local names, box = {}, plot.box
     if #entries > MOST_DIRECT and not forced then return nil end
@@ -119,9 +119,9 @@ return function(_, host)
     end
   end
 
-  -- Lines of entries that fit between left and right; long names are cut where there would be too many.
+  -- Lines of entries that fit between left and right; if there are too many, long names are shortened.
   local function wrap(entries, room, most)
-    -- too many lines: columns of equal width, as many as it takes
+    -- too many lines: use as many columns of equal width as needed
     if most then
       local lines, columns = wrap(entries, room), 1
       while #lines > most and columns < #entries do
@@ -167,7 +167,7 @@ return function(_, host)
     return lines
   end
 
-  -- The corner of the box with the least in it: left, top, and how many cells are drawn on there.
+  -- The emptiest corner of the box: left, top, and the number of cells drawn on.
   local function corner(plot, ink, width, height)
     local box, best = plot.box, nil
     for _, at in ipairs { { 1, 0 }, { 0, 0 }, { 1, 1 }, { 0, 1 } } do
@@ -180,18 +180,17 @@ return function(_, host)
     return best
   end
 
-  -- Lines of a legend above or below: a third of the picture is enough.
+  -- Lines of a legend above or below: at most a third of the picture.
   local function most_lines(plot) return math.max(2, plot.frame.height // (3 * LINE)) end
 
   local choose
 
-  -- Decides where names go, once curves are drawn as if there were none: plot.names is that place, and
-  -- plot.extra what it takes from the box.
+  -- Chooses the place of names (plot.names) and their space (plot.extra), after the curves were drawn without names.
   function parts.choose_legend(plot, ink)
     local bar = parts.bar_room(plot)
     choose(plot, ink)
     if not bar then return end
-    -- the scale of a heat map stands where names would
+    -- the scale of a heat map is in the place of the names
     if plot.names == "direct" or plot.names == "right" then
       local lines = #wrap(plot.entries, plot.box.right - plot.box.left, most_lines(plot))
       plot.names, plot.extra.top = "above", lines * LINE + 4
@@ -225,7 +224,7 @@ return function(_, host)
     end
   end
 
-  -- Is the place inside still free, now that the box is another one? If not, names go above.
+  -- Checks that a place inside is still free after the box has changed. If not, names go above.
   function parts.recheck_legend(plot, ink)
     local width, height = widest(plot.entries), #plot.entries * LINE
     if plot.names ~= "inside" or plot.legend == "inside" or corner(plot, ink, width, height).covered == 0 then
@@ -259,7 +258,7 @@ return function(_, host)
 
   -- ---- Notes ------------------------------------------------------------------------------------
 
-  -- The first of the places {left, top, cost =} for words of that size with the least below them.
+  -- The first of the places {left, top, cost =} with the least drawing under a text of that size.
   local function best_place(ink, places, width, height)
     local best
     for i, place in ipairs(places) do
@@ -324,7 +323,7 @@ return function(_, host)
 
   local WAYS = { { 1, -1 }, { -1, -1 }, { 1, 1 }, { -1, 1 }, { 0, -1 }, { 0, 1 }, { 1, 0 }, { -1, 0 } }
 
-  -- Places for words around a point, the nearest first.
+  -- Possible places for a text around a point, the nearest first.
   local function places_around(box, x, y, width, height)
     local places = {}
     for _, far in ipairs { NEAR, 22, 40, 64, 90 } do
@@ -357,7 +356,7 @@ return function(_, host)
     end
   end
 
-  -- Words at a point, as near as there is room.
+  -- Draws notes as close to their points as possible.
   function parts.draw_notes(plot, sheet, ink)
     local box = plot.box
     for _, note in ipairs(plot.notes) do

@@ -1,13 +1,13 @@
 -- Numbers over the plane: heat maps with their scale, and contours.
 
-local POINTS, MOST_POINTS = 60, 1000 -- of a function, each way
+local POINTS, MOST_POINTS = 60, 1000 -- samples of a function per axis
 local SHADES = 40 -- colours of a heat map
-local LEVELS, MOST_LEVELS = 8, 100 -- contours, about; at most
-local BAR, BESIDE, TICK = 14, 12, 12 -- px: the scale's width, what is free before it, its letters
+local LEVELS, MOST_LEVELS = 8, 100 -- contours: approximate default, maximum
+local BAR, BESIDE, TICK = 14, 12, 12 -- px: width of the scale, space before it, size of its letters
 local LETTERS = 12 -- px, of the values at contours
-local SEAM = 0.6 -- px, so that no line shows between cells
-local BLOCKS = { " ", "░", "▒", "▓", "█" } -- of a terminal
--- From low to high, even in lightness; on dark paper the other way round.
+local SEAM = 0.6 -- px of overlap, so that no gaps show between cells
+local BLOCKS = { " ", "░", "▒", "▓", "█" } -- for terminals
+-- From low to high with uniform lightness; reversed on dark paper.
 local RAMP = { 0xf6f0cf, 0xa9d3ac, 0x55a2b3, 0x38659f, 0x35245f }
 
 return function(_, host)
@@ -53,7 +53,7 @@ return function(_, host)
     end
   end
 
-  -- Rows of values, one for each y: of a function, or as they were given.
+  -- Rows of values, one per y: of a function, or as given.
   local function read_rows(plot, series, read, what)
     if series[2] == nil and series[1] ~= nil then
       local points = counts(series, what)
@@ -99,7 +99,7 @@ return function(_, host)
     read.lo, read.hi = lo, hi
   end
 
-  -- Where cells end: half way to the next.
+  -- Edges of cells: halfway between neighbours.
   local function edges_of(list)
     local edges = { list[1] - (list[2] - list[1]) / 2 }
     for i = 2, #list do edges[i] = (list[i - 1] + list[i]) / 2 end
@@ -142,7 +142,7 @@ return function(_, host)
     return out
   end
 
-  -- Cells of one shade beside each other are one rectangle; those of a shade are one path.
+  -- Adjacent cells of one shade form a rectangle; those of a shade form a path.
   function parts.draw_heat(plot, series, sheet, ink)
     local us, vs = edges_of(placed(plot.x, series.across)), edges_of(placed(plot.y, series.up))
     local runs = {}
@@ -170,7 +170,7 @@ return function(_, host)
     end
   end
 
-  -- Where a level crosses the sides of each cell (marching squares); a saddle is cut as its mean says.
+  -- Crossings of a level with the sides of each cell (marching squares); at a saddle the mean decides.
   local function segments(series, us, vs, level)
     local list = {}
     for j = 1, #vs - 1 do
@@ -208,7 +208,7 @@ return function(_, host)
     end
   end
 
-  -- The value stands on its line where least is drawn, away from the edges.
+  -- Writes the value on its line at the emptiest place, away from the edges.
   local function write_level(plot, sheet, ink, level, runs)
     local words = ("%.4g"):format(level)
     local half, box, best = parts.width(words, LETTERS) / 2 + 2, plot.box, nil
@@ -226,7 +226,7 @@ return function(_, host)
   end
 
   function parts.draw_contour(plot, series, sheet, ink)
-    local drawn = parts.ink(plot.box) -- what is below, a heat map, is no matter
+    local drawn = parts.ink(plot.box) -- a heat map below does not count
     local all = {}
     parts.each_contour(plot, series, function(level, runs)
       sheet:path(runs, { stroke = series.color, width = 1.4 })
@@ -251,7 +251,7 @@ return function(_, host)
     end
   end
 
-  -- What the scale takes at the right of the box, or nil.
+  -- The width that the scale takes at the right of the box, or nil.
   function parts.bar_room(plot)
     local series, axis = bar_of(plot)
     if not series then return nil end

@@ -1,12 +1,12 @@
--- What sim.plot is given, checked and in one form.
+-- Checks the arguments of sim.plot and converts them to one form.
 
-local WIDTH, HEIGHT = 640, 400 -- px; the letters stay legible when shown at 400 px
+local WIDTH, HEIGHT = 640, 400 -- px; letters are legible at a width of 400 px
 local LEAST_SIDE, MOST_SIDE = 100, 10000 -- px
-local SAMPLES = 400 -- of a function, across its range
+local SAMPLES = 400 -- points at which a function is sampled
 local MOST_SAMPLES = 1e6
 local MOST_BINS = 100
-local FEW_WHOLE = 30 -- whole numbers that have a bin each
-local QUARTILES_OF = 20000 -- samples: of more, some are enough to choose bins by
+local FEW_WHOLE = 30 -- up to this many integers each have their own bin
+local QUARTILES_OF = 20000 -- samples: of longer lists a part is used to choose bins
 
 local KINDS = { "line", "scatter", "steps", "band", "stack", "histogram", "phase", "field", "heat", "contour" }
 local LEGENDS = { "direct", "inside", "above", "below", "right" }
@@ -78,7 +78,7 @@ return function(_, host)
     return value + 0.0
   end
 
-  -- A list or array of numbers, tracked ones made plain.
+  -- A list or array of numbers; tracked ones become plain.
   local function read_numbers(list, what)
     local kind = getmetatable(list)
     if kind == "Array" then
@@ -107,7 +107,7 @@ return function(_, host)
     return type(value) == "function" or type(meta) == "table" and type(value) == "table" and meta.__call ~= nil
   end
 
-  -- fn(...) -> `count` plain numbers
+  -- Calls fn(...) and returns its `count` plain numbers.
   local function call(what, fn, count, ...)
     local results = table.pack(pcall(fn, ...))
     local at = table.concat({ ... }, ", ")
@@ -182,7 +182,7 @@ return function(_, host)
     return xs, ys
   end
 
-  -- Both lists, the first one 1, 2, 3 ... where there is only one.
+  -- Both lists; a single list has x = 1, 2, 3 ...
   local function read_curve(plot, series, what)
     if is_function(series[1]) then return sample(plot, series, what) end
     for _, key in ipairs { "from", "to", "points" } do
@@ -266,7 +266,7 @@ return function(_, host)
     read.x_values, read.y_values = { read.xs }, { read.low, read.high }
   end
 
-  -- What several share: each stands on the one before it, a band from there to the sum.
+  -- Stacked series: each is a band from the sum of the previous ones.
   function readers.stack(plot, series, read, what)
     if plot.y.log then fail("%s: sums are not stacked on a logarithmic axis", what) end
     local xs, ys = read_curve(plot, series, what)
@@ -299,7 +299,7 @@ return function(_, host)
 
   -- ---- Histograms -------------------------------------------------------------------------------
 
-  -- As many bins as Freedman and Diaconis advise; Sturges where half of the samples are equal.
+  -- The number of bins by Freedman and Diaconis; by Sturges if half of the samples are equal.
   local function bin_count(sorted, lo, hi, count)
     local spread = sorted[math.ceil(#sorted * 3 / 4)] - sorted[math.max(1, #sorted // 4)]
     local bins = (hi - lo) / (2 * spread * count ^ (-1 / 3))
@@ -307,7 +307,7 @@ return function(_, host)
     return math.max(1, math.min(MOST_BINS, math.ceil(bins)))
   end
 
-  -- Edges in placed coordinates.
+  -- Edges in axis positions.
   local function automatic_edges(samples, count, bins)
     local lo, hi, whole = math.huge, -math.huge, true
     for _, value in ipairs(samples) do
@@ -325,7 +325,7 @@ return function(_, host)
       for i = 1, count, step do some[#some + 1] = samples[i] end
       table.sort(some)
       local advised = bins or bin_count(some, lo, hi, count)
-      if not bins and whole and hi - lo < 2 ^ 50 then -- whole numbers stand in the middle of their bins
+      if not bins and whole and hi - lo < 2 ^ 50 then -- integers are at the middle of their bins
         local width = hi - lo <= FEW_WHOLE and 1 or math.max(1, math.floor((hi - lo) / advised + 0.5))
         advised = (hi - lo) // width + 1
         lo, hi = lo - 0.5, lo - 0.5 + advised * width
@@ -370,7 +370,7 @@ return function(_, host)
     else
       edges = read_edges(series, what)
     end
-    -- each sample into its bin, by halving; the last edge belongs to the last bin
+    -- find the bin of each sample by bisection; the last edge belongs to the last bin
     local heights, last = {}, #edges - 1
     for i = 1, last do heights[i] = 0 end
     for _, value in ipairs(samples) do
@@ -398,7 +398,7 @@ return function(_, host)
     return table.move(SERIES_KEYS[kind], 1, #SERIES_KEYS[kind], #list + 1, list)
   end
 
-  -- {x =, label =} or {y =, label =}: a line across; {x =, y =, text =}: words at a point.
+  -- {x =, label =} or {y =, label =}: a line across; {x =, y =, text =}: a text at a point.
   local function read_mark(plot, series, what)
     local note = series.text ~= nil or series.x ~= nil and series.y ~= nil
     parts.check_keys(series, known_keys(note and "note" or "reference"), what)
@@ -463,11 +463,11 @@ return function(_, host)
     return plot
   end
 
-  -- Colours, dashes and markers. Up to three lines differ in lightness; of more, each is dashed in its
-  -- own way as well, and from the fifth on they have markers: they can be told apart in grey.
+  -- Colours, dashes and markers. Up to three lines differ in lightness. With more lines each has its own dashes, and
+  -- from the fifth on also markers, so that they can be distinguished in grey.
   function parts.set_styles(plot)
     local lines, dashed, index, line, cloud = 0, false, 0, 0, 0
-    -- more than three lines get dashes, unless the script gave some
+    -- more than three lines get dashes, unless the script sets some
     for _, series in ipairs(plot.series) do
       if series.runs or series.xs and series.kind ~= "scatter" and series.kind ~= "band" then lines = lines + 1 end
       dashed = dashed or series.given_dash ~= nil
@@ -490,7 +490,7 @@ return function(_, host)
       elseif series.xs and series.kind ~= "band" then
         line = line + 1
         if lines > 3 and not dashed then series.dash = DASHES[(line - 1) % (#DASHES + 1)] end
-        -- when all dashes are taken: markers
+        -- all dashes are used: add markers
         local round = (line - 1) // (#DASHES + 1)
         if round > 0 and not series.marker then series.marker = parts.markers[(round - 1) % #parts.markers + 1] end
       end

@@ -1,4 +1,4 @@
--- A plot as a list of plain things to draw, and the two that draw it: SVG, and a canvas of pixels.
+-- A plot as a list of drawing commands, and two outputs: SVG, and a canvas of pixels.
 
 local FAMILY = "Helvetica, Arial, sans-serif"
 local ALIGN = { left = 0, center = 1, right = 2 }
@@ -22,7 +22,7 @@ function Sheet:rect(left, top, right, bottom, paint)
   self:path({ { left, top, right, top, right, bottom, left, bottom } }, paint, true)
 end
 
--- Around each of {x, y, x, y, ...}
+-- Discs around each of {x, y, x, y, ...}
 function Sheet:discs(at, radius, paint)
   self[#self + 1] = { kind = "discs", at = at, radius = radius, paint = paint }
 end
@@ -45,7 +45,7 @@ local function escaped(text)
 end
 
 local function number(value)
-  -- a point whatever the locale
+  -- a decimal point in any locale
   local text = ("%.2f"):format(value):gsub(",", "."):gsub("0+$", ""):gsub("%.$", "")
   return text == "-0" and "0" or text
 end

@@ -1,14 +1,13 @@
--- Words and numbers of plots: how wide they are, how they are broken, how numbers are written.
+-- Texts and numbers of plots: widths, line breaks, number formats.
 
--- Widths of the letters from ' ' to '~' in hundredths of the size, plain and bold: those of DejaVu
--- Sans, which is as wide as such fonts get, so that nothing is cut where another one is at hand.
--- Measured nowhere else: the same plot is laid out in the same way on every machine.
+-- Widths of the letters from ' ' to '~' in hundredths of the size, plain and bold: those of DejaVu Sans, one of the
+-- widest fonts, so that no text is cut with another font. They are constants, so the layout is equal on every machine.
 local PLAIN = "3240468464957827393950843236323464646464646464646464343484848453996869707763587775303066568675"
   .. "796079696361736899696169393439845050616355636235636328285828976361636341523963598259595264346484"
 local BOLD = "3546528470998731464652843842383770707070707070707070404084848458997776738368688284373777649984"
   .. "857385777268817799777273463746845050677259726844727134346734997169727249604871659265655871377184"
-local NARROW, USUAL, WIDE = 0.45, 0.7, 1 -- of letters beyond those: superscripts, Greek, Chinese
-local STRETCH = 2 ^ 53 -- whole numbers up to this are exact
+local NARROW, USUAL, WIDE = 0.45, 0.7, 1 -- of other letters: superscripts, Greek, Chinese
+local STRETCH = 2 ^ 53 -- integers up to this are exact
 
 local SUPERSCRIPTS = { ["-"] = "⁻", ["0"] = "⁰", ["1"] = "¹", ["2"] = "²", ["3"] = "³", ["4"] = "⁴",
   ["5"] = "⁵", ["6"] = "⁶", ["7"] = "⁷", ["8"] = "⁸", ["9"] = "⁹" }
@@ -18,7 +17,7 @@ local function letter_width(code, widths)
   if code >= 32 and code < 127 then
     return tonumber(widths:sub(2 * code - 63, 2 * code - 62)) / 100
   elseif code >= 0x300 and code < 0x370 then
-    return 0 -- accents that stand on the letter before
+    return 0 -- accents are drawn on the letter before
   elseif code == 0xb2 or code == 0xb3 or code == 0xb9 or code >= 0x2070 and code < 0x20a0 then
     return NARROW
   elseif code >= 0x1100 then
@@ -30,7 +29,7 @@ end
 return function(_, host)
   local parts = host.plot_parts
 
-  -- Letters only, as UTF-8: what is neither becomes a replacement sign.
+  -- Valid UTF-8 letters only; anything else becomes a replacement sign.
   function parts.clean(text)
     text = tostring(text):gsub("[%z\1-\8\11-\31\127]", "\u{fffd}"):gsub("[\t\n]", " ")
     local clean, at = {}, 1
@@ -52,9 +51,9 @@ return function(_, host)
     return width * size
   end
 
-  -- As many letters as there is room for, the last one an ellipsis if some are missing.
+  -- As many letters as fit, with an ellipsis if some are missing.
   function parts.fit(words, size, bold, room)
-    room = room + 0.1 -- px: sums of widths are rounded in their own ways
+    room = room + 0.1 -- px: sums of widths have rounding errors
     if parts.width(words, size, bold) <= room then return words end
     local best = "…"
     for at in utf8.codes(words) do
@@ -65,7 +64,7 @@ return function(_, host)
     return best
   end
 
-  -- The same with what is missing in the middle: names often differ at their ends.
+  -- Like fit, with the ellipsis in the middle, because names often differ at their ends.
   function parts.fit_ends(words, size, room, bold)
     room = room + 0.1
     if parts.width(words, size, bold) <= room then return words end
@@ -101,14 +100,14 @@ return function(_, host)
     return "10" .. ("%d"):format(exponent):gsub(".", SUPERSCRIPTS)
   end
 
-  -- A number with so many digits behind the point, and a real minus sign.
+  -- A number with `decimals` decimals and a proper minus sign.
   function parts.fixed(value, decimals)
     local text = ("%." .. math.max(0, math.min(decimals, 20)) .. "f"):format(value)
     if not text:find "[1-9]" then text = text:gsub("^%-", "") end
     return (text:gsub("^%-", MINUS))
   end
 
-  -- A number by itself, in at most `digits` digits.
+  -- A single number with at most `digits` digits.
   function parts.plain(value, digits)
     if value == math.floor(value) and math.abs(value) < STRETCH and math.abs(value) < 10 ^ digits then
       return (("%.0f"):format(value):gsub("^%-", MINUS))

@@ -1,13 +1,13 @@
--- What a plot draws of long lists: as few points as look the same.
+-- Reduces long lists of points to as few as look the same.
 
-local COLUMNS = 1200 -- across the range: no plot shows more
-local MOST = 20000 -- points of a cloud or of a curve that goes to and fro
-local FEW = 2000 -- points that are drawn as they are
+local COLUMNS = 1200 -- across the range; no plot shows more
+local MOST = 20000 -- points of a cloud or of a curve that moves back and forth
+local FEW = 2000 -- fewer points are all drawn
 
 return function(_, host)
   local parts = host.plot_parts
 
-  -- Places of the points that can be shown, as lists {x, y, x, y, ...}; a gap begins a new one.
+  -- Positions of the visible points as lists {x, y, x, y, ...}; a gap begins a new list.
   local function placed(plot, xs, ys)
     local runs, run, n = {}, nil, 0
     local ax, ay = plot.x, plot.y
@@ -28,8 +28,7 @@ return function(_, host)
     return runs
   end
 
-  -- Of points in a row that share a column: the first, the lowest, the highest and the last, so that
-  -- no peak is lost.
+  -- Keeps of consecutive points in one column the first, lowest, highest and last, so that no peak is lost.
   local function thin_run(run, lo, width)
     local thin, n, i, count = {}, 0, 1, #run
     while i < count do
@@ -54,8 +53,8 @@ return function(_, host)
     return thin
   end
 
-  -- Leaves out points nearer than `tolerance` to the line through their neighbours (Douglas and
-  -- Peucker), without recursion: a run has thousands of points.
+  -- Removes points closer than `tolerance` to the line through their neighbours (Douglas-Peucker), without recursion,
+  -- because a run has thousands of points.
   function parts.simplify(run, tolerance)
     local last = #run - 1
     local kept, stack = { [1] = true, [last] = true }, { { 1, last } }
@@ -67,7 +66,7 @@ return function(_, host)
       local far, farthest = tolerance, nil
       for i = from + 2, to - 2, 2 do
         local u, v = run[i] - x, run[i + 1] - y
-        -- Behind an end of the line the distance to that end counts.
+        -- Beyond an end of the line the distance to that end counts.
         local part = length > 0 and math.max(0, math.min(1, (u * dx + v * dy) / (length * length))) or 0
         u, v = u - part * dx, v - part * dy
         local distance = math.sqrt(u * u + v * v)
@@ -108,7 +107,7 @@ return function(_, host)
     return runs
   end
 
-  -- One point a cell, of cells as large as it takes.
+  -- Keeps one point per cell, with cells as large as needed.
   function parts.thin_cloud(plot, xs, ys)
     local cloud = {}
     for _, run in ipairs(placed(plot, xs, ys)) do table.move(run, 1, #run, #cloud + 1, cloud) end
@@ -131,7 +130,7 @@ return function(_, host)
     return cloud
   end
 
-  -- {x, low, x, low, ...} and the same of high, where both are to be shown.
+  -- {x, low, x, low, ...} and likewise for high, where both are visible.
   function parts.thin_band(plot, xs, lows, highs)
     local runs, run, column = {}, nil, nil
     local width = #xs > FEW and (plot.x.hi - plot.x.lo) / COLUMNS or 0

@@ -1,5 +1,6 @@
-// The live viewer: feeds a player from the program that serves the page, and sends what the reader
-// does. Messages: core/view/server.h; texts of commands: lua/record/live.c and lua/sim2d/live.lua.
+// The live viewer: passes data of the program that serves the page to a player, and sends the
+// actions of the reader. Messages: core/view/server.h; texts of commands: lua/record/live.c and
+// lua/sim2d/live.lua.
 import "./live.css";
 import { createControls } from "./panels/controls.js";
 import { createKeys } from "./panels/keys.js";
@@ -7,11 +8,11 @@ import { h } from "./dom.js";
 import { find } from "./draw/pick.js";
 import { Recording } from "./s2d.js";
 
-const MOST_BYTES = 3e8; // of frames kept to go back to
-const PATIENCE = 60; // ms a frame waits for the values that belong to it
-const RETRY = 1000, RETRIES = 10; // ms between attempts to connect again
+const MOST_BYTES = 3e8; // of frames kept for going back
+const PATIENCE = 60; // ms for which a frame waits for the values that belong to it
+const RETRY = 1000, RETRIES = 10; // ms between attempts to reconnect
 
-// Everything since the script started, with the values it watches as channels.
+// All frames since the start of the script, with its watched values as channels.
 class LiveRecording extends Recording {
   constructor(script, watches) {
     super();
@@ -21,7 +22,7 @@ class LiveRecording extends Recording {
     this.taken = 0; // bytes
   }
   push(bytes) {
-    this.channels = []; // the bytes have none
+    this.channels = []; // the bytes contain none
     super.push(bytes);
     this.channels = this.plotted;
     this.taken += bytes.length;
@@ -35,9 +36,9 @@ class LiveRecording extends Recording {
 
 export function connectLive(player) {
   let socket = null, failures = 0, connected = false;
-  let asked; // the serial of the body that the script wants followed
+  let asked; // the serial of the body that the script wants to be followed
   let state = null, watches = [], error = "", run = 0, shown = null;
-  let scene = null, held = null, timer = 0; // the scene in force; a frame that waits for its values
+  let scene = null, held = null, timer = 0; // the present scene; a frame that waits for its values
 
   const send = (text) => {
     if (socket?.readyState === WebSocket.OPEN) socket.send(text);
@@ -49,9 +50,9 @@ export function connectLive(player) {
   document.querySelector(".stage").append(pill);
   document.querySelector(".player").classList.add("live");
 
-  // ---- What comes in --------------------------------------------------------------------------
+  // ---- Incoming messages ----------------------------------------------------------------------
 
-  // A new run, another world, other watches, or too much to keep: the view stays where it is.
+  // A new run, another world, other watched values, or too much data: the view does not change.
   function startAnew() {
     const { x, y, scale } = player.view, first = player.recording.frameCount === 0;
     player.replace(new LiveRecording(state?.script ?? "", watches));
@@ -159,7 +160,7 @@ export function connectLive(player) {
     socket.binaryType = "arraybuffer";
     socket.onmessage = receive;
     socket.onopen = () => {
-      if (failures > 0) run = 0; // what was missed meanwhile is missing
+      if (failures > 0) run = 0; // frames sent meanwhile are missing
       connected = true;
       failures = 0;
       say();
@@ -173,7 +174,7 @@ export function connectLive(player) {
     };
   }
 
-  // ---- What the reader does -------------------------------------------------------------------
+  // ---- Actions of the reader ------------------------------------------------------------------
 
   const running = () => connected && state !== null && !state.paused && !state.ended;
   player.transport = {
@@ -187,7 +188,7 @@ export function connectLive(player) {
     setSpeed: (pace) => send(`pace ${pace}`),
   };
 
-  // A hand on a body: where it holds it (body frame) and where it pulls it to.
+  // A pull on a body: the point where it is held (body frame) and the target of the pull.
   let hand = null;
   player.pointer = {
     down(world, hit) {

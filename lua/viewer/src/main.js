@@ -2,20 +2,20 @@
 //
 //   page.js      the recording that is embedded in the page, if any
 //   s2d.js       Recording: bytes to frames, no DOM
-//   player.js    createPlayer(root, recording): all that is seen, and the boundary to live.js
-//   live.js      connectLive(player): feeds the player from a running program and takes its controls
-//   draw/        the picture of a frame, what is at a place of it, and the view of the world
+//   player.js    createPlayer(root, recording): all visible elements, and the interface for live.js
+//   live.js      connectLive(player): feeds the player from a running program, takes its controls
+//   draw/        the picture of a frame, the objects at a place of it, and the view of the world
 //   panels/      everything around the picture: bar, switches, plots, numbers, controls, keys
 //
-// What live.js has of a player:
-//   recording, arrived()       push bytes into the recording, then say so; the newest frame is shown
-//                              while the reader has not gone back (`edge`)
-//   replace(recording)         starts anew with another recording
-//   frame, view, redraw()      what is shown, where, and show it again
+// The interface of a player for live.js:
+//   recording, arrived()       push bytes into the recording, then call arrived(); the newest
+//                              frame is shown while the reader has not gone back (`edge`)
+//   replace(recording)         restarts with another recording
+//   frame, view, redraw()      the frame, the view of the world, and a request to draw again
 //   pointer = { down(world, hit, event) -> true to take the gesture, move(world), up(world) }
-//   transport = { toggle(), step(n), reset(), setSpeed(x), playing }   what the buttons do instead
+//   transport = { toggle(), step(n), reset(), setSpeed(x), playing }   actions of the buttons
 //   showReset()                shows the button that resets
-//   showArea([x, y, x, y])     the part of the world that fits are to show; null: what suits the run
+//   showArea([x, y, x, y])     the part of the world for fits; null: a part that suits the run
 //   section(title)             an element of the side panel for more controls
 //   showPlots([[name, svg], ...])  those of the script
 //   notice(text, kind)         a line of text to the reader; kind "info", "error"; "" removes it

@@ -1,5 +1,5 @@
-// The recording in the page: lines of base64 in data blocks at the end of the file. Each line stands
-// for itself; the last one of a run that was killed may be cut.
+// The recording in the page: lines of base64 in data blocks at the end of the file. Each line is
+// decoded separately; the last one of a killed run may be cut.
 
 export function embeddedBlocks() {
   return Array.from(document.querySelectorAll('script[type="application/x-s2d"]'));
@@ -25,6 +25,6 @@ export function readBlocks(recording, blocks) {
         recording.problem = "letters that are no base64";
       }
     }
-    block.remove(); // its text is no longer needed
+    block.remove(); // its text is not needed any more
   }
 }

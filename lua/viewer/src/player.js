@@ -1,5 +1,5 @@
-// The player: a picture of a recording at one time, and everything around it. The boundary to live.js
-// is written down in main.js.
+// The player: a picture of a recording at one time, and everything around it. main.js documents the
+// interface for live.js.
 import { createAbout } from "./panels/about.js";
 import { attachCamera } from "./draw/camera.js";
 import { bodyName, h, iconButton } from "./dom.js";
@@ -16,8 +16,9 @@ import { Clock, Series } from "./series.js";
 import { SPEEDS, createTransport } from "./panels/transport.js";
 import { View, runBox } from "./draw/view.js";
 
-const BACKGROUND_WORK = 5; // ms a picture may spend on the plots' data
-const PANEL_INTERVAL = 90; // ms between the panel's numbers while time passes: nobody reads faster
+const BACKGROUND_WORK = 5; // ms that a picture may spend on the plots' data
+// ms between the panel's numbers while time passes: as fast as they can be read
+const PANEL_INTERVAL = 90;
 const PLOT_INTERVAL = 300; // ms between redraws of plots that still grow
 
 // Digits after the point of a time, so that neighbouring frames differ.
@@ -40,8 +41,8 @@ function titleOf(recording) {
   }
 }
 
-// The frame a page opens on: the last one in which contacts carry something, which tells most of what
-// happened; without any the last one. Looks at so many frames from the end.
+// The frame on which a page opens: the last one in which contacts have impulses; if there is none,
+// the last one. Looks at so many frames from the end.
 const LOOK_BACK = 600;
 
 export function tellingFrame(recording) {
@@ -57,7 +58,7 @@ class Player {
     Object.assign(this, { root, recording, live, pointer: null, transport: null });
     this.darkQuery = matchMedia("(prefers-color-scheme: dark)");
     this.view = new View();
-    // Pages open with impulses, which tell more of a frame that stands still.
+    // Pages open with impulses, which are useful in a frame that stands still.
     this.overlays = Object.fromEntries(OVERLAYS.map(({ key, on }) => [key, on]));
     if (!live) this.overlays.normals = this.overlays.friction = true;
     this.drawHooks = [];
@@ -83,7 +84,7 @@ class Player {
     Object.assign(this, { clock: null, series: null, decimals: 3, sizedAt: "", box: null });
     Object.assign(this, { area: null, corners: null, plotsDue: 0, plotsAt: -Infinity, panelAt: -Infinity, panelStale: false });
     this.before = performance.now();
-    // The page, what the reader does, and the recording.
+    // The page, the actions of the reader, and the recording.
     this.makePanel();
     this.makeStage();
     this.listen();
@@ -107,7 +108,7 @@ class Player {
       seek: (i) => this.seek(i),
       setSpeed: (value) => this.setSpeed(value),
     });
-    // What the panel holds.
+    // The contents of the panel.
     this.inspector = createInspector({
       onFollow: () => this.follow(state.selection),
       onClear: () => this.select(null),
@@ -133,7 +134,7 @@ class Player {
 
   makeStage() {
     const { root } = this;
-    // The picture, and what it says of itself.
+    // The picture, and its description.
     this.canvas = h("canvas", {
       class: "picture",
       tabindex: "0",
@@ -307,7 +308,7 @@ class Player {
     return Number.isFinite(at[0]) && Number.isFinite(at[1]) ? at : null;
   }
 
-  // The view moves with the body; where in the view it is stays the reader's choice.
+  // The view moves with the body; the reader chooses its place in the view.
   trackFollowed() {
     const { state, view } = this;
     if (!state.follow) return;
@@ -333,8 +334,8 @@ class Player {
     state.dirty = true;
   }
 
-  // The part of the world that the script wants shown, [x, y, x, y]; null: what suits the run. Beside
-  // a body that is followed its x counts from there.
+  // The part of the world that the script wants to show, [x, y, x, y]; null: a part that suits the
+  // run. With a followed body its x counts from there.
   showArea(corners) {
     const text = JSON.stringify(corners);
     if (text === JSON.stringify(this.corners ?? null)) return;
@@ -343,7 +344,7 @@ class Player {
     if (!this.state.moved) this.fit();
   }
 
-  // As the script or the command asked for; the reader may undo it.
+  // As the script or the command requests; the reader may undo it.
   followBody(serial) {
     const selection = { kind: "body", serial };
     if (serial > 0 && !same(this.state.follow, selection)) this.follow(selection);
@@ -407,13 +408,13 @@ class Player {
     const fresh = series.work(state.playing ? BACKGROUND_WORK : 3 * BACKGROUND_WORK);
     if (fresh && (overlays.trails || overlays.normals || overlays.friction || overlays.velocities))
       state.dirty = true;
-    const whole = series.done && this.recording.complete; // nothing more will come
+    const whole = series.done && this.recording.complete; // no more data will come
     if (fresh) this.plotsDue = whole ? now : Math.min(this.plotsDue, this.plotsAt + PLOT_INTERVAL);
     if (this.count === 0 || now < this.plotsDue || !this.hasPanel) return;
     this.plotsAt = now;
     this.plotsDue = series.done ? Infinity : now + PLOT_INTERVAL;
     this.plots.update(series, series.channels);
-    // Plots know their scales when this picture is over.
+    // Plots know their scales when this picture is finished.
     requestAnimationFrame(() => this.plots.present(clock.at[state.index] ?? 0));
   }
 
@@ -505,7 +506,7 @@ class Player {
     }
   }
 
-  // ---- What the reader does -------------------------------------------------------------------
+  // ---- Actions of the reader ------------------------------------------------------------------
 
   listen() {
     const { state, help, figures, overlays } = this;
@@ -575,7 +576,7 @@ class Player {
     state.opened = !live;
     this.fit();
     this.big.hidden = live || this.count < 2;
-    // As the script or the command asked for.
+    // As the script or the command requests.
     const { view_follow: followed, view_trails: trails, view_speed: speed } = recording.run;
     if (followed !== undefined) this.followBody(Number(followed));
     if (trails === "all") this.overlayPanel.set("trails", true);
@@ -629,7 +630,7 @@ class Player {
     this.bar.reset.hidden = false;
   }
 
-  // What tests and curious readers look at.
+  // Data for tests and for debugging.
   makeInspect() {
     const player = this, { view, state, stats, overlays } = this;
     return {
@@ -655,7 +656,7 @@ class Player {
       seek: (index) => player.seek(index),
       select: (selection) => player.select(selection),
       draw: () => player.draw(),
-      // Where the bodies are drawn.
+      // The poses at which bodies are drawn.
       poses() {
         const { scene, q } = state.frame;
         return scene.bodies.map((body, i) => ({

@@ -1,13 +1,13 @@
-// Reading .s2d recordings of version 6 (docs/replay-format.md), in a browser or in node. Takes the
-// bytes in pieces of any size and keeps them as they are; frames are decoded when they are asked
-// for. What the bytes say is not trusted: whatever cannot be, ends the recording.
+// Reads .s2d recordings of version 6 (docs/replay-format.md), in a browser or in node. Takes the
+// bytes in pieces of any size and keeps them; frames are decoded on request. The bytes are not
+// trusted: invalid data end the recording.
 
 const FILE_HEADER = 16;
 const CHUNK_HEADER = 16;
 const MAGIC = [0x73, 0x69, 0x6d, 0x32, 0x64, 0x0d, 0x0a, 0x1a];
 const [SCENE, FRAME, END, RUN, CHANNELS, PLOT, ANNOTATIONS] = [1, 2, 3, 4, 5, 7, 8];
 const ANNOTATION_TYPES = ["line", "arrow", "point", "text"];
-const KEPT_FRAMES = 256; // decoded ones, those of a stretch between two key frames at most
+const KEPT_FRAMES = 256; // decoded ones, at most those between two key frames
 
 const BODY_TYPES = ["dynamic", "static", "kinematic"];
 const JOINT_TYPES = ["hinge", "weld", "slider", "distance", "spring", "rope", "gear", "lock",
@@ -18,11 +18,11 @@ const SPEED_GRAIN = 2 ** -20;
 const NORMAL_GRAIN = 2 ** -13;
 const NORMAL_QUARTER = 2 ** 15;
 const PLACE = 4; // values of a contact before its impulses
-const SUMS = 5; // numbers of a frame's head that bodies add up to
+const SUMS = 5; // numbers of a frame's head that are sums over bodies
 const LONGEST_SHORT = 2 ** 40; // whole number of a short speed
-const FARTHEST_EXPONENT = 1000; // of one
+const FARTHEST_EXPONENT = 1000; // of a short speed
 
-// Doubles and their bits: low word first, as all machines that run browsers have it.
+// Doubles and their bits: low word first, as on all machines that run browsers.
 const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);
 
@@ -30,7 +30,7 @@ class Damaged extends Error {}
 
 // ---- Bits ---------------------------------------------------------------------------------------
 
-// The bit stream of a frame. Numbers of more than 32 bits come as `low` and `high`.
+// The bit stream of a frame. Numbers of more than 32 bits are read as `low` and `high`.
 class Bits {
   constructor(bytes, at, size) {
     this.bytes = bytes; // with 8 bytes more than any chunk needs
@@ -62,7 +62,7 @@ class Bits {
     this.high = this.take(32);
   }
 
-  // A number whose length differs by a little from the last one in its place, lengths[k].
+  // A number whose length differs a little from that of the last one in its place, lengths[k].
   near(lengths, k) {
     let zeros = 0;
     while (!this.flag()) {
@@ -85,7 +85,7 @@ class Bits {
   }
 
   // The same, unfolded (0, -1, 1, -2, ...), as a number: exact up to 2^53, which is more than any
-  // count or number of grains has.
+  // count or number of grains.
   small(lengths, k) {
     this.near(lengths, k);
     if (this.high === 0) return (this.low & 1) === 0 ? this.low >>> 1 : -(this.low >>> 1) - 1;
@@ -94,7 +94,7 @@ class Bits {
     return (this.low & 1) === 0 ? value : -value - 1;
   }
 
-  // A small number, most likely 0.
+  // A small number, usually 0.
   change() {
     let zeros = 0;
     while (!this.flag()) {
@@ -115,7 +115,8 @@ class Bits {
     return double[0];
   }
 
-  // The double that misses the guess by so many: both as integers of the same order as the doubles.
+  // The double at this distance from the guess, where both are integers in the order of the
+  // doubles.
   double(guess, lengths, k) {
     this.near(lengths, k);
     if (lengths[k] === 0) return guess;
@@ -138,7 +139,7 @@ function sameBits(a, b) {
   return Object.is(a, b);
 }
 
-// FNV-1a over words of 8 bytes, each stirred; carries on from `hash` = [low, high].
+// FNV-1a over words of 8 bytes, each mixed; continues from `hash` = [low, high].
 function hashWords(hash, bytes, at, size) {
   let [low, high] = hash;
   for (let i = 0; i < size; i += 8) {
@@ -185,7 +186,7 @@ function powerOfTwo(exponent) {
   return double[0];
 }
 
-// A number as a whole one of 2^exponent; 0 where it is too large.
+// A number as an integer multiple of 2^exponent; 0 if it is too large.
 function asShort(number, exponent) {
   const whole = number * powerOfTwo(-exponent);
   if (!(whole > -LONGEST_SHORT && whole < LONGEST_SHORT)) return 0;
@@ -253,7 +254,7 @@ function readScene(cursor) {
       !(scene.grain > 0) || !(scene.impulseGrain > 0)) {
     throw new Damaged("a scene");
   }
-  // Bodies say how many shapes they take, shapes how many vertices: together all there are.
+  // Bodies have a number of shapes, shapes a number of vertices: their sums are the totals.
   const shapeCounts = [];
   for (let i = 0; i < bodies; i++) {
     const body = { index: cursor.u32(), serial: cursor.u32(), type: BODY_TYPES[cursor.u32()] };
@@ -299,7 +300,7 @@ function readScene(cursor) {
     }
     scene.joints.push(joint);
   }
-  // Points that joints go by fill what is left.
+  // Points over which joints run are the remaining ones.
   const ways = scene.joints.reduce((sum, joint) => sum + joint.way.length, 0);
   if (152 + 88 * bodies + 48 * shapes + 16 * (vertices + ways) + 72 * joints !== cursor.size) {
     throw new Damaged("a scene");
@@ -329,7 +330,7 @@ function readChannels(cursor) {
 
 // ---- Frames -------------------------------------------------------------------------------------
 
-// What is remembered from frame to frame to read the next one. Goes forwards only.
+// The data of former frames that the next one needs. Only moves forwards.
 class Past {
   constructor(scene) {
     this.scene = scene;
@@ -372,7 +373,7 @@ class Past {
   read(bits) {
     const key = bits.flag();
     if (!key && !this.any) throw new Damaged("a frame without its key frame");
-    this.any = false; // until all of it is understood
+    this.any = false; // until all of it has been read
     if (key) this.startAgain();
     const frame = { time: 0, step: 0, scene: this.scene, hash: "", q: null, v: null, contacts: [],
       joints: [], energy: null, momentum: null, residual: 0, iterations: 0, channels: null };
@@ -404,7 +405,8 @@ class Past {
     return frame;
   }
 
-  // Energies and momentum as far as bodies tell, in the order and with the roundings of the engine.
+  // Energies and momentum as far as bodies determine them, in the order and with the rounding of
+  // the engine.
   addUp() {
     const { q, v, counted, scene } = this;
     const [gx, gy] = scene.settings.gravity;
@@ -586,7 +588,7 @@ class Past {
   }
 }
 
-// What the script drew over a frame.
+// Annotations of the script over a frame.
 function readAnnotations(cursor) {
   const list = [];
   for (let i = cursor.u32(); i > 0; i--) {
@@ -604,15 +606,15 @@ export class Recording {
   constructor() {
     this.run = { entries: [], words: [] };
     this.scenes = [];
-    this.complete = false; // closed as it should be
-    this.problem = ""; // why it ends before its end
+    this.complete = false; // closed properly
+    this.problem = ""; // the reason of an early end
     this.bytes = new Uint8Array(1 << 16);
     this.size = 0; // bytes held
-    this.read = 0; // of whole chunks
+    this.read = 0; // of complete chunks
     this.plots = new Map(); // of the script: name -> SVG
-    this.annotations = new Map(); // frame -> what the script drew over it
+    this.annotations = new Map(); // frame -> annotations of the script over it
     this.channels = [];
-    this.scene = null; // in force
+    this.scene = null; // the present one
     this.offsets = []; // of the frames' contents, their sizes and scenes, and frames since the key
     this.sizes = [];
     this.sceneOf = [];
@@ -628,7 +630,7 @@ export class Recording {
     return this.offsets.length;
   }
 
-  // Takes in some bytes; whole chunks of them are read.
+  // Takes some bytes; complete chunks of them are read.
   push(piece) {
     if (this.problem !== "" || this.complete) return;
     if (this.size + piece.length + 8 > this.bytes.length) {
@@ -691,7 +693,7 @@ export class Recording {
       this.annotations.set(this.frameCount - 1, readAnnotations(cursor));
     } else if (kind === END) {
       this.complete = true;
-    } // others: an index, which this reader does without, or of a later writer
+    } // others: an index, which this reader does not use, or a chunk of a later version
   }
 
   // Only the time is read now; it is near the start.
@@ -716,7 +718,7 @@ export class Recording {
     return this.times[i];
   }
 
-  // Frame i, from 0; null if there is none, or if it cannot be read. Not to be written to.
+  // Frame i, from 0; null if it does not exist or cannot be read. Callers must not write to it.
   frame(i) {
     if (!(i >= 0 && i < this.frameCount)) return null;
     const kept = this.kept.get(i);

@@ -1,10 +1,10 @@
-// What a recording tells as functions of time, gathered frame by frame in small pieces of work, so
-// that a long recording is playable at once.
+// The data of a recording as functions of time, collected frame by frame in small pieces of work,
+// so that a long recording can be played at once.
 
 const MOST_SAMPLES = 20000,
   MOST_TRAIL_POINTS = 3e6;
 
-// Energies and momenta of a frame; what the recording has not is computed.
+// Energies and momenta of a frame; values that the recording does not contain are computed.
 export function measure(frame) {
   const { scene, q, v } = frame,
     [gx, gy] = scene.settings.gravity;
@@ -33,7 +33,7 @@ export function measure(frame) {
   return sum;
 }
 
-// Times that never run backwards, whatever a script does to its world's clock.
+// Times that never decrease, even if a script sets back its world's clock.
 export class Clock {
   constructor(recording) {
     this.recording = recording;
@@ -70,7 +70,7 @@ export class Clock {
   }
 }
 
-// The median of what is not next to nothing.
+// The median of the values that are not almost 0.
 function typical(values) {
   const least = 0.01 * values.reduce((a, b) => Math.max(a, b), 0);
   const kept = values.filter((value) => value > least).sort((a, b) => a - b);
@@ -80,7 +80,7 @@ function typical(values) {
 export class Series {
   constructor(recording, clock) {
     this.recording = recording;
-    // A second place in the same bytes: reading here does not lose the player's place.
+    // A second reader of the same bytes: it does not move the player's position.
     this.reader = Object.create(recording, {
       past: { value: null, writable: true },
       next: { value: 0, writable: true },
@@ -106,7 +106,7 @@ export class Series {
     this.impulses = []; // the largest of each frame that has any
     this.speeds = [];
     this.hasResidual = false;
-    this.knew = 0; // samples the references were made from
+    this.knew = 0; // number of samples in the references
     this.reference = { impulse: 0, speed: 0 };
   }
 
@@ -114,7 +114,7 @@ export class Series {
     return this.next >= this.recording.frameCount;
   }
 
-  // Works for about `budget` ms; true when there is something new.
+  // Works for about `budget` ms; returns true if there are new data.
   work(budget) {
     if (this.done) return false;
     const until = performance.now() + budget;
@@ -190,11 +190,12 @@ export class Series {
     });
   }
 
-  // The impulse and the speed whose arrows have the length of the key, 0 where there is none: typical
-  // of the run, so that arrows can be compared from frame to frame and an impact does not shrink all
-  // others. What a fall of a thousandth of a step makes is rest.
+  // The impulse and the speed whose arrows have the length of the key, 0 where there is none:
+  // typical values of the run, so that arrows can be compared from frame to frame and an impact
+  // does not shrink all others. Values below those of a fall of a thousandth of a step count as
+  // rest.
   get references() {
-    // Sorting takes its time: again when there is a third more, and at the end.
+    // Sorting takes time: it is repeated after a third more samples, and at the end.
     const known = this.time.length;
     if (known !== this.knew && (this.done || known > 1.3 * this.knew)) {
       this.knew = known;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Fields that are numbers of the engine have those numbers, the others come behind them.
+// Numbers of the engine keep their field numbers; the other fields follow.
 enum {
   FIELD_IMPULSE = S2_JOINT_FIELD_COUNT,
   FIELD_FORCE,
@@ -65,7 +65,7 @@ S2LuaJoint *s2_lua_new_joint(lua_State *L, int world) {
 
 void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id) {
   joint->id = id;
-  // The name outlives the joint, for messages about it.
+  // The object keeps the name for messages after the joint was destroyed.
   S2JointInfo info;
   if (s2_joint_info(joint->lw->world, id, &info).code == S2_OK) {
     snprintf(joint->name, sizeof joint->name, "%s", info.name);
@@ -78,7 +78,7 @@ void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id)
 
 void s2_lua_push_joint(lua_State *L, int world, S2JointId id) {
   world = lua_absindex(L, world);
-  // The object that there is, or a new one.
+  // Push the existing object, or a new one.
   lua_getiuservalue(L, world, S2_STORE_JOINTS);
   if (lua_rawgeti(L, -1, id.serial) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -114,7 +114,7 @@ static int joint_tostring(lua_State *L) {
     lua_pushfstring(L, "Joint '%s'%s", joint->name, state);
     return 1;
   }
-  // Without a name by its place in the order of creation.
+  // An unnamed joint is shown with its number in creation order.
   int count = 0, at = 0;
   const S2JointId *joints = joint_is_alive(joint) ? s2_lua_joints(joint->lw, &count) : NULL;
   while (at < count && joints[at].serial != joint->id.serial) {
@@ -131,7 +131,7 @@ static int joint_tostring(lua_State *L) {
 // ---- Fields -----------------------------------------------------------------------------------
 
 static bool type_has(S2JointType type, int field) {
-  // What a type has: what the engine has of it, or what its constructor takes.
+  // A type has the fields of the engine's type, and those for which its constructor has a key.
   switch (field) {
   case FIELD_LIMITS:
     return s2_joint_type_has(type, S2_JOINT_LIMIT_LO);
@@ -148,7 +148,7 @@ static bool type_has(S2JointType type, int field) {
   }
 }
 
-// The numbers that are a vector and a list here.
+// Numbers of the engine that scripts see as a vector or a list.
 static bool is_hidden(int field) {
   return field == S2_JOINT_FORCE || field == S2_JOINT_LIMIT_LO || field == S2_JOINT_LIMIT_HI;
 }
@@ -167,9 +167,9 @@ static bool all_have(int field) {
   return true;
 }
 
-// Raises where joints of the type do not have the field, whose name is argument 2.
+// Raises if joints of the type do not have the field named in argument 2.
 static void check_has(lua_State *L, S2JointType type, int field) {
-  // The message lists what the type has beside the fields of all types.
+  // The message lists the fields of this type that not all types have.
   if (type_has(type, field)) {
     return;
   }
@@ -205,9 +205,9 @@ static S2Place number_of(const S2LuaJoint *joint, int number) {
   return s2_place(S2_PLACE_JOINT, joint_slot(joint), number);
 }
 
-// The places of a field that can be set; returns how many, 0: it has no derivative.
+// The tape places of a field that can be set; returns their number, 0 if it has no derivative.
 static int joint_places(const S2LuaJoint *joint, int field, S2Place places[3]) {
-  // The first number of a field and how many: of the engine's fields, then of vectors here.
+  // First number and count for the engine's fields, then for the vectors.
   static const struct {
     int number, count;
   } known[FIELD_COUNT] = {
@@ -226,14 +226,14 @@ static int joint_places(const S2LuaJoint *joint, int field, S2Place places[3]) {
   return count;
 }
 
-// What is measured on the poses and velocities of the bodies.
+// A measure of the poses and velocities of the bodies.
 typedef struct Measured {
   S2JointId id;
   int field;
 } Measured;
 
 static void joint_measure(const void *user, const S2World *world, double *numbers) {
-  // One number of the engine, or a point of what it says of a joint.
+  // A number of the engine, or a point of the joint's info.
   const Measured *measured = user;
   if (measured->field < S2_JOINT_FIELD_COUNT) {
     (void)s2_joint_get(world, measured->id, (S2JointField)measured->field, numbers);
@@ -249,7 +249,7 @@ static void joint_measure(const void *user, const S2World *world, double *number
 }
 
 static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
-  // What it depends on: the poses and velocities of the joint's bodies.
+  // It depends on the poses and velocities of the joint's bodies.
   S2Place places[S2_MEASURE_PLACES];
   Measured measured = {joint->id, field};
   int count = s2_measure_places(joint->lw->world, joint_slot(joint), places);
@@ -257,10 +257,10 @@ static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
   s2_lua_push_measured(L, joint->lw, numbers, joint_measure, &measured, count, places);
 }
 
-// What it did in the last step; false: nothing.
+// Pushes a reaction of the last step; false if it has no derivative.
 static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                           int field) {
-  // Impulses of the last step are variables of that step, if they have a derivative at all.
+  // Impulses of the last step are variables of that step.
   bool torque = field == S2_JOINT_TORQUE, impulse = field == FIELD_IMPULSE;
   S2Var var = s2_world_tape_reaction(s2_lua_on_tape(joint->lw), joint->lw->world, joint_slot(joint),
                                      torque, impulse);
@@ -277,10 +277,10 @@ static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointIn
   return true;
 }
 
-// Pushes a field of a joint whose world is on a tape; false: it is plain there too.
+// Pushes a field of a joint whose world is on a tape; false if it is plain nevertheless.
 static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                          int field) {
-  // What is not finite (a matrix for a number, no bound) has no derivative.
+  // A value that is not finite (a matrix instead of a number, no bound) has no derivative.
   S2Place places[3];
   double value = NAN;
   if (field < S2_JOINT_FIELD_COUNT) {
@@ -292,7 +292,8 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
       return false;
     }
   }
-  // Reactions and the error are the step's; measures are of poses; the rest are numbers.
+  // Reactions and the error belong to the step, measures to the poses; other fields are numbers of
+  // the joint.
   switch (field) {
   case FIELD_IMPULSE:
   case FIELD_FORCE:
@@ -325,26 +326,26 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
     }
     break;
   case S2_JOINT_COMPLIANCE:
-  case S2_JOINT_DAMPING: { // the one of the two that is read
+  case S2_JOINT_DAMPING: { // linear or angular, whichever was read
     S2Place linear =
         number_of(joint, field == S2_JOINT_COMPLIANCE ? S2_OF_COMPLIANCE : S2_OF_DAMPING);
-    // A number for both stands for the linear one, unless the angular one is what was read.
+    // The value read is the linear one, or the angular one if it differs from the linear one.
     if (s2_place_value(joint->lw->world, linear) != value) {
       linear.number++;
     }
     s2_lua_push_place(L, joint->lw, linear);
     return true;
   }
-  case FIELD_LIMITS: // as it is, with tracked numbers
+  case FIELD_LIMITS: // a plain list of numbers, which may be tracked
     return false;
   default:
     break;
   }
-  // Numbers of the joint, where they are what was read.
+  // Numbers of the joint, if their values are those that were read.
   int count = joint_places(joint, field, places);
   if (count == 1 && field < S2_JOINT_FIELD_COUNT &&
       s2_place_value(joint->lw->world, places[0]) != value) {
-    return false; // the force of a motor where there is none
+    return false; // e.g. the force of an absent motor
   }
   if (count == 1) {
     s2_lua_push_place(L, joint->lw, places[0]);
@@ -354,9 +355,9 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   return count > 0;
 }
 
-// {lo, hi}; nil where there are none
+// Pushes {lo, hi}; nil if there are no limits.
 static void push_limits(lua_State *L, const S2LuaJoint *joint) {
-  // Both sides infinite: there are no limits.
+  // Both sides infinite: no limits.
   double lo = -INFINITY, hi = INFINITY;
   (void)s2_joint_get(joint->lw->world, joint->id, S2_JOINT_LIMIT_LO, &lo);
   (void)s2_joint_get(joint->lw->world, joint->id, S2_JOINT_LIMIT_HI, &hi);
@@ -364,7 +365,7 @@ static void push_limits(lua_State *L, const S2LuaJoint *joint) {
     lua_pushnil(L);
     return;
   }
-  // Each by itself: on a tape one of them may be tracked.
+  // Push each number separately, because on a tape one of them may be tracked.
   lua_createtable(L, 2, 0);
   for (int i = 0; i < 2; i++) {
     s2_lua_push_place(L, joint->lw, number_of(joint, S2_OF_LIMIT_LO + i));
@@ -372,7 +373,7 @@ static void push_limits(lua_State *L, const S2LuaJoint *joint) {
   }
 }
 
-// All bodies that it names, in their order.
+// Pushes a list of all its bodies in order.
 static void push_bodies(lua_State *L, const S2JointInfo *info) {
   const S2BodyId bodies[S2_JOINT_BODIES] = {info->a, info->b, info->more[0], info->more[1]};
   lua_newtable(L);
@@ -431,7 +432,8 @@ static void joint_push_field(lua_State *L, const S2LuaJoint *joint, const S2Join
   case FIELD_AXIS:
     s2_lua_push_vec2(L, info->axis, NULL);
     return;
-  // A component of what follows is set by assigning the whole, which the message says.
+  // To set a component of the following vectors, the whole vector must be assigned; the message
+  // says so.
   case FIELD_TARGET:
     s2_lua_push_vec2(L, info->target, "joint.target");
     return;
@@ -441,7 +443,7 @@ static void joint_push_field(lua_State *L, const S2LuaJoint *joint, const S2Join
   case FIELD_ANGULAR_VELOCITY:
     lua_pushnumber(L, info->velocity[0]);
     return;
-  default: // methods, and what joint_index answers itself
+  default: // methods, and fields that joint_index handles
     return;
   }
 }
@@ -450,9 +452,9 @@ static bool is_flag(int field) {
   return field == S2_JOINT_ENABLED || field == S2_JOINT_BROKEN;
 }
 
-// A number of the engine; nil where a matrix stands for it.
+// Pushes a number of the engine; nil if a matrix replaces it.
 static void joint_push_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
-  // A matrix stands in place of the number: NAN.
+  // NAN: a matrix replaces the number.
   double value = NAN;
   s2_lua_try(L, s2_joint_get(joint->lw->world, joint->id, field, &value));
   if (isnan(value)) {
@@ -466,7 +468,7 @@ static void joint_push_number(lua_State *L, const S2LuaJoint *joint, S2JointFiel
 
 // Upvalue 1: name -> number of a field, or method.
 static int find_field(lua_State *L) {
-  // As with bodies: fields and methods share a table.
+  // As for bodies, fields and methods share a table.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TNIL) {
@@ -481,7 +483,7 @@ static int joint_index(lua_State *L) {
   if (field == FIELD_COUNT) {
     return 1; // a method
   }
-  // `alive` is answered of a destroyed joint, too.
+  // `alive` can also be read of a destroyed joint.
   bool alive = joint_is_alive(joint);
   if (field == FIELD_ALIVE) {
     lua_pushboolean(L, alive);
@@ -490,9 +492,9 @@ static int joint_index(lua_State *L) {
   if (!alive) {
     return joint_destroyed(L, joint);
   }
-  // A field that this type has not raises, with those it has.
+  // A field that this type does not have raises with a list of its fields.
   check_has(L, s2_joint_type(joint->lw->world, joint->id), field);
-  // Numbers of the engine are asked for alone.
+  // Numbers of the engine are read without the joint's info.
   bool on_tape = s2_lua_on_tape(joint->lw) != NULL;
   if (field < S2_JOINT_FIELD_COUNT && !on_tape) {
     joint_push_number(L, joint, (S2JointField)field);
@@ -500,7 +502,7 @@ static int joint_index(lua_State *L) {
   }
   S2JointInfo info;
   s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
-  // On a tape as its variables, else as plain values.
+  // On a tape fields are variables, otherwise plain values.
   if (on_tape && push_tracked(L, joint, &info, field)) {
     return 1;
   }
@@ -512,7 +514,7 @@ static int joint_index(lua_State *L) {
   return 1;
 }
 
-// What the engine refuses reads like all that is refused here.
+// Errors of the engine get the same form as ours.
 static void set_or_raise(lua_State *L, S2Status status) {
   if (status.code == S2_INVALID) {
     s2_lua_fail(L, "Joint.%s", status.message);
@@ -528,7 +530,8 @@ static void check_value(lua_State *L, bool good, const S2Complaint *complaint) {
 }
 
 static void wrote_ratio(lua_State *L, const S2LuaJoint *joint, int begin) {
-  // A new ratio changes the sum that the gear keeps, too, which the tape has an entry for.
+  // A new ratio also changes the sum that the gear keeps constant, so the tape has a special entry
+  // for it.
   const S2LuaRead *list;
   int reads;
   S2WorldTape *tape = s2_lua_written(L, joint->lw, begin, &reads, &list);
@@ -541,22 +544,22 @@ static void joint_set_number(lua_State *L, const S2LuaJoint *joint, S2JointField
   double value;
   bool flag = false;
   S2Complaint complaint;
-  // The tape notes what is read from here on, if the field has a derivative.
+  // If the field has a derivative, the tape notes the numbers read from here on.
   S2Place places[3];
   static const int from[] = {0, 0};
   int count = joint_places(joint, (int)field, places);
   int begin = count > 0 ? s2_lua_writes(L, joint->lw) : 0;
-  // Flags; numbers, of which the engine knows what is allowed; tracked numbers.
+  // Flags; plain numbers, which the engine checks; tracked numbers.
   if (is_flag((int)field)) {
     check_value(L, s2_value_boolean(L, 3, &flag, &complaint), &complaint);
     value = flag;
   } else if (lua_type(L, 3) == LUA_TNUMBER) {
-    value = lua_tonumber(L, 3); // the engine knows which may be infinite
+    value = lua_tonumber(L, 3); // the engine checks whether it may be infinite
   } else {
     check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint), &complaint);
   }
   set_or_raise(L, s2_joint_set(joint->lw->world, joint->id, field, value));
-  // What depends on it on the tape: the ratio has an entry of its own, switching one, too.
+  // Record it on the tape. The ratio and `enabled` have special entries.
   if (field == S2_JOINT_RATIO) {
     wrote_ratio(L, joint, begin);
   } else {
@@ -569,7 +572,7 @@ static void joint_set_number(lua_State *L, const S2LuaJoint *joint, S2JointField
 
 static void joint_set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                                int field) {
-  // Both at once in the engine: the one that is not assigned stays as it is.
+  // The engine sets both at once: the other one keeps its value.
   S2Complaint complaint;
   S2Vec2 linear = {info->velocity[1], info->velocity[2]};
   double turn = info->velocity[0];
@@ -593,12 +596,12 @@ static int joint_newindex(lua_State *L) {
   S2Vec2 target;
   double limits[2];
   S2Place places[3];
-  // The tape notes what is read from here on.
+  // The tape notes the numbers read from here on.
   int begin = 0, count = joint_places(joint, field, places);
   if (field == FIELD_TARGET || field == FIELD_LIMITS) {
     begin = s2_lua_writes(L, joint->lw);
   }
-  // Of a destroyed joint nothing is written; of a living one only what its type has.
+  // A destroyed joint cannot be written; a living one only in the fields of its type.
   if (field != FIELD_COUNT && field != FIELD_ALIVE) {
     if (!joint_is_alive(joint)) {
       return joint_destroyed(L, joint);
@@ -606,7 +609,7 @@ static int joint_newindex(lua_State *L) {
     s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
     check_has(L, info.type, field);
   }
-  // Vectors and lists; single numbers come below.
+  // Vectors and lists; single numbers follow below.
   switch (field) {
   case FIELD_TARGET:
     check_value(L, s2_value_vec2(L, 3, &target, &complaint), &complaint);
@@ -627,14 +630,14 @@ static int joint_newindex(lua_State *L) {
   default:
     break;
   }
-  // Coordinates move bodies.
+  // Setting a coordinate moves bodies.
   if (field == S2_JOINT_ANGLE || field == S2_JOINT_TRANSLATION) {
     return s2_lua_set_coordinate(L, joint, info.type, (S2JointField)field);
   }
   if (field == S2_JOINT_SPEED) {
     return s2_lua_set_speed(L, joint);
   }
-  // What is no number of the engine, or cannot be set there.
+  // The field is not a number of the engine, or is read-only.
   if (field >= S2_JOINT_FIELD_COUNT || !s2_joint_type_sets(info.type, (S2JointField)field)) {
     return s2_lua_fail(L, "Joint.%s is read-only", lua_tostring(L, 2));
   }
@@ -651,7 +654,8 @@ static int joint_destroy(lua_State *L) {
 
 void s2_lua_open_joint(lua_State *L) {
   static const luaL_Reg methods[] = {{"destroy", joint_destroy}, {NULL, NULL}};
-  // One table of fields and methods for reading and writing, without what is a vector here.
+  // One table of fields and methods for reading and writing; it has the vectors instead of their
+  // numbers.
   s2_lua_metatable(L, s2_type_joint);
   lua_newtable(L);
   for (int i = 0; i < FIELD_COUNT; i++) {
@@ -661,7 +665,7 @@ void s2_lua_open_joint(lua_State *L) {
     }
   }
   s2_lua_functions(L, methods, 0);
-  // The table goes to both functions, as their first upvalue.
+  // Set the table as first upvalue of both functions.
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, joint_index, 1);
   lua_setfield(L, -3, "__index");

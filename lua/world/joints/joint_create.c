@@ -1,21 +1,21 @@
-// Making joints: world:hinge{...} and its kin.
+// Making joints: world:hinge{...} and the other constructors.
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
 
 #include <math.h>
 #include <string.h>
 
-// Is it "world" or false, which a body may be in its place?
+// True for "world" and false, which stand for the world in place of a body.
 static bool is_world(lua_State *L, int index) {
   return (lua_type(L, index) == LUA_TBOOLEAN && !lua_toboolean(L, index)) ||
          (lua_type(L, index) == LUA_TSTRING && strcmp(lua_tostring(L, index), "world") == 0);
 }
 
-// The body at position `place` of the list or under `key`; nil and, of a pair, "world" and false
-// are the world. *given: it is not nil.
+// The body at index `place` of the list or under `key`. nil is the world; for a `pair`, so are
+// "world" and false. *given: it is not nil.
 static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key,
                           bool pair, bool *given) {
-  // By place or by key, but not both.
+  // By index or by key, but not both.
   lua_State *L = keys->L;
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
   if (s2_keys_push(keys, key) != LUA_TNIL) {
@@ -26,7 +26,7 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
   } else {
     lua_pop(L, 1);
   }
-  // What it is, whose it is, whether it lives: each with its own message.
+  // Wrong type, another world, a destroyed body: each has its own message.
   S2BodyId id = {0, 0};
   *given = !lua_isnil(L, -1);
   if (*given && !(pair && is_world(L, -1))) {
@@ -47,10 +47,10 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
   return id;
 }
 
-// The joint at position `place` of the list or under `key`.
+// The joint at index `place` of the list or under `key`.
 static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key) {
   lua_State *L = keys->L;
-  // By place, else by key, which is then required.
+  // By index, else by the key, which is then required.
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
   if (!by_place) {
     lua_pop(L, 1);
@@ -59,7 +59,7 @@ static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place,
   } else if (s2_keys_has(keys, key)) {
     s2_keys_fail(keys, key, "given twice, as [%d] too", place);
   }
-  // There is no joint that nil could stand for.
+  // A joint is required: nil stands for none.
   const S2LuaJoint *joint = s2_lua_test(L, -1, s2_type_joint);
   if (joint == NULL) {
     char text[S2_LUA_TEXT];
@@ -80,7 +80,7 @@ static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place,
 
 static bool read_limit(lua_State *L, int index, double absent, double *value,
                        S2Complaint *complaint) {
-  // nil leaves the side open.
+  // nil leaves the side unbounded.
   if (lua_isnil(L, index)) {
     *value = absent;
     return true;
@@ -88,7 +88,7 @@ static bool read_limit(lua_State *L, int index, double absent, double *value,
   if (s2_lua_is_tracked(L, index)) {
     return s2_value_number(L, index, S2_ANY_NUMBER, value, complaint);
   }
-  // Infinite sides are allowed, NAN is none.
+  // Infinite sides are allowed, NAN is not.
   if (lua_type(L, index) != LUA_TNUMBER || isnan(lua_tonumber(L, index))) {
     char text[S2_LUA_TEXT];
     return s2_complain(complaint, "{lo, hi} expected, numbers or nil in it, got %s",
@@ -99,7 +99,7 @@ static bool read_limit(lua_State *L, int index, double absent, double *value,
 }
 
 bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint) {
-  // nil for the list leaves both open.
+  // nil for the list leaves both sides unbounded.
   limits[0] = -INFINITY;
   limits[1] = INFINITY;
   if (lua_isnil(L, index)) {
@@ -109,7 +109,7 @@ bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *compl
   if (lua_type(L, index) != LUA_TTABLE) {
     return s2_complain(complaint, "{lo, hi} expected, got %s", s2_lua_describe(L, index, text));
   }
-  // Names would leave both sides open without a word.
+  // Other keys would silently leave both sides unbounded.
   if (s2_lua_pair_stray(L, index, text)) {
     return s2_complain(complaint, "{lo, hi} expected, two values without names, got key %s", text);
   }
@@ -125,7 +125,7 @@ bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *compl
 
 // A number that may be infinite; the engine checks the rest.
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value) {
-  // A plain number may be infinite, which others may not.
+  // A plain number may be infinite, unlike those of s2_keys_number.
   lua_State *L = keys->L;
   if (s2_keys_push(keys, key) != LUA_TNUMBER) {
     lua_pop(L, 1);
@@ -141,7 +141,7 @@ bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value) {
 
 static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *weights) {
   lua_State *L = keys->L;
-  // Square, as many rows as it has columns, at most three.
+  // A square matrix with at most three rows.
   int table = lua_gettop(L), size = (int)lua_rawlen(L, table);
   if (size < 1 || size > 3) {
     s2_keys_fail(keys, key, "a matrix of 1 to 3 rows expected, got %d", size);
@@ -152,7 +152,7 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
       s2_keys_fail(keys, key, "a square matrix expected: %d numbers in row %d", size, i + 1);
     }
     for (int j = 0; j < size; j++) {
-      // Entries may be tracked; what is no number is named by its place.
+      // Entries may be tracked; messages give the index of an entry that is not a number.
       double *entry = &weights->matrix[i * size + j];
       S2Complaint complaint;
       if (lua_rawgeti(L, -1, j + 1) == LUA_TNUMBER) {
@@ -166,7 +166,8 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
     }
     lua_pop(L, 1);
   }
-  // One of two that must be equal, changed for a difference: both by half of it.
+  // A finite difference shifts one of two equal entries: change both by half of it, so that the
+  // matrix stays symmetric.
   for (int i = 0; i < size && s2_lua_diff(L)->shift_by != 0; i++) {
     for (int j = 0; j < i; j++) {
       double *below = &weights->matrix[i * size + j], *above = &weights->matrix[j * size + i];
@@ -200,7 +201,7 @@ static void joint_read_motor(const S2Keys *keys, bool turns, S2JointDef *def) {
   static const char *const pushing[] = {"speed", "max_force", NULL};
   lua_State *L = keys->L;
   int type = s2_keys_push(keys, "motor");
-  // A motor is a table of a speed and a bound, which is a torque where the joint turns.
+  // A motor is a table of a speed and a bound (a torque if the joint turns).
   if (type == LUA_TTABLE) {
     S2Keys inner = s2_keys_inner(keys, "motor.", turns ? turning : pushing, NULL);
     def->has_motor = true;
@@ -232,7 +233,7 @@ static void joint_read_limits(const S2Keys *keys, S2JointDef *def) {
 
 void s2_lua_read_stabilization(const S2Keys *keys, S2JointDef *def) {
   static const char *const choices[] = {"none", "baumgarte", NULL};
-  // What else a world may do moves the positions of whole islands at once.
+  // The other values of a world correct the positions of whole islands at once.
   static const char *const worlds[] = {"projection", "pre", "post", "post_assembly", NULL};
   int type = s2_keys_push(keys, "stabilization"), choice;
   for (int i = 0; type == LUA_TSTRING && worlds[i] != NULL; i++) {
@@ -255,7 +256,7 @@ void s2_lua_read_stabilization(const S2Keys *keys, S2JointDef *def) {
 static const char *const common[] = {"name", "collide", "break_force", NULL};
 
 bool s2_lua_joint_takes(S2JointType type, const char *key) {
-  // A type's file names the keys it takes.
+  // The file of the type lists its keys.
   const char *const *keys = s2_joint_traits(type)->keys;
   while (keys != NULL && *keys != NULL && strcmp(*keys, key) != 0) {
     keys++;
@@ -274,14 +275,14 @@ static void read_vec2(const S2Keys *keys, S2JointType type, const char *key, boo
 }
 
 static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
-  // Gears join joints; other types one or two bodies.
+  // Gears connect joints; other types one or two bodies.
   if (s2_lua_joint_takes(def->type, "joint_a")) {
     def->joint_a = read_joint(keys, lw, 1, "joint_a");
     def->joint_b = read_joint(keys, lw, 2, "joint_b");
     return;
   }
-  // The second body may be left out: it is the world. The first is not, where the second is given:
-  // a nil there is a name that stands for nothing.
+  // The second body may be omitted and is then the world. If the second is given, the first may not
+  // be nil, which would most likely be a misspelt variable.
   bool one = s2_lua_joint_takes(def->type, "body"), given_a, given_b = false;
   def->a = read_body(keys, lw, 1, one ? "body" : "a", !one, &given_a);
   def->b = one ? def->b : read_body(keys, lw, 2, "b", true, &given_b);
@@ -299,7 +300,7 @@ static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointD
 
 static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
   S2JointType type = def->type;
-  // Where it is: anchors are required where there is no body to give a default.
+  // An anchor is required if no body gives a default.
   read_vec2(keys, type, "anchor", !s2_lua_joint_takes(type, "body"), &def->anchor_a);
   read_vec2(keys, type, "anchor_a", def->a.index == 0, &def->anchor_a);
   read_vec2(keys, type, "anchor_b", def->b.index == 0, &def->anchor_b);
@@ -311,7 +312,7 @@ static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
       s2_lua_field_key(keys, field, def);
     }
   }
-  // Springs have a stiffness or a law, other types a compliance, hinges and sliders either.
+  // Springs have a stiffness or a law, other types a compliance; hinges and sliders accept either.
   if (s2_lua_joint_takes(type, "compliance")) {
     s2_lua_read_weights(keys, "compliance", &def->compliance);
     s2_lua_read_weights(keys, "damping", &def->damping);
@@ -325,7 +326,7 @@ static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
     s2_keys_number(keys, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
     s2_keys_number(keys, "damping", S2_NON_NEGATIVE, &def->damping.linear);
   }
-  // What limits and drives it.
+  // Limits and motor.
   if (s2_lua_joint_takes(type, "limits")) {
     joint_read_limits(keys, def);
     joint_read_motor(keys, s2_joint_traits(type)->turns, def);
@@ -333,21 +334,21 @@ static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
   if (s2_lua_joint_takes(type, "stabilization")) {
     s2_lua_read_stabilization(keys, def);
   }
-  // What all joints have.
+  // Keys of all joints.
   s2_lua_read_bound(keys, "break_force", &def->break_force);
   s2_keys_name(keys, "name", &def->name);
   s2_keys_boolean(keys, "collide", &def->collide);
 }
 
-// A definition as it stands in the arguments of the running function.
+// The definition in the arguments of the running function.
 typedef struct Recipe {
   const S2Keys *keys;
   const S2LuaWorld *lw;
   S2JointType type;
-  int begin; // s2_lua_writes
+  int begin; // result of s2_lua_writes
 } Recipe;
 
-// Of a lock pushes its functions.
+// Reads the definition; for a lock it pushes the functions.
 static S2JointDef joint_read_recipe(const Recipe *recipe) {
   S2JointDef def = s2_joint_def(recipe->type);
   joint_read_bodies(recipe->keys, recipe->lw, &def);
@@ -358,9 +359,9 @@ static S2JointDef joint_read_recipe(const Recipe *recipe) {
   return def;
 }
 
-// A shifted matrix may have a negative eigenvalue, which no joint is made with (where an eigenvalue
-// is 0, however small the shift is): the joint is made with the unit matrix and gets the numbers
-// afterwards. Only a matrix that is 0 stays, as it says that the joint is rigid.
+// A shifted matrix may have a negative eigenvalue (if an eigenvalue is 0, even for the smallest
+// shift), and then no joint could be made. So the joint is made with the unit matrix and gets the
+// numbers afterwards. A zero matrix is kept, because it makes the joint rigid.
 static void joint_unshift(S2JointWeights *weights) {
   bool zero = true;
   for (int i = 0; i < weights->size * weights->size; i++) {
@@ -378,7 +379,7 @@ static S2Status joint_build_again(void *user, S2World *world, int which, double 
   int top = lua_gettop(L);
   s2_lua_tracked_shift(L, recipe->begin, which, by);
   S2JointDef def = joint_read_recipe(recipe);
-  // What reading has pushed (a lock's functions) is dropped again.
+  // Pop what reading has pushed (the functions of a lock).
   lua_settop(L, top);
   S2JointWeights compliance = def.compliance, damping = def.damping;
   joint_unshift(&def.compliance);
@@ -395,18 +396,18 @@ static S2Status joint_build_again(void *user, S2World *world, int which, double 
 
 // Upvalue 1: the type.
 static int world_joint(lua_State *L) {
-  // The type is the upvalue, so that all constructors are this one.
+  // All constructors are this function; the upvalue distinguishes them.
   S2JointType type = (S2JointType)lua_tointeger(L, lua_upvalueindex(1));
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
-  // the first of them may stand in a list: one body, or two bodies or joints
+  // the first one or two arguments in the list are bodies or joints
   int positional = s2_lua_joint_takes(type, "body") ? 1 : 2;
   S2Keys keys = s2_keys_open(L, 2, false, s2_joint_traits(type)->keys, common, positional);
   Recipe recipe = {.keys = &keys, .lw = lw, .type = type};
   recipe.begin = s2_lua_writes(L, lw);
   S2JointDef def = joint_read_recipe(&recipe);
   int functions = lua_gettop(L);
-  // The object is made first: afterwards nothing may fail that would leave a joint without one.
+  // Make the object first: after the joint exists, no step may fail.
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);
   S2JointId id;
   S2Status status = s2_joint_create(lw->world, &def, &id);
@@ -415,7 +416,7 @@ static int world_joint(lua_State *L) {
   }
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
-  // Functions that the engine asks within a step are kept with the world, by the joint's serial.
+  // The world keeps functions that the engine calls within a step, by the joint's serial.
   if (def.driven) {
     lua_pushvalue(L, functions);
     s2_lua_store_functions(L, 1, id.serial);
@@ -438,7 +439,7 @@ static int world_joint(lua_State *L) {
 
 void s2_lua_open_joint_makers(lua_State *L) {
   for (int type = 0; type < S2_JOINT_TYPE_COUNT; type++) {
-    // Types without keys have a constructor of their own.
+    // Types without keys have their own constructor.
     const S2JointTraits *traits = s2_joint_traits((S2JointType)type);
     if (traits->keys != NULL) {
       const luaL_Reg maker[] = {{traits->name, world_joint}, {NULL, NULL}};

@@ -3,9 +3,9 @@
 -- The note: "encode inner soft constraints function as KKT equality conditions, then impose these as conditions on the
 -- higher level". The inner programme of 15, min 1/2 l'P l + c'l over l >= 0, s = M l + q >= 0, q = (b, -b, mu), has
 --   P l + c - M'y - z = 0,    l z = 0,    s y = 0     with l, s, y, z >= 0,     b = v + u,
--- the pairs written as l + z - sqrt(l^2 + z^2 + k^2) = 0 with k = 1e-8 (Fischer and Burmeister). Unknown are mu, and l,
--- y, z of each step; least squares of these, with a weight, and of the errors of v'. The cost of 15 is flat for mu > 7
--- because l is always the best for mu; here it may be at odds with mu on the way.
+-- the pairs written as l + z - sqrt(l^2 + z^2 + k^2) = 0 with k = 1e-8 (Fischer-Burmeister). The unknowns are mu, and
+-- l, y, z of each step; least squares is applied to these equations, with a weight, and to the errors of v'. The cost
+-- of 15 is flat for mu > 7 because l is always optimal for mu; here it may be inconsistent with mu on the way.
 local sim = require "sim2d"
 local e = sim.experiment "The inner problem's optimality conditions as equations"
 
@@ -43,7 +43,8 @@ for _, mu in ipairs { 0.1, 3.2, 7.5, 10.5, 100 } do
   e:equal(("a step of mu = 1, from %g"):format(mu), 1, learn(mu, { { 3, 2 } }, 1), 1e-8)
 end
 
--- Five sliding steps with noise, whose best mu is the mean of what they say. Without weight the equations give in.
+-- Five sliding steps with noise, whose best mu is the mean of their estimates. Without weight the equations are
+-- violated.
 local noisy, mean = {}, 0
 for n = 1, 5 do
   local b = sim.random.uniform(2, 4)

@@ -1,10 +1,10 @@
--- Learning the directions of friction, D, in place of the whole matrix keeps rest exact all through the training.
+-- Learning the directions of friction, D, in place of the whole matrix keeps rest exact throughout the training.
 --
 -- The note: "Learn D matrix!" With D = (d1, d2) the problem is
 --   0 <= beta _|_ gamma + D'(b + D beta) >= 0,  0 <= gamma _|_ mu - beta1 - beta2 >= 0,  b = v + u,  v' = b + D beta,
 -- solvable for any D and mu >= 0. Where beta > 0 and gamma = 0, d (b + D beta) = 0: v' = 0 to the last digit, whatever
--- d and mu are. Only mu d1 and mu d2 are seen in v'; this floor holds back by 1 to the right, mu d2 = -1, by 0.4 to the
--- left, mu d1. Guesses are too small: where they are too large everything rests, and there is no slope, as in 15.
+-- d and mu are. v' depends only on mu d1 and mu d2; this floor resists with 1 to the right, mu d2 = -1, and with 0.4 to
+-- the left, mu d1. Guesses are too small: with too large ones all blocks rest, and there is no slope, as in 15.
 local sim = require "sim2d"
 local e = sim.experiment "Learning D"
 
@@ -28,7 +28,7 @@ local function predict(p, b)
 end
 local set, test = data(30), data(300)
 
--- The error over `test`, and the share in % of what rests in it that is predicted to rest, to 1e-12.
+-- The error over `test`, and the share in % of resting cases that are predicted to rest, to 1e-12.
 local function judge(p)
   local sum, rest, resting = 0, 0, 0
   for _, s in ipairs(test) do

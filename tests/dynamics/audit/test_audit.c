@@ -1,12 +1,12 @@
-// Audits: their own distance against the one of collision tests, faults planted into steps, and
-// steps in which there is nothing to find.
+// Audits: their own distance against that of the collision tests, faults planted in steps, and
+// steps without faults.
 #include "worlds.h"
 
 #include "collide/collide.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/step/acted.h"
 
-#undef s2_world_destroy // findings are what is tested here
+#undef s2_world_destroy // findings are the subject of this test
 
 // ---- Distance ---------------------------------------------------------------------------------
 
@@ -14,8 +14,8 @@ static double random_in(S2Rng *rng, double lo, double hi) {
   return lo + (hi - lo) * s2_rng_uniform(rng);
 }
 
-// The signed distance of the audits and that of the narrow phase, written apart from each other,
-// agree for all kinds of shapes.
+// The signed distance of the audits and that of the narrow phase, written independently, agree for
+// all kinds of shapes.
 static void two_distances_agree(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(7);
@@ -51,14 +51,14 @@ static void two_distances_agree(void **state) {
     overlapping += theirs < 0;
     assert_true(fabs(ours - theirs) < 1e-9);
     assert_true(fabs(s2_length(normal) - 1) < 1e-9);
-    // How far they are apart along that direction bounds the distance, and is the distance.
+    // Their separation along that direction is a bound of the distance, and equals it.
     double beyond = s2_audit_beyond(&shape[0], q[0], &shape[1], q[1], &normal);
     assert_true(beyond <= ours + 1e-12 && beyond > ours - 1e-9);
   }
   assert_true(apart > 1000 && overlapping > 1000);
 }
 
-// Of many corners, all count: a disc in front of each edge of a polygon.
+// All of many corners count: a disc in front of each edge of a polygon.
 static void a_polygon_of_40_corners(void **state) {
   (void)state;
   enum { CORNERS = 40 };
@@ -114,7 +114,7 @@ static Scene scene_new(bool strict) {
   return scene;
 }
 
-// A step that ends with this pose and velocity of the ball, whatever physics says.
+// A step that ends with this pose and velocity of the ball, against all physics.
 static S2Status faulty_step(Scene *scene, const double q[3], const double v[3]) {
   S2World *world = scene->world;
   must(s2_audit_begin(world));
@@ -157,7 +157,7 @@ static void a_passage_is_found(void **state) {
   assert_int_equal(stats->audit.passages, 1);
   assert_int_equal(stats->audit.jumps + stats->audit.momenta + stats->audit.energies, 0);
   assert_int_equal(stats->unsolved, 1);
-  // On the way it is in the wall by the half of its width and the ball's radius.
+  // On the way it is in the wall by half of its width plus the ball's radius.
   assert_true(fabs(s2_world_residuals(scene.world).audit.passage - .15) < .01);
   must_warn(scene.world, "'wall' and 'ball': one passed through the other");
   s2_world_destroy(scene.world);
@@ -222,7 +222,7 @@ static void an_impulse_at_a_distance_is_found(void **state) {
 }
 
 // A step of a disc on a hinge, 1 m from its centre, that turns by .01 rad and ends `gap` before the
-// wall, on which an impulse acted. How many impulses at a distance are found?
+// wall, on which an impulse acted. Returns the number of impulses found at a distance.
 static int found_on_hinge(double gap) {
   Scene scene = scene_new(false);
   S2World *world = scene.world;
@@ -250,8 +250,8 @@ static int found_on_hinge(double gap) {
   return found;
 }
 
-// A row of the start of a step is a plane, and its point goes round the hinge: it ends up to phi^2
-// r/2 from that plane, which is 5.5e-5 m here.
+// A row of the start of a step is a plane, and its point moves on a circle about the hinge: it ends
+// up to phi^2 r/2 from that plane, which is 5.5e-5 m here.
 static void a_hinge_bends_the_way_to_a_surface(void **state) {
   (void)state;
   assert_int_equal(found_on_hinge(4e-5), 0);
@@ -259,7 +259,7 @@ static void a_hinge_bends_the_way_to_a_surface(void **state) {
 }
 
 // A step of a disc at (x, y) over a chain along y = 0 in which an impulse acted at `point`, by a
-// row of the right one of its segments. How many impulses at a distance are found?
+// row of the right one of its segments. Returns the number of impulses found at a distance.
 static int found_over_chain(double x, double y, S2Vec2 point) {
   Scene scene = scene_new(false);
   const S2Vec2 p[3] = {{1, 0}, {0, 0}, {-1, 0}};
@@ -273,7 +273,7 @@ static int found_over_chain(double x, double y, S2Vec2 point) {
   S2BodyId ground;
   must(s2_body_create(scene.world, &chain, &ground));
   must(s2_body_set_q(scene.world, scene.ball, (double[]){0, x, y - 5}));
-  // The first shape of a body is the right segment or the last one of the list.
+  // The first shape of a body is either the right segment or the last one of the list.
   const S2World *world = scene.world;
   int32_t right = world->bodies.at[ground.index - 1].first_shape;
   if (!world->pieces.at[right].has_next) {
@@ -297,13 +297,13 @@ static int found_over_chain(double x, double y, S2Vec2 point) {
   return found;
 }
 
-// A disc that goes from one segment to the next within a step is stopped by the row of the first,
-// and is over the second at its end. The surface of both is one.
+// A disc that moves from one segment to the next within a step is stopped by the row of the first,
+// and is over the second at its end. Both have a common surface.
 static void a_row_may_stop_what_is_over_its_neighbour(void **state) {
   (void)state;
   assert_int_equal(found_over_chain(-.5, .1, s2_vec2(-.5, 0)), 0);
-  // Not where the disc is above it, nor where the impulse acted on the segment of the row, far from
-  // where the disc touches.
+  // This does not hold where the disc is above it, nor where the impulse acted on the segment of
+  // the row, far from the place where the disc touches.
   assert_int_equal(found_over_chain(-.5, .2, s2_vec2(-.5, 0)), 1);
   assert_int_equal(found_over_chain(-.5, .1, s2_vec2(.5, 0)), 1);
 }
@@ -320,9 +320,9 @@ static void a_strict_world_is_as_before_the_step(void **state) {
   s2_world_destroy(scene.world);
 }
 
-// A pendulum of 1 m and 1 kg from the horizontal. With `brake` a motor holds it with 0.05 N m, and
-// the step by projection takes more than the motor's work: half of the square of the turn of a
-// step, of the kinetic energy.
+// A pendulum of 1 m and 1 kg, released from the horizontal. With `brake` a motor holds it with 0.05
+// N m, and the step by projection dissipates more than the motor's work: half of the square of the
+// turn of a step, of the kinetic energy.
 static S2World *pendulum_new(bool strict, bool brake, S2FlowRule flow) {
   S2WorldDef def = s2_world_def();
   def.flow = flow;
@@ -358,8 +358,8 @@ static void what_rigid_joints_take_adds_up(void **state) {
   assert_non_null(strstr(status.message, "rigid joints have taken from its island"));
   assert_true(steps > 10 && steps < 200);
   s2_world_destroy(world);
-  // Without the motor nothing is found in 10 s. Nor is with it where the motor's work is all that
-  // is taken, as by the two stages.
+  // Without the motor nothing is found in 10 s. With it nothing is found either if only the motor's
+  // work is lost, as with the two stages.
   for (int i = 0; i < 3; i++) {
     world = pendulum_new(true, i == 2, i == 0 ? S2_FLOW_PROJECTED : S2_FLOW_AUTO);
     for (int k = 0; k < 1200; k++) {
@@ -379,7 +379,7 @@ static void a_velocity_against_a_joint_is_found(void **state) {
     must(s2_world_step(world));
   }
   assert_int_equal(s2_world_stats(world)->audit.drifts, 0);
-  // 5 % more along the rod hold 0.0025 of the energy.
+  // 5 % more along the rod contain 0.0025 of the energy.
   const double *q = &world->q.at[3 * (bob.index - 1)];
   double speed = hypot(v[1], v[2]);
   double wrong[3] = {v[0], v[1] + .05 * speed * q[1], v[2] + .05 * speed * q[2]};
@@ -392,7 +392,7 @@ static void a_velocity_against_a_joint_is_found(void **state) {
   s2_world_destroy(world);
 }
 
-// Energy that the stepping itself takes, without a cause in contacts, forces or turns.
+// Energy that the stepping itself removes, without a cause in contacts, forces or turns.
 static void a_correction_without_a_cause_is_found(void **state) {
   (void)state;
   Scene scene = scene_new(false);
@@ -430,7 +430,7 @@ static void a_correction_without_a_cause_is_found(void **state) {
 // ---- Sound steps ------------------------------------------------------------------------------
 
 // A ball that bounces between floor and ceiling, and a pendulum: nothing is found, the bits are
-// those of a world without audits, and nothing is left when the setting goes.
+// those of a world without audits, and nothing remains when the setting is removed.
 static void sound_steps_have_no_findings(void **state) {
   (void)state;
   uint64_t hash[2];

@@ -1,4 +1,4 @@
-// Actuators and observations that are part of a world.
+// Actuators and observations that belong to a world.
 #include "worlds.h"
 
 #include "base/rng.h"
@@ -39,12 +39,12 @@ static void test_each_kind_does_what_it_says(void **state) {
   add_actuator(world, along);
   add_actuator(world, hold);
   assert_int_equal(s2_world_actuator_count(world), 4);
-  // Nothing acts until it is wanted; then a command holds, clipped to its range.
+  // No force acts before the first command; then a command holds, clipped to its range.
   const double u[4] = {4, 1, 10, 0.5};
   int clipped = -1;
   must(s2_world_act(world, u, 4, &clipped));
   assert_int_equal(clipped, 1);
-  s2_world_set_actuated(world, false); // who steps does it by hand
+  s2_world_set_actuated(world, false); // a program applies the commands itself
   steps(world, 1);
   near(get(world, free_body, S2_BODY_VY), 0, 0);
   s2_world_set_actuated(world, true);
@@ -54,13 +54,12 @@ static void test_each_kind_does_what_it_says(void **state) {
   near(get(world, free_body, S2_BODY_OMEGA), 0.01 / get(world, free_body, S2_BODY_INERTIA), 1e-12);
   near(get(world, sliding, S2_BODY_VY), 0.01 * (6 + 40 * 0.5) / 2, 1e-12);
   double force[3];
-  must(s2_body_force(world, free_body, force)); // of the step alone
+  must(s2_body_force(world, free_body, force)); // of this step alone
   near(force[2], 0, 0);
   s2_world_destroy(world);
 }
 
-// Implicit Euler of the servo beside the joint's own spring and damping, as far as its bound
-// allows.
+// Implicit Euler of the servo together with the joint's own spring and damping, up to its bound.
 static void test_a_position_is_held_implicitly(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(37);

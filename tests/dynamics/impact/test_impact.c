@@ -1,4 +1,4 @@
-// Impacts nobody can return: contradicting restitution targets, and targets no solver met.
+// Impacts without a solution: contradicting restitution targets, and targets that no solver met.
 #include "mcp/lcp/lcp.h"
 #include "mcp/problem/conflict.h"
 #include "worlds.h"
@@ -24,8 +24,8 @@ static void closing_walls_are_a_proved_contradiction(void **state) {
   s2_world_destroy(world);
 }
 
-// The closed form takes one contact, so it never meets the two targets of a valley, which can be
-// met.
+// The closed form takes one contact, so it never meets the two targets of a valley, although they
+// can be met.
 static void targets_nobody_met_are_no_contradiction(void **state) {
   (void)state;
   for (int closed = 0; closed < 2; closed++) {
@@ -54,7 +54,7 @@ static void targets_nobody_met_are_no_contradiction(void **state) {
 
 // ---- The proof --------------------------------------------------------------------------------
 
-// Normal rows between a few nodes of unit mass, small whole numbers throughout: degenerate often.
+// Normal rows between a few nodes of unit mass, all with small whole numbers: often degenerate.
 static void the_proof_agrees_with_enumeration(void **state) {
   (void)state;
   enum { NODES = 2, ROWS = 5, TRIALS = 2000 };
@@ -119,7 +119,7 @@ static void the_proof_agrees_with_enumeration(void **state) {
   s2_arena_free(&arena);
 }
 
-// A body welded to the ground by joint rows cannot give way to a contact; with compliance it can.
+// A body welded to the ground by joint rows cannot yield to a contact; with compliance it can.
 static void joints_take_part(void **state) {
   (void)state;
   S2Arena arena;

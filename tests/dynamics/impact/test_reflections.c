@@ -96,7 +96,7 @@ static void two_bodies_are_newtons(void **state) {
   }
 }
 
-// A ball on the floor bounces as high as under Newton's law, and comes to rest.
+// A ball on the floor bounces as high as with Newton's law, and comes to rest.
 static void one_contact_is_as_before(void **state) {
   (void)state;
   const double e[] = {1, 0.8, 0.3};
@@ -119,8 +119,8 @@ static void one_contact_is_as_before(void **state) {
   }
 }
 
-// Heaps thrown together at random, with friction, spin, joints and e of one kind or mixed: an
-// impact never gains energy, and every step is solved.
+// Piles thrown together at random, with friction, spin, joints and e equal or mixed: an impact
+// never gains energy, and every step is solved.
 static void energy_is_never_gained(void **state) {
   (void)state;
   enum { TRIALS = 150, BODIES = 8 };
@@ -183,7 +183,7 @@ static void joints_take_part(void **state) {
   s2_world_destroy(world);
 }
 
-// Resting stacks are no impacts.
+// Stacks at rest have no impacts.
 static void stacks_rest(void **state) {
   (void)state;
   S2World *world = world_of(S2_SPECULATIVE, -10, 1.0 / 60);

@@ -2,7 +2,7 @@
 #include "dynamics/joints/joint.h"
 #include "worlds.h"
 
-typedef struct Program { // what the callback below does
+typedef struct Program { // the behaviour of the callback below
   int what, calls;
   bool fails, changes, is_nan;
   S2BodyId body;
@@ -68,7 +68,7 @@ static double error_of(const S2World *world, S2JointId joint) {
   return info.error;
 }
 
-// The same motion with a Jacobian that is given and one from differences.
+// The motion is the same with a given Jacobian and with one from differences.
 static void a_bead_stays_on_its_wire(void **state) {
   (void)state;
   double x[2];
@@ -89,7 +89,7 @@ static void a_bead_stays_on_its_wire(void **state) {
   near(x[0], x[1], 1e-8);
 }
 
-// Two bodies and differences do what the built-in distance joint does.
+// Two bodies and a Jacobian from differences behave like the built-in distance joint.
 static void a_distance_by_differences_is_a_distance(void **state) {
   (void)state;
   double x[2];
@@ -161,7 +161,7 @@ static void goals_that_move_are_met_exactly(void **state) {
   s2_world_destroy(world);
 }
 
-// A step that a constraint spoils leaves no trace; the world is busy meanwhile.
+// A step that a constraint makes fail leaves no trace; the world is busy during the call.
 static void failures_undo_the_step(void **state) {
   (void)state;
   Program program = {.what = PARABOLA};
@@ -189,12 +189,12 @@ static void failures_undo_the_step(void **state) {
   program.changes = false;
   int calls = program.calls;
   assert_true(isfinite(s2_world_energy(world).total));
-  assert_int_equal(program.calls, calls); // outside a step nobody is asked
+  assert_int_equal(program.calls, calls); // outside a step no callback is called
   s2_world_destroy(world);
 }
 
-// The bits of a clone are those of the original once it has the callbacks; without, the joint
-// rests.
+// A clone gives the bits of the original once it has the callbacks; without them the joint is
+// inactive.
 static void clones_go_on_with_the_same_bits(void **state) {
   (void)state;
   Program program = {.what = PARABOLA};
@@ -287,10 +287,11 @@ static S2JointId ground(S2World *world, S2BodyId body, double force, double torq
   return make(world, def);
 }
 
-// Any direction: a straight line of v^2/(2 a), and it stays. By projection the way is short of that
-// by v h/2 at most, by implicit Euler. By the two stages it is exact until the step in which the
-// puck stops from the speed r < a h: that is h (r - a h/2) in place of r^2/(2 a), but not below 0,
-// so short of it by a h^2/8 at most. The turn stops at the end of a step, r = a h, and is exact.
+// In any direction: a straight line of v^2/(2 a), and then rest. By projection the distance is
+// shorter than that by at most v h/2, as by implicit Euler. By the two stages it is exact until the
+// step in which the puck stops from the speed r < a h: that is h (r - a h/2) in place of r^2/(2 a),
+// but not below 0, so at most a h^2/8 shorter. The turn stops at the end of a step, r = a h, and is
+// exact.
 static void pucks_stop_in_straight_lines(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(5);
@@ -319,7 +320,7 @@ static void pucks_stop_in_straight_lines(void **state) {
   }
 }
 
-// Up to the bound nothing moves, beyond it the rest accelerates: the bound is a disc.
+// Up to the bound nothing moves; beyond it the remainder accelerates: the bound is a disc.
 static void the_bound_is_a_disc(void **state) {
   (void)state;
   for (int i = 0; i < 32; i++) {
@@ -344,7 +345,7 @@ static void the_bound_is_a_disc(void **state) {
   }
 }
 
-// Pushed aside by another body it keeps to the disc from the first touch on.
+// A puck pushed by another body obeys the disc from the first touch on.
 static void a_pushed_puck_keeps_to_the_disc(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -360,12 +361,12 @@ static void a_pushed_puck_keeps_to_the_disc(void **state) {
     must(s2_joint_get(world, friction, S2_JOINT_FORCE, &held));
     worst = fmax(worst, held);
   }
-  assert_true(fabs(get(world, puck, S2_BODY_Y)) > 0.05); // it went aside
+  assert_true(fabs(get(world, puck, S2_BODY_Y)) > 0.05); // it was displaced
   near(worst, 5, 1e-4);
   s2_world_destroy(world);
 }
 
-// J: the most that the energy is off its start in the first five seconds and in the next.
+// J: the largest difference of the energy from its start in the first five seconds and in the next.
 static void constraint_sway(int kind, int rate, double sway[2]) {
   bool pair = kind == 2;
   Program program = {.what = pair ? DISTANCE : PARABOLA};
@@ -390,7 +391,7 @@ static void constraint_sway(int kind, int rate, double sway[2]) {
     double *worst = &sway[i / (5 * rate)];
     *worst = fmax(*worst, fabs(s2_world_energy(world).total - before));
     s2_world_momentum(world, now);
-    for (int c = 0; c < 3 && pair; c++) { // the differences are good to 1e-10
+    for (int c = 0; c < 3 && pair; c++) { // the differences are accurate to 1e-10
       near(now[c], p[c], 1e-9);
     }
   }
@@ -398,8 +399,8 @@ static void constraint_sway(int kind, int rate, double sway[2]) {
   s2_world_destroy(world);
 }
 
-// Rows that only a program knows: by two stages the energy sways with h^2 and does not drift, on a
-// curved wire and of a free pair, whose momenta stay.
+// Rows that only a program evaluates: by two stages the energy oscillates with h^2 and does not
+// drift, on a curved wire and for a free pair, whose momenta are constant.
 static void energy_sways_and_does_not_drift(void **state) {
   (void)state;
   for (int kind = 0; kind < 3; kind++) {
@@ -462,7 +463,8 @@ static void three_and_four_bodies_share_a_row(void **state) {
       must(s2_body_v(world, body[i], v));
       near(v[2], 0.1 * (n * g / light / m[i] - g), 1e-9);
     }
-    // It goes with any of its bodies; bodies before it are given, and all are different.
+    // It is destroyed with any of its bodies; the bodies before it are given, and all are
+    // different.
     def.more[1] = def.a;
     assert_int_equal(s2_joint_create(world, &def, &joint).code, S2_INVALID);
     must(s2_body_destroy(world, body[n - 1]));

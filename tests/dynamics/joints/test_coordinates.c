@@ -1,4 +1,4 @@
-// Coordinates of joints that the program sets: what moves, what stays, and loops.
+// Coordinates of joints that the program sets: moved bodies, unchanged bodies, and loops.
 #include "worlds.h"
 
 static double uniform(S2Rng *rng, double lo, double hi) {
@@ -72,8 +72,8 @@ static void machine_read(Machine *m, int from) {
   }
 }
 
-// Some coordinates of a tree are given: they are what was asked for, all others and all speeds
-// stay, and every joint is exact.
+// Some coordinates of a tree are given: they have the given values, all others and all speeds are
+// unchanged, and every joint is exact.
 static void trees(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(1);
@@ -81,7 +81,7 @@ static void trees(void **state) {
     bool grounded = round % 2 == 0;
     int from = grounded ? 0 : 1, count = 0;
     Machine m = machine_new(&rng, grounded);
-    // Speeds that fit the joints.
+    // Speeds consistent with the joints.
     steps_solved(m.world, 1, 1e-9, 0);
     machine_read(&m, from);
     S2JointCoordinate set[LINKS];
@@ -101,7 +101,7 @@ static void trees(void **state) {
   }
 }
 
-// All coordinates given: no error is left of what there was before.
+// All coordinates given: no error remains from before.
 static void exact_where_all_are_given(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(2);
@@ -109,7 +109,7 @@ static void exact_where_all_are_given(void **state) {
     Machine m = machine_new(&rng, true);
     S2JointCoordinate set[LINKS];
     for (int i = 0; i < LINKS; i++) {
-      // Joints torn apart.
+      // Separated joints.
       double q[3] = {uniform(&rng, -1, 1), uniform(&rng, -1, 1), uniform(&rng, -1, 1)};
       must(s2_body_set_q(m.world, m.body[i], q));
       set[i] = (S2JointCoordinate){m.joint[i], uniform(&rng, -3, 3)};
@@ -129,7 +129,7 @@ static void expect_stays(const S2World *world, S2BodyId body, const double was[3
   assert_memory_equal(q, was, sizeof q);
 }
 
-// Of bodies that nothing holds, the side with less mass moves, and other bodies do not.
+// If no body is held, the side with less mass moves, and other bodies do not.
 static void the_lighter_side_moves(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -160,7 +160,7 @@ static void four_bars(S2World *world, S2JointId hinge[4]) {
   hinge[3] = make(world, hinge_def(rocker, no_body, 2, 0));
 }
 
-// A parallelogram stays one: rocker and crank turn alike, the coupler not at all.
+// A parallelogram remains one: rocker and crank turn equally, the coupler does not turn.
 static void loops_close(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -177,8 +177,8 @@ static void loops_close(void **state) {
   s2_world_destroy(world);
 }
 
-// A crank and its rod: of the two places of the piston the one on the side where it is now, however
-// far the crank goes at once.
+// A crank and its rod: of the two positions of the piston the one on its present side is taken,
+// however far the crank turns at once.
 static void loops_stay_on_their_side(void **state) {
   (void)state;
   const double crank = 0.3, rod = 1;
@@ -199,7 +199,7 @@ static void loops_stay_on_their_side(void **state) {
     near(get(world, piston, S2_BODY_X), x, 1e-12);
     near(coordinate(world, stroke), x - crank - rod, 1e-12);
   }
-  // Beyond what the rod allows.
+  // Beyond the reach of the rod.
   S2Status status = s2_world_set_coordinates(world, &(S2JointCoordinate){stroke, 0.2}, 1);
   assert_int_equal(status.code, S2_INVALID);
   s2_world_destroy(world);
@@ -216,14 +216,14 @@ static void loops_that_cannot(void **state) {
   assert_int_equal(status.code, S2_INVALID);
   assert_non_null(strstr(status.message, "closes a loop that these coordinates leave open by"));
   assert_true(s2_world_hash(world) == before);
-  // Both given, and they fit.
+  // Both given, and consistent.
   set[1].value = 0.5;
   must(s2_world_set_coordinates(world, set, 2));
   near(coordinate(world, hinge[1]), -0.5, 1e-11);
   s2_world_destroy(world);
 }
 
-// A gear is a loop: what is coupled turns along.
+// A gear is a loop: coupled bodies turn as well.
 static void gears_turn_along(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -280,7 +280,7 @@ static void refusals(void **state) {
   must(s2_world_set_coordinates(world, NULL, 0));
   assert_true(s2_world_hash(world) == before);
   s2_world_destroy(world);
-  // Of a world without bodies.
+  // A world without bodies.
   world = world_new(0, 0.01);
   must(s2_world_set_coordinates(world, NULL, 0));
   s2_world_destroy(world);

@@ -1,7 +1,7 @@
-// Gears that move more than two bodies, against closed forms.
+// Gears that move more than two bodies, compared with closed forms.
 #include "worlds.h"
 
-enum { TURNS = S2_FEWER(30, 2) }; // of a sun that is pulled
+enum { TURNS = S2_FEWER(30, 2) }; // of a driven sun
 
 static const S2BodyId nothing = {0, 0};
 
@@ -40,8 +40,8 @@ static S2BodyId wheel(S2World *world, double x, double mass, double inertia) {
 }
 
 // Sun, ring and carrier about the origin, one planet on the carrier; a torque at the sun. Radii:
-// sun 0.2 m, planet 0.1 m, ring 0.4 m. With the ring held, of a turn of the sun the carrier makes
-// 0.2 / 0.6 = 1/3.
+// sun 0.2 m, planet 0.1 m, ring 0.4 m. With the ring held, the carrier turns by 0.2 / 0.6 = 1/3 of
+// the sun's turn.
 static void a_planetary_gear_keeps_its_ratios(void **state) {
   (void)state;
   const double torque = 0.02, mass = 0.7, i_sun = 0.02, i_planet = 0.004, i_carrier = 0.05;
@@ -87,7 +87,8 @@ static void a_planetary_gear_keeps_its_ratios(void **state) {
   }
 }
 
-// Four free bodies in two pairs: one step puts their speeds on the gear as the row of four would.
+// Four free bodies in two pairs: one step gives them the speeds of the gear, as the row of four
+// does.
 static void four_bodies_share_an_impulse(void **state) {
   (void)state;
   const double inertia[4] = {0.01, 3, 0.2, 50}, ratio = -1.7;
@@ -125,7 +126,8 @@ static void four_bodies_share_an_impulse(void **state) {
       } else {
         fail_msg("unsolved by %s", s2_solver_name((S2Solver)solver));
       }
-      // A body that is disabled, or no longer moves, takes the gear with it, or stands still.
+      // A body that is disabled disables the gear; one that does not move any more counts as
+      // standing still.
       must(s2_body_set(world, body[3], S2_BODY_TYPE, S2_KINEMATIC));
       must(s2_body_set(world, body[3], S2_BODY_OMEGA, 0.4));
       for (int i = 0; i < 5 && solver == S2_SOLVER_AUTO; i++) {

@@ -1,4 +1,4 @@
-// Ground friction of many bodies at once: the force lies in its disc, and against the motion.
+// Ground friction of many bodies at once: the force lies in its disc and opposes the motion.
 #include "worlds.h"
 
 enum { MOST = 24, CLUSTERS = S2_FEWER(60, 20) };
@@ -32,8 +32,8 @@ static void add_puck(Cluster *cluster, S2BodyDef def, double radius, double forc
   must(s2_joint_create(cluster->world, &joint, &cluster->friction[i]));
 }
 
-// The largest force over its bound, and of those that slide the largest part of the bound that does
-// not act against the motion.
+// The largest force over its bound, and for sliding bodies the largest part of the bound that does
+// not oppose the motion.
 static void measure(const Cluster *cluster, double *beyond, double *askew) {
   for (int i = 0; i < cluster->count; i++) {
     S2JointInfo info;
@@ -49,8 +49,8 @@ static void measure(const Cluster *cluster, double *beyond, double *askew) {
   }
 }
 
-// Impacts that follow in a step turn velocities after the friction has acted: such steps say
-// nothing about directions.
+// Later impacts in a step turn velocities after the friction has acted: such steps are not compared
+// by direction.
 static void run(Cluster *cluster, int steps, double *beyond, double *askew) {
   const S2WorldStats *stats = s2_world_stats(cluster->world);
   for (int i = 0; i < steps; i++) {

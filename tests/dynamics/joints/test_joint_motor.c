@@ -35,7 +35,7 @@ static void a_motor_lifts_what_it_can(void **state) {
   steps_solved(world, 100, 1e-9, 0);
   near(get(world, def.a, S2_BODY_VY), 2, 1e-9);
   near(field(world, lift, S2_JOINT_FORCE), 10 * m, 1e-7);
-  must(s2_joint_set(world, lift, S2_JOINT_MOTOR_MAX, 8 * m)); // too weak: sinks
+  must(s2_joint_set(world, lift, S2_JOINT_MOTOR_MAX, 8 * m)); // too weak: the load sinks
   steps_solved(world, 100, 1e-9, 0);
   near(get(world, def.a, S2_BODY_VY), 2 - 2 * 1, 1e-9);
   must(s2_joint_set(world, lift, S2_JOINT_MOTOR_MAX, INFINITY));
@@ -45,7 +45,7 @@ static void a_motor_lifts_what_it_can(void **state) {
   s2_world_destroy(world);
 }
 
-// Dry friction holds a pendulum up to its bound and slows what turns evenly.
+// Dry friction holds a pendulum up to its bound and slows a uniform rotation.
 static void friction_sticks_and_slides(void **state) {
   (void)state;
   for (int slides = 0; slides < 2; slides++) {
@@ -66,7 +66,7 @@ static void friction_sticks_and_slides(void **state) {
   }
 }
 
-// A motor in the air turns two bodies against each other and leaves the momentum alone.
+// A motor between two free bodies turns them against each other and conserves the momentum.
 static void motors_conserve_momentum(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -86,7 +86,7 @@ static void motors_conserve_momentum(void **state) {
   s2_world_destroy(world);
 }
 
-// A motor against a limit presses with its bound, and no harder.
+// A motor against a limit presses with its bound and no more.
 static void a_motor_presses_against_a_limit(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);

@@ -1,5 +1,6 @@
-// Every joint type with everything it can have at once: limits, motor, dry friction, compliance and
-// damping, between bodies of all masses. Steps are solved, numbers stay finite, momentum is kept.
+// Every joint type with all its options at once: limits, motor, dry friction, compliance and
+// damping, between bodies of all masses. Steps are solved, numbers stay finite, momentum is
+// conserved.
 #include "worlds.h"
 
 #include "mcp/problem/conflict.h"
@@ -20,7 +21,7 @@ static S2JointId make(S2World *world, S2JointDef def) {
   return joint;
 }
 
-// What a type can be combined with.
+// The options of a type.
 static unsigned parts_of(S2JointType type) {
   static const unsigned parts[S2_JOINT_TYPE_COUNT] = {
       [S2_HINGE] = ALL - 1,         [S2_SLIDER] = ALL - 1,
@@ -60,7 +61,7 @@ static void add_parts(S2Rng *rng, unsigned parts, S2JointDef *def) {
   }
   def->has_motor = (parts & MOTOR) != 0;
   def->motor_speed = uniform(rng, -5, 5);
-  // Of any force it is a rigid row, and limits or a locked body contradict it.
+  // Without a bound on its force it is a rigid row, which limits or a locked body contradict.
   bool free = (parts & LIMITS) == 0;
   def->motor_max = free && coin(rng) ? INFINITY : any_size(rng, 1e-2, 1e3);
   def->friction = (parts & FRICTION) != 0 ? any_size(rng, 1e-2, 1e3) : 0;
@@ -113,7 +114,7 @@ static S2JointDef plain_def(S2Rng *rng, S2JointType type, S2BodyId a, S2BodyId b
   return def;
 }
 
-// The distance of two centres or of one from the origin, which starts at what it is.
+// The distance of two centres, or of one from the origin, held at its initial value.
 typedef struct Program {
   double length;
 } Program;
@@ -136,7 +137,7 @@ static bool distance(void *user, S2World *world, S2ConstraintCall *call) {
   return true;
 }
 
-// A gear that floats is one of two lengths between the bodies, else of a pinion and a rack.
+// A floating gear couples two lengths between the bodies, otherwise a pinion and a rack.
 static void add_joint(S2World *world, S2Rng *rng, S2JointType type, unsigned parts, S2BodyId a,
                       S2BodyId b, bool floats) {
   if (type != S2_GEAR) {
@@ -148,13 +149,13 @@ static void add_joint(S2World *world, S2Rng *rng, S2JointType type, unsigned par
     } else if (type == S2_GROUND_FRICTION) {
       def.max_torque = (parts & MOTOR) != 0 ? def.max_torque : 0;
       parts = 0;
-    } else if (type == S2_LOCK) { // what is soft has no bound
+    } else if (type == S2_LOCK) { // a soft row has no bound
       bool soft = (parts & SOFT) != 0;
       def.max_force = soft || coin(rng) ? INFINITY : def.max_force;
       def.max_torque = soft || coin(rng) ? INFINITY : def.max_torque;
     }
     add_parts(rng, parts, &def);
-    if (def.unilateral) { // one number for it
+    if (def.unilateral) { // a single value of it
       def.compliance.angular = def.compliance.linear;
     }
     make(world, def);
@@ -233,10 +234,10 @@ static void every_combination_is_solved(void **state) {
     s2_world_destroy(world);
   }
   assert_true(scenes > 90 * TRIALS);
-  assert_int_equal(impossible, 0); // none of them asks for what cannot be
+  assert_int_equal(impossible, 0); // no scene has contradicting rows
 }
 
-// Sizes of what is summed up, so that a sum near zero is held to its rounding.
+// The size of the terms, so that a sum near zero is compared with their rounding.
 static double momentum_scale(const S2World *world, const S2BodyId *body, double *linear) {
   double angular = 0;
   *linear = 0;
@@ -251,7 +252,7 @@ static double momentum_scale(const S2World *world, const S2BodyId *body, double 
   return angular;
 }
 
-// Linear and angular, whatever joins two free bodies, with the projection of the default.
+// Linear and angular, for every joint between two free bodies, with the default projection.
 static void momentum_is_kept(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(12);
@@ -300,8 +301,8 @@ static bool wire(void *user, S2World *world, S2ConstraintCall *call) {
   return true;
 }
 
-// Rows of two bodies that push on the world all the same: a bead on a wire, the other body is only
-// named. Neither may be turned for the sake of a momentum that is not kept.
+// Rows of two bodies that nevertheless push on the world: a bead on a wire, where the other body is
+// only named. Neither may be turned to conserve a momentum that is not conserved.
 static void what_pushes_on_the_world_is_let(void **state) {
   (void)state;
   double q[2][3], v[2][3];

@@ -1,9 +1,9 @@
-// The functions joints are made of: derivatives against differences, momentum, rows that give way.
+// The functions of joints: derivatives compared with differences, momentum, compliant rows.
 #include "worlds.h"
 
 #include "dynamics/joints/joint.h"
 
-// Of central differences: the cube root of rounding, for values about 1.
+// For central differences: the cube root of rounding, for values about 1.
 static const double STEP = 1e-5;
 
 static double uniform(S2Rng *rng, double lo, double hi) {
@@ -38,8 +38,8 @@ static S2JointDef random_def(S2Rng *rng, S2JointType type, S2BodyId a, S2BodyId 
   return def;
 }
 
-// A joint of the type between two bodies (sometimes one of them and the world); gears sit on a
-// slider and a hinge or spring.
+// A joint of the type between two bodies (sometimes one of them and the world); gears couple a
+// slider with a hinge or a spring.
 static S2JointId random_joint(S2World *world, S2Rng *rng, S2JointType type, S2BodyId a,
                               S2BodyId b) {
   S2JointId joint, parts[2];
@@ -100,7 +100,7 @@ static void compare(double exact, double difference, S2JointType type, const cha
   }
 }
 
-// Rows and Hessians of one function against central differences of its values and rows.
+// Rows and Hessians of one function, compared with central differences of its values and rows.
 static void check_derivatives(S2World *world, const S2Joint *joint, Function function) {
   double *q = world->q.at;
   S2JointAt at = {world, joint, q, 0, NULL};
@@ -137,7 +137,7 @@ static void check_derivatives(S2World *world, const S2Joint *joint, Function fun
 static void check_balance(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                           int count) {
   if (joint->a == S2_NONE || joint->b == S2_NONE || joint->type == S2_GEAR) {
-    return; // a gear here pushes on the world, too
+    return; // a gear here also pushes on the world
   }
   const double *qa = world->q.at + 3 * joint->a, *qb = world->q.at + 3 * joint->b;
   for (int r = 0; r < count; r++) {
@@ -148,7 +148,7 @@ static void check_balance(const S2World *world, const S2Joint *joint, const S2Jo
   }
 }
 
-// Directions turn too quickly there for differences.
+// Directions turn too fast there for differences.
 static bool is_short(const S2World *world, const S2Joint *joint) {
   const S2Joint *of = joint->type == S2_GEAR ? &world->joints.at[joint->joint_b] : joint;
   S2JointRow length;
@@ -160,7 +160,8 @@ static void derivatives_are_exact(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(1);
   for (int type = 0; type < S2_JOINT_TYPE_COUNT; type++) {
-    if (type == S2_CONSTRAINT || type == S2_GROUND_FRICTION) { // functions of a program; of nothing
+    // functions of a program, and types without a function
+    if (type == S2_CONSTRAINT || type == S2_GROUND_FRICTION) {
       continue;
     }
     for (int trial = 0; trial < 100; trial++) {
@@ -168,7 +169,7 @@ static void derivatives_are_exact(void **state) {
       S2BodyId a = random_body(world, &rng), b = random_body(world, &rng);
       S2JointId id = random_joint(world, &rng, (S2JointType)type, a, b);
       const S2Joint *joint = &world->joints.at[id.index - 1];
-      for (int i = 0; i < 6; i++) { // away from where it was made, but not to no length
+      for (int i = 0; i < 6; i++) { // away from its initial pose, but not to length zero
         world->q.at[i] += uniform(&rng, -0.2, 0.2);
       }
       S2JointRow rows[3];
@@ -188,7 +189,7 @@ static void derivatives_are_exact(void **state) {
   }
 }
 
-// ---- Rows that give way -----------------------------------------------------------------------
+// ---- Compliant rows ---------------------------------------------------------------------------
 
 static S2Blend implicit(double h) {
   return (S2Blend){.h = h, .alpha = 1, .beta = 1};
@@ -208,7 +209,7 @@ static void fill(S2JointRow rows[3], S2Rng *rng) {
   }
 }
 
-// Impulse on (a, b) that the rows bring at velocities v: -J' C'^-1 (J v + b).
+// The impulse of the rows on (a, b) at velocities v: -J' C'^-1 (J v + b).
 static void impulse_of(const S2SoftRow soft[3], const double v[6], double impulse[6]) {
   memset(impulse, 0, 6 * sizeof(double));
   for (int r = 0; r < 3; r++) {
@@ -281,7 +282,7 @@ static void soft_rows_are_implicit_euler(void **state) {
     for (int i = 0; i < 6; i++) {
       near(got[i], given[i], 1e-9 * fmax(1, fabs(given[i])));
     }
-    // The energy is that of the inverse, too.
+    // The energy is that of the inverse as well.
     double energy = 0;
     for (int r = 0; r < 3; r++) {
       for (int k = 0; k < 3; k++) {
@@ -294,8 +295,8 @@ static void soft_rows_are_implicit_euler(void **state) {
   }
 }
 
-// A matrix that is a diagonal one does what the numbers do; a compliance of 0 in one direction
-// leaves a rigid row there; and none is approached smoothly.
+// A diagonal matrix gives the same as numbers; a compliance of 0 in one direction leaves a rigid
+// row there; and the limit to 0 is continuous.
 static void soft_rows_pass_through_rigid_ones(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(3);

@@ -1,4 +1,4 @@
-// Joints in worlds: each type against statics and closed forms, and all against nonsense.
+// Joints in worlds: each type compared with statics and closed forms, and all with invalid input.
 #include "worlds.h"
 
 static double uniform(S2Rng *rng, double lo, double hi) {
@@ -48,7 +48,7 @@ static void limits_carry_weight(void **state) {
   double m = get(world, mass, S2_BODY_MASS);
   near(field(world, hinge, S2_JOINT_TORQUE), 10 * m * cos(0.25), 1e-6 * m); // arm 1 m
   near(info(world, hinge).force.y, 10 * m, 1e-6 * m);
-  // Equal limits hold where they are.
+  // Equal limits hold the coordinate at its value.
   must(s2_joint_set_limits(world, hinge, 0.5, 0.5));
   steps_solved(world, 5, 1e-9, 0);
   near(field(world, hinge, S2_JOINT_ANGLE), 0.5, 1e-9);
@@ -57,7 +57,7 @@ static void limits_carry_weight(void **state) {
   s2_world_destroy(world);
 }
 
-// It arrives exactly and stops without rebound; what flies away is not held.
+// It arrives exactly and stops without a rebound; a body that leaves the limit is not held.
 static void limits_stop_what_arrives(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -82,7 +82,7 @@ static void limits_stop_what_arrives(void **state) {
   s2_world_destroy(world);
 }
 
-// A ball that bounces on a floor inside a slider's limits: the second solve knows of them.
+// A ball that bounces on a floor inside a slider's limits: the second solve includes the limits.
 static void limits_do_not_bounce(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -98,7 +98,7 @@ static void limits_do_not_bounce(void **state) {
   must(s2_body_set_v(world, other, (const double[3]){0, 3, 0}));
   steps_solved(world, 100, 1e-9, 1e-9);
   expect_q(world, ball, 0, 0, 0, 1e-9);
-  near(get(world, other, S2_BODY_VX), -3, 1e-9); // as off a wall
+  near(get(world, other, S2_BODY_VX), -3, 1e-9); // as from a wall
   s2_world_destroy(world);
 }
 
@@ -113,7 +113,7 @@ static void a_weld_holds(void **state) {
   expect_q(world, def.a, 0, 1, 0, 1e-9);
   near(field(world, weld, S2_JOINT_FORCE), 10 * m, 1e-9);
   near(field(world, weld, S2_JOINT_TORQUE), 10 * m, 1e-9);
-  // Two bodies welded turn as one about their common centre.
+  // Two welded bodies turn as one about their common centre.
   S2BodyId a = add_box(world, at(9, 5), 1, 1), b = add_box(world, at(11, 5), 1, 1);
   S2JointDef pair = joint_def(S2_WELD, a, b);
   pair.anchor_a = s2_vec2(10, 5);
@@ -138,8 +138,8 @@ static void a_slider_moves_along_its_axis_only(void **state) {
   def.axis = s2_vec2(3, -4);
   S2JointId slider = make(world, def);
   steps_solved(world, 100, 1e-9, 0);
-  // Down a slope without friction: 0.8 g along. By projection that is semi-implicit Euler; the two
-  // stages move by the mean of both velocities, which is exact under constant forces.
+  // Down a slope without friction: 0.8 g along it. By projection that is semi-implicit Euler; the
+  // two stages move by the mean of both velocities, which is exact under constant forces.
   bool stages = s2_world_rattles(s2_world_settings(world));
   double s = stages ? 8 * 1.0 / 2 : 8 * 0.01 * 0.01 * 100 * 101 / 2;
   near(field(world, slider, S2_JOINT_TRANSLATION), s, 1e-9);
@@ -148,9 +148,9 @@ static void a_slider_moves_along_its_axis_only(void **state) {
   s2_world_destroy(world);
 }
 
-// One step of m x'' = -k x - d x': the force, with x and v as it leaves them. By projection
-// implicit Euler. By the two stages the trapezoid, as (h w)^2 + 2 h d/m is below 4: with u = (x1 -
-// x)/h both stages push with F = -(k (x + x1)/2 + d u), m (u - v) = h/2 F = m (v1 - u).
+// One step of m x'' = -k x - d x': returns the force, and updates x and v. Projection uses implicit
+// Euler. The two stages use the trapezoid, as (h w)^2 + 2 h d/m is below 4: with u = (x1 - x)/h
+// both stages push with F = -(k (x + x1)/2 + d u), m (u - v) = h/2 F = m (v1 - u).
 static double step_spring(bool stages, double h, double m, double k, double d, double *x,
                           double *v) {
   if (!stages) {
@@ -186,7 +186,7 @@ static void springs_follow_the_closed_form(void **state) {
   s2_world_destroy(world);
 }
 
-// A soft hinge under load sags by C times the load, and stores 1/2 g' C^-1 g.
+// A soft hinge under load deflects by C times the load, and stores 1/2 g' C^-1 g.
 static void compliant_rows_sag(void **state) {
   (void)state;
   S2World *world = world_new(-10, 0.01);
@@ -224,8 +224,8 @@ static void a_rope_is_slack_or_taut(void **state) {
   s2_world_destroy(world);
 }
 
-// Thrown up beside its anchor: a parabola while the rope is slack, then a circle, at the speed
-// along it that the parabola had.
+// Thrown up beside its anchor: a parabola while the rope is slack, then a circle, with the
+// tangential speed that the parabola had.
 static void a_rope_catches_what_was_thrown(void **state) {
   (void)state;
   for (double h = 1e-2; h > 5e-5; h /= 10) {
@@ -243,12 +243,12 @@ static void a_rope_catches_what_was_thrown(void **state) {
       assert_true(field(world, rope, S2_JOINT_LENGTH) <= 1 + 1e-9);
     }
     near(s2_world_time(world), taut, 3 * h);
-    steps_solved(world, 1, 1e-9, 0); // this one takes the rest of what goes outwards
+    steps_solved(world, 1, 1e-9, 0); // this step takes the rest of the outward velocity
     v = hypot(get(world, def.a, S2_BODY_VX), get(world, def.a, S2_BODY_VY));
     x = get(world, def.a, S2_BODY_X), y = get(world, def.a, S2_BODY_Y);
     near(v, fabs(along), 30 * h);                       // 10 m/s^2 for up to three steps
     near(hypot(x - 0.8, y + 0.6), 0, 20 * h);           // at 6 m/s
-    steps_solved(world, (int)lround(0.1 / h), 1e-9, 0); // it swings on
+    steps_solved(world, (int)lround(0.1 / h), 1e-9, 0); // it continues to swing
     near(field(world, rope, S2_JOINT_LENGTH), 1, 1e-9);
     double energy = s2_world_energy(world).kinetic / get(world, def.a, S2_BODY_MASS);
     near(energy + 10 * get(world, def.a, S2_BODY_Y), along * along / 2 - 6, 60 * h);
@@ -256,7 +256,7 @@ static void a_rope_catches_what_was_thrown(void **state) {
   }
 }
 
-// Where anchors coincide there is no direction but the one kept from the start, here x.
+// Where anchors coincide the only direction is the one kept from the start, here x.
 static void lengths_may_be_zero(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -286,7 +286,7 @@ static void lengths_may_be_zero(void **state) {
   s2_world_destroy(world);
 }
 
-// Energy and ratio of two wheels that mesh; a rack and a pinion.
+// Energy and ratio of two wheels in mesh; a rack and a pinion.
 static void gears_keep_their_ratio(void **state) {
   (void)state;
   S2World *world = world_new(-10, 0.01);
@@ -300,7 +300,7 @@ static void gears_keep_their_ratio(void **state) {
   gear.ratio = 2;
   S2JointId first = make(world, gear);
   gear.joint_b = make(world, slide);
-  gear.ratio = 1 / 0.5; // a turns by 1 rad when the rack goes down by its radius
+  gear.ratio = 1 / 0.5; // a turns by 1 rad when the rack moves down by its radius
   S2JointId second = make(world, gear);
   steps_solved(world, 50, 1e-9, 0);
   double fall = get(world, rack, S2_BODY_Y) - 3, turn = get(world, a, S2_BODY_ANGLE);
@@ -311,12 +311,12 @@ static void gears_keep_their_ratio(void **state) {
   double inertia_b = get(world, b, S2_BODY_INERTIA);
   near(get(world, rack, S2_BODY_VY), -10 * 0.5 * m / (m + 4 * inertia_a + inertia_b), 1e-9);
   assert_true(info(world, first).error < 1e-9 && info(world, second).error < 1e-9);
-  // It rests while one of its joints does, and when a body it counts on as static moves.
+  // It is inactive while one of its joints is, and when a body that it takes as static moves.
   must(s2_joint_set(world, gear.joint_b, S2_JOINT_ENABLED, 0));
   steps_solved(world, 1, 1e-9, 0);
   near(get(world, rack, S2_BODY_VY), -10 * 0.5 * m / (m + 4 * inertia_a + inertia_b) - 10 * 0.01,
        1e-9);
-  // With the joint goes its gear, with the body both.
+  // Destroying a joint destroys its gear; destroying a body destroys both.
   must(s2_body_destroy(world, rack));
   assert_false(s2_joint_alive(world, second));
   assert_true(s2_joint_alive(world, first));
@@ -422,7 +422,7 @@ static void joints_break(void **state) {
   int count = 0;
   steps(world, 10);
   assert_true(field(world, joint, S2_JOINT_ENABLED) == 1);
-  // 9 m/s^2 more: by projection once the body has turned, which is in the next step.
+  // 9 m/s^2 more: by projection only once the body has turned, which is in the next step.
   must(s2_body_set_v(world, def.a, (const double[3]){3, 3, 0}));
   steps(world, s2_world_rattles(s2_world_settings(world)) ? 1 : 2);
   const S2Event *events = s2_world_events(world, &count);
@@ -500,7 +500,7 @@ static S2BodyId random_body(S2World *world, S2Rng *rng, double x) {
   return add_box(world, def, uniform(rng, 0.3, 2), uniform(rng, 0.3, 2));
 }
 
-// Random joints between random bodies, some fixed, all kinds of limits and softness.
+// Random joints between random bodies, some fixed, with all kinds of limits and softness.
 static void random_joints_are_solved(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(5);
@@ -524,7 +524,7 @@ static void random_joints_are_solved(void **state) {
   }
 }
 
-// Elastic energy only falls under implicit Euler.
+// Elastic energy never grows under implicit Euler.
 static void springs_gain_no_energy(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(6);
@@ -533,7 +533,8 @@ static void springs_gain_no_energy(void **state) {
     S2World *world = world_new(0, 0.01);
     S2BodyId a = random_body(world, &rng, 0), b = random_body(world, &rng, 3);
     S2JointDef def = random_def(&rng, types[trial % 3], a, b);
-    def.anchor_a = def.anchor_b = s2_vec2(NAN, NAN); // centres: no turning, where it is only of
+    // centres: no turning, where the error is only of
+    def.anchor_a = def.anchor_b = s2_vec2(NAN, NAN);
     def.has_limits = false;                          // first order
     make(world, def);
     double before = s2_world_energy(world).total, start = before;
@@ -550,7 +551,7 @@ static void springs_gain_no_energy(void **state) {
   }
 }
 
-// Two rods of lengths that no place satisfies, and two locks that pull apart.
+// Two rods whose lengths no position satisfies, and two locks that pull in opposite directions.
 static void contradictions_show(void **state) {
   (void)state;
   S2World *world = world_new(-10, 0.01);
@@ -669,7 +670,7 @@ static void nonsense_is_refused(void **state) {
   def = s2_joint_def(S2_GEAR);
   refused(world, def, S2_STALE, "joint_a: a joint expected");
   assert_int_equal(s2_world_joints(world, NULL, 0), 0);
-  // Three bodies that move are too many for a gear but of hinges.
+  // Three moving bodies are too many for a gear, except for one of hinges.
   S2BodyId one = add_disc(world, at(0, 9), 1), two = add_disc(world, at(0, 18), 1);
   def.joint_a = make(world, hinge_def(body, one, 0, 0));
   S2JointDef slide = joint_def(S2_SLIDER, two, no_body);
@@ -711,9 +712,9 @@ static void fields_check_their_domain(void **state) {
       fail_msg("got \"%s\", want \"%s\"", status.message, bad[i].message);
     }
   }
-  for (int f = 0; f < S2_JOINT_FIELD_COUNT; f++) { // what can be set reads as it was set
+  for (int f = 0; f < S2_JOINT_FIELD_COUNT; f++) { // settable fields return the set value
     S2JointField at = (S2JointField)f;
-    if (at == S2_JOINT_STIFFNESS) { // in place of compliance
+    if (at == S2_JOINT_STIFFNESS) { // instead of compliance
       must(s2_joint_set(world, hinge, S2_JOINT_COMPLIANCE, 0));
     }
     if (s2_joint_type_sets(S2_HINGE, at)) {

@@ -1,4 +1,4 @@
-// What arrives at a joint's limit, and what makes joints break.
+// Arrivals at a joint's limit, and the loads that break joints.
 #include "worlds.h"
 
 static S2World *limit_world(double gravity, double dt, S2Stepping stepping) {
@@ -28,8 +28,8 @@ static S2BodyId roped(S2World *world, S2BodyDef def, double length) {
 
 static const S2Stepping steppings[2] = {S2_SPECULATIVE, S2_BISECT};
 
-// A weight that falls on a rope stops in the step in which the rope goes taut: whenever it is as
-// low as it can be, it stands still.
+// A weight that falls on a rope stops in the step in which the rope becomes taut: whenever it is at
+// the lowest point, its speed is 0.
 static void a_rope_stops_a_fall_at_once(void **state) {
   (void)state;
   for (int k = 0; k < 20; k++) {
@@ -51,8 +51,8 @@ static void a_rope_stops_a_fall_at_once(void **state) {
   }
 }
 
-// A disc flies straight at 2 m/s and gets to the end of its rope of 1 m at (-0.8, 0.6): 1.6 m/s
-// along the rope are lost, 1.2 m/s across it remain, up to the turn of a step.
+// A disc flies straight at 2 m/s and reaches the end of its rope of 1 m at (-0.8, 0.6): it loses
+// 1.6 m/s along the rope and keeps 1.2 m/s across it, up to the turn of a step.
 static void a_rope_takes_what_is_along_it(void **state) {
   (void)state;
   for (int stepping = 0; stepping < 2; stepping++) {
@@ -75,7 +75,7 @@ static void a_rope_takes_what_is_along_it(void **state) {
   }
 }
 
-// Two free bodies on a hinge that reaches its limit go on as one: what that loses is known.
+// Two free bodies on a hinge that reaches its limit go on as one: the loss has a closed form.
 static void a_stop_loses_what_an_inelastic_one_does(void **state) {
   (void)state;
   for (int k = 0; k < 20; k++) {
@@ -101,7 +101,7 @@ static void a_stop_loses_what_an_inelastic_one_does(void **state) {
       must(s2_joint_info(world, joint, &info));
       met = met || info.angle >= hinge.limit_hi - 1e-9;
       if (met) {
-        // Rows turn within a step: by 3 rad/s / 240, whose square is the part that is left.
+        // Rows turn within a step: by 3 rad/s / 240, whose square is the remaining part.
         near(get(world, rod, S2_BODY_OMEGA) - get(world, post, S2_BODY_OMEGA), 0, 3 * 1.6e-4);
         near(s2_world_energy(world).kinetic, expected, 2e-4 * expected);
       }
@@ -111,7 +111,7 @@ static void a_stop_loses_what_an_inelastic_one_does(void **state) {
   }
 }
 
-// The impact at a limit keeps momentum, angular momentum too.
+// The impact at a limit conserves momentum and angular momentum.
 static void stops_keep_momentum(void **state) {
   (void)state;
   for (int k = 0; k < 20; k++) {
@@ -138,13 +138,13 @@ static void stops_keep_momentum(void **state) {
     for (int c = 0; c < 3; c++) {
       near(after[c], before[c], 1e-12);
     }
-    assert_true(s2_world_energy(world).kinetic < 0.99 * energy); // it went taut
+    assert_true(s2_world_energy(world).kinetic < 0.99 * energy); // it became taut
     s2_world_destroy(world);
   }
 }
 
-// A weight that falls into a weld while another body lets bisecting steps halve: what the weld
-// bears is told, and judged, for the whole step.
+// A weight falls into a weld while another body makes bisecting steps halve: the load of the weld
+// is reported, and compared with its strength, for the whole step.
 static void bisecting_steps_break_joints_by_the_whole_step(void **state) {
   (void)state;
   for (int k = 0; k < 2; k++) {
@@ -158,7 +158,7 @@ static void bisecting_steps_break_joints_by_the_whole_step(void **state) {
     falls.mass = 1;
     falls.velocity = s2_vec2(0, -4);
     add_box(world, falls, 0.2, 0.2);
-    // The impact of 4 N s comes within a step of 1/60 s: 240 N, and 10 N of weight or a little
+    // The impact of 4 N s occurs within a step of 1/60 s: 240 N, plus 10 N of weight or a little
     // more.
     weld.break_force = k == 0 ? 230 : 300;
     S2JointId joint = make(world, weld);

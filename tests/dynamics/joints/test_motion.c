@@ -1,18 +1,18 @@
-// Bodies and locks that move as the program says, against closed forms.
+// Bodies and locks with motions given by the program, compared with closed forms.
 #include "worlds.h"
 
-static const double W = 7, A = 0.3; // rad/s, m: of all that swings here
+static const double W = 7, A = 0.3; // rad/s, m: of all oscillations here
 
 typedef struct Script {
-  int calls, fail_at; // calls so far; the one that fails, 0: none
-  double spoil;       // added to what is answered
+  int calls, fail_at; // calls so far; the number of the one that fails, 0: none
+  double spoil;       // added to the answer
 } Script;
 
 static double place(double t) {
   return A * sin(W * t);
 }
 
-// x swings, y rises and falls, the angle goes round evenly.
+// x and y oscillate, the angle turns at a constant rate.
 static bool swing(void *user, S2World *world, S2MotionCall *call) {
   Script *script = user;
   double end = call->t + call->h;
@@ -45,7 +45,7 @@ static S2JointId drive(S2World *world, S2BodyId body, bool x, bool y, bool angle
   return id;
 }
 
-// A box hangs on a rod from a driven body; a fast ball makes bisect halve steps.
+// A box hangs on a rod from a driven body; a fast ball makes bisecting steps halve.
 static void a_shaker_is_where_it_should_be(void **state) {
   (void)state;
   for (int i = 0; i < 4; i++) {
@@ -136,12 +136,12 @@ static bool lift(void *user, S2World *world, S2MotionCall *call) {
   return true;
 }
 
-// The tray goes up and down with less than g, and the box on it goes with it.
+// The tray moves up and down with less than g, and the box on it moves with it.
 static void a_tray_carries_a_box(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) {
     S2WorldDef def = fixed_def();
-    def.gravity = s2_vec2(0, -20); // A w^2 = 14.7 up and down, a quarter of it to and fro
+    def.gravity = s2_vec2(0, -20); // A w^2 = 14.7 vertically, a quarter of it horizontally
     def.stepping = i == 1 ? S2_BISECT : S2_SPECULATIVE;
     def.substeps = i == 2 ? 3 : 1;
     S2World *world;
@@ -225,7 +225,7 @@ static void clones_go_on_with_the_same_bits(void **state) {
     must(s2_world_step(copy));
     assert_true(s2_world_hash(world) == s2_world_hash(copy));
   }
-  // Without anyone to ask it stands still where it is.
+  // Without a callback it stands still at its place.
   s2_world_set_callbacks(copy, &(S2Callbacks){0});
   double x = get(copy, body, S2_BODY_X);
   must(s2_world_step(copy));
@@ -240,7 +240,7 @@ static void clones_go_on_with_the_same_bits(void **state) {
   s2_world_destroy(world);
 }
 
-// What is at rest for ever is found with kinematic bodies standing still.
+// An equilibrium is found with kinematic bodies at rest.
 static void statics_wait(void **state) {
   (void)state;
   Script script = {0};

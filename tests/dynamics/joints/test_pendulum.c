@@ -1,4 +1,5 @@
-// Simple and double pendulum against the true motion: order of the error, energy, joints.
+// Simple and double pendulum, compared with the true motion: order of the error, energy, joint
+// errors.
 #include "worlds.h"
 
 enum { LINKS = 2 };
@@ -26,7 +27,7 @@ static void lagrange(int links, double inertia, const double s[4], double ds[4])
   ds[3] = (a * q - b * p) / det;
 }
 
-// One midpoint step sequence of Gragg's, as Bulirsch and Stoer extrapolate it.
+// One sequence of Gragg's midpoint steps, for the extrapolation of Bulirsch and Stoer.
 static void gragg(int links, double inertia, const double s[4], double big, int parts,
                   double out[4]) {
   double h = big / parts, last[4], now[4], ds[4];
@@ -67,7 +68,7 @@ static void extrapolate(int links, double inertia, double time, int steps, doubl
   }
 }
 
-// The same from twice the steps: what is left is below 1e-12.
+// The same with twice the steps: the remaining error is below 1e-12.
 static void reference(int links, double inertia, double time, double s[4]) {
   double coarse[4] = {0};
   memset(s, 0, 4 * sizeof(double));
@@ -80,7 +81,7 @@ static void reference(int links, double inertia, double time, double s[4]) {
 
 // ---- The engine -------------------------------------------------------------------------------
 
-typedef struct Way { // to step
+typedef struct Way { // of stepping
   double alpha, beta;
   S2GeometricStiffness geometric;
 } Way;
@@ -107,7 +108,7 @@ static S2World *pendulum(int links, double dt, Way way, S2BodyId link[LINKS]) {
   return world;
 }
 
-// Of the angles and the place of the last link's centre after 1 s.
+// The error of the angles and of the position of the last link's centre after 1 s.
 static double error_at(int links, int rate, Way way) {
   S2BodyId link[LINKS];
   S2World *world = pendulum(links, 1.0 / rate, way, link);
@@ -142,7 +143,7 @@ static void errors_fall_with_the_stated_order(void **state) {
   }
 }
 
-// 10 s at 1/240 s: what the energy sways by and how far joints are off, in any step.
+// 10 s at 1/240 s: the oscillation of the energy and the joint errors, over all steps.
 static void check_run(int links, Way way, double energy, double joints) {
   S2BodyId link[LINKS];
   S2World *world = pendulum(links, 1.0 / 240, way, link);

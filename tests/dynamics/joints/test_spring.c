@@ -1,4 +1,4 @@
-// Springs whose pull is no multiple of the extension: polynomials and laws of the program.
+// Springs whose force is not proportional to the extension: polynomials and laws of the program.
 #include "worlds.h"
 
 typedef struct Duffing { // x'' m = -k x - quadratic x^2 - cubic x^3
@@ -47,7 +47,7 @@ static double elliptic(double m) {
   return 1.5707963267948966 / a;
 }
 
-// Distance from where it began, in amplitudes, after a period in n steps.
+// Distance from its start, in amplitudes, after a period in n steps.
 static double after_a_period(Duffing is, double amplitude, int n, double alpha, double beta,
                              S2Elasticity elasticity) {
   double square = (is.k + is.cubic * amplitude * amplitude) / is.mass, w = sqrt(square);
@@ -69,7 +69,8 @@ static double order(Duffing is, double amplitude, double alpha, double beta) {
               after_a_period(is, amplitude, 8000, alpha, beta, S2_AS_COMPLIANCE));
 }
 
-// Hardening, purely cubic, and softening so far that the tangent is negative at the turning points.
+// Hardening, purely cubic, and softening so much that the tangent is negative at the turning
+// points.
 static const Duffing duffings[] = {{10, 0, 200, 1.3}, {0, 0, 50, 0.7}, {10, 0, -1, 2}};
 static const double amplitudes[] = {0.8, 1, 2.5};
 
@@ -85,7 +86,7 @@ static void periods_are_those_of_the_elliptic_integral(void **state) {
   }
 }
 
-// Of the linear spring, by the other way through the code: a quadratic part too small to matter.
+// A linear spring, computed as a polynomial: with a quadratic part too small to matter.
 static void a_polynomial_ends_in_the_linear_spring(void **state) {
   (void)state;
   const double blends[][2] = {{1, 1}, {0.5, 0.5}, {0.7, 0.9}, {0, 1}};
@@ -124,7 +125,7 @@ static void energy_is_of_second_order(void **state) {
   assert_true(energy_drift(800) < 3e-3); // of 14.7 J
 }
 
-// A weight at rest: k x + quadratic x^2 = m g, and that is the force it reads.
+// A weight at rest: k x + quadratic x^2 = m g, and that is the reported force.
 static void a_weight_hangs_where_the_pull_is(void **state) {
   (void)state;
   S2World *world = world_new(-10, 1.0 / 120);
@@ -147,7 +148,7 @@ static void a_weight_hangs_where_the_pull_is(void **state) {
 
 typedef struct Law {
   Duffing is;
-  double spoil; // given in place of the pull where it is not 0
+  double spoil; // the returned force where it is not 0
   bool stop;
   int calls;
 } Law;
@@ -185,7 +186,7 @@ static void a_law_does_what_the_polynomial_does(void **state) {
   S2JointInfo info;
   must(s2_joint_info(worlds[1], springs[1], &info));
   assert_true(info.has_law);
-  s2_world_set_callbacks(worlds[1], &(S2Callbacks){0}); // it rests
+  s2_world_set_callbacks(worlds[1], &(S2Callbacks){0}); // it is inactive
   double v = s2_world_energy(worlds[1]).kinetic;
   steps(worlds[1], 10);
   near(s2_world_energy(worlds[1]).kinetic, v, 0);
@@ -249,7 +250,7 @@ static void what_makes_no_sense_is_refused(void **state) {
   s2_world_destroy(world);
 }
 
-// Let go level; what it gains of energy, in the largest that gravity could bring.
+// Released from the horizontal; the gain of energy relative to the largest work of gravity.
 static double gain_of_chain(double alpha, S2GeometricStiffness geometric, double compliance) {
   enum { LINKS = 8, STEPS = 960 };
   S2WorldDef def = fixed_def();
@@ -280,8 +281,8 @@ static double gain_of_chain(double alpha, S2GeometricStiffness geometric, double
   return most / (LINKS * 9.81 * LINKS / 2);
 }
 
-// What a turn adds to the length of a stiff spring is not stored in it: the force at the end of the
-// step sees the bend. Without that: 4.7, 1.9, 0.39, 0.33.
+// The change of length that a turn causes in a stiff spring is not stored in it: the force at the
+// end of the step includes the curvature. Without that: 4.7, 1.9, 0.39, 0.33.
 static void stiff_springs_do_not_store_their_turns(void **state) {
   (void)state;
   assert_true(gain_of_chain(1, S2_GEOMETRIC_OFF, 1e-8) < 0.2);

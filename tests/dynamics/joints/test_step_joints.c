@@ -1,4 +1,4 @@
-// Options of the step where joints have limits, motors, springs and goals that move.
+// Options of the step with limits, motors, springs and moving goals of joints.
 #include "worlds.h"
 
 static S2JointId make(S2World *world, S2JointDef def) {
@@ -27,8 +27,8 @@ static void substeps(S2WorldDef *def) {
   def->substeps = 4;
 }
 
-// A goal that moves is where it should be at the end of a step of several parts, and a motor pushes
-// with its force in each.
+// A moving goal is reached at the end of a step of several parts, and a motor pushes with its force
+// in each part.
 static void goals_and_motors_in_substeps(void **state) {
   (void)state;
   S2World *world = world_with(0, substeps);
@@ -52,7 +52,7 @@ static void baumgarte(S2WorldDef *def) {
   def->stabilization = S2_BAUMGARTE;
 }
 
-// Every rigid row loses a fifth of its error in a step; what gives way has a force instead.
+// Every rigid row loses a fifth of its error in a step; a compliant one has a force instead.
 static void baumgarte_mends_all_rigid_rows(void **state) {
   (void)state;
   const S2JointType types[] = {S2_HINGE, S2_WELD, S2_DISTANCE};
@@ -73,8 +73,8 @@ static void reflections(S2WorldDef *def) {
   def->restitution_model = S2_REFLECTIONS;
 }
 
-// A disc hits a touching row, of which the last is held by a motor of bounded torque and a limit
-// of a slider: the impact goes on as without them, and energy does not grow.
+// A disc hits a row of touching discs, the last of which is held by a motor of bounded torque and a
+// limit of a slider: the impact propagates as without them, and energy does not grow.
 static void reflections_with_limits_and_motors(void **state) {
   (void)state;
   for (int bisect = 0; bisect < 2; bisect++) {
@@ -116,7 +116,7 @@ static void two_stages(S2WorldDef *def) {
   def->flow = S2_FLOW_RATTLE;
 }
 
-// The reaction is the force of the joint, whatever way b is turned: a weight hangs at rest.
+// The reaction is the force of the joint, for any angle of b: a weight hangs at rest.
 static void the_reaction_is_a_force(void **state) {
   (void)state;
   S2World *world = world_with(-10, two_stages);
@@ -133,7 +133,7 @@ static void the_reaction_is_a_force(void **state) {
   s2_world_destroy(world);
 }
 
-// While the body of a lock stands still its goal waits: it does not jump after it.
+// While the body of a lock stands still its goal waits, so the body does not jump afterwards.
 static void goals_wait_for_their_body(void **state) {
   (void)state;
   for (int k = 0; k < 2; k++) {
@@ -156,7 +156,7 @@ static void goals_wait_for_their_body(void **state) {
   }
 }
 
-// Nothing rests on a goal that moves.
+// A moving goal has no equilibrium.
 static void a_moving_goal_has_no_equilibrium(void **state) {
   (void)state;
   S2World *world = world_new(-10, 0.01);

@@ -1,4 +1,5 @@
-// What is moved as given: crushing is told with its cause, and with a bound on its force it yields.
+// Bodies with given motion: crushing is reported with its cause, and a bound on the force makes the
+// motion yield.
 #include "dynamics/world/world.h"
 #include "worlds.h"
 
@@ -86,7 +87,7 @@ static void crushing_names_its_bodies(void **state) {
   }
 }
 
-// Also where a stack is too large for a search for a proof.
+// The same where a stack is too large to search for a proof.
 static void crushed_stacks_name_the_press(void **state) {
   (void)state;
   for (int discs = 20; discs <= 180; discs += 80) {
@@ -145,8 +146,8 @@ static double pressed(S2World *world, S2BodyId a, S2BodyId b) {
   return sum / s2_world_settings(world)->dt;
 }
 
-// It comes down as told, stops on the block and presses with just its force; pushed by more from
-// outside it goes back with what is left over.
+// The press moves down as given, stops on the block and presses with exactly its force; a larger
+// force from outside moves it back with the difference.
 static void a_press_holds_its_force(void **state) {
   (void)state;
   const double most = 100, g = 9.81, dt = 1.0 / 120;
@@ -177,7 +178,7 @@ static void a_press_holds_its_force(void **state) {
       near(get(world, press, S2_BODY_VY), 10 / 5.0 * k * dt, 1e-9);
     }
     near(get(world, press, S2_BODY_Y), before + 10 / 5.0 * dt * dt * 24 * 25 / 2, 1e-9);
-    must(s2_body_set(world, press, S2_BODY_VY, 0.5)); // nothing of the way it lost is made up for
+    must(s2_body_set(world, press, S2_BODY_VY, 0.5)); // the lost distance is not made up for
     steps(world, 60);
     near(get(world, press, S2_BODY_VY), 0.5, 1e-12);
     double y = get(world, press, S2_BODY_Y);
@@ -186,7 +187,8 @@ static void a_press_holds_its_force(void **state) {
   }
 }
 
-// Inertia 1 kg m^2, bound 3 N m: holds 2.5, turns with 2 rad/s^2 under 5, stops with 3 rad/s^2.
+// Inertia 1 kg m^2, bound 3 N m: it holds 2.5 N m, turns with 2 rad/s^2 under 5 N m, and stops with
+// 3 rad/s^2.
 static void a_lock_slips_at_its_bound(void **state) {
   (void)state;
   const double dt = 1.0 / 240, most = 3;
@@ -214,12 +216,12 @@ static void a_lock_slips_at_its_bound(void **state) {
       near(get(world, def.a, S2_BODY_Y), 0, 1e-9);
       end = get(world, def.a, S2_BODY_ANGLE);
     }
-    near(end, 1 + 2.0 / 3, 2 * dt * 1.1); // first order: the first step and the last
+    near(end, 1 + 2.0 / 3, 2 * dt * 1.1); // first order: errors of the first and the last step
     s2_world_destroy(world);
   }
 }
 
-// A function of time is gone back to once the way is free, as fast as the bound can brake again.
+// Once the way is free, the drive returns to its function of time, as fast as its bound can brake.
 static bool to_and_fro(void *user, S2World *world, S2MotionCall *call) {
   (void)user;
   (void)world;
@@ -235,7 +237,7 @@ static void places_are_gone_back_to(void **state) {
   (void)state;
   const double dt = 1.0 / 240, most = 20;
   for (int i = 0; i < 2 * STEPPINGS; i++) {
-    bool loaded = i >= STEPPINGS; // three times the mass that the drive knows of
+    bool loaded = i >= STEPPINGS; // three times the mass that the drive assumes
     S2World *world = stepped(steppings[i % STEPPINGS], 0, dt);
     s2_world_set_callbacks(world, &(S2Callbacks){.motion = to_and_fro});
     S2BodyDef def = at(0, 0);
@@ -264,15 +266,16 @@ static void places_are_gone_back_to(void **state) {
       beyond = fmax(beyond, get(world, slide, S2_BODY_X) - 0.4 * sin(s2_world_time(world)));
     }
     near(get(world, slide, S2_BODY_X), 0.4 * sin(s2_world_time(world)), 1e-9);
-    // The goal slows down by .34 of the 20 m/s^2, which takes it beyond by .34/40 of the way; with
-    // thrice the mass it is (3 - 1)/(3 + 1), and the goal goes on meanwhile.
+    // The goal decelerates by .34 of the 20 m/s^2, which causes an overshoot of .34/40 of the
+    // distance; with three times the mass it is (3 - 1)/(3 + 1), and the goal moves on meanwhile.
 
     assert_true(beyond < (loaded ? 0.8 : 0.02) * 0.14);
     s2_world_destroy(world);
   }
 }
 
-// What mends take a body away by is gone back: a pendulum below does not carry its lock off.
+// The drive returns a body that corrections have displaced: a pendulum below does not move its lock
+// away.
 static void bounds_that_hold_do_not_creep(void **state) {
   (void)state;
   for (int i = 0; i < STEPPINGS; i++) {
@@ -293,7 +296,7 @@ static void bounds_that_hold_do_not_creep(void **state) {
   }
 }
 
-// ---- Making and unmaking ----------------------------------------------------------------------
+// ---- Creation and destruction -----------------------------------------------------------------
 
 static void snapshots_and_clones_yield_alike(void **state) {
   (void)state;
@@ -345,7 +348,7 @@ static void bounds_come_and_go(void **state) {
   must(s2_body_set(world, press, S2_BODY_MAX_FORCE, INFINITY));
   assert_int_equal(s2_body_drive(world, press).index, 0);
   must(s2_body_set(world, press, S2_BODY_MAX_TORQUE, 2));
-  must(s2_joint_destroy(world, s2_body_drive(world, press))); // as good as no bound
+  must(s2_joint_destroy(world, s2_body_drive(world, press))); // like no bound
   assert_true(isinf(get(world, press, S2_BODY_MAX_TORQUE)));
   must(s2_body_set(world, press, S2_BODY_MAX_TORQUE, 2));
   must(s2_body_set(world, press, S2_BODY_TYPE, S2_DYNAMIC));

@@ -1,4 +1,4 @@
-// Worlds at random that programs step, and all that two worlds can be told apart by.
+// Random worlds for step programs, and the comparison of all bits of two worlds.
 #ifndef S2_TEST_PROGRAMS_H
 #define S2_TEST_PROGRAMS_H
 
@@ -6,9 +6,9 @@
 
 #include "dynamics/program/program.h"
 
-typedef struct Recipe { // of a world at random
-  uint64_t shape;       // how it hangs together: worlds of one shape have the same tables
-  uint64_t numbers;     // masses, anchors, poses, settings
+typedef struct Recipe { // of a random world
+  uint64_t shape;       // seed of its topology: worlds of one shape have the same tables
+  uint64_t numbers;     // seed of masses, anchors, poses, settings
   S2FlowRule flow;
 } Recipe;
 
@@ -49,7 +49,7 @@ static inline void recipe_joints(S2World *world, S2Rng *shape, S2Rng *rng, S2Bod
     int child = i % nodes, parent = child == 0            ? -1
                                     : pick(shape, 3) == 0 ? pick(shape, child)
                                                           : child - 1;
-    if (i >= nodes) { // closes a loop, of hinges alone
+    if (i >= nodes) { // closes a loop, with hinges only
       def = s2_joint_def(S2_HINGE);
       child = nodes - 1;
       parent = 0;
@@ -61,7 +61,7 @@ static inline void recipe_joints(S2World *world, S2Rng *shape, S2Rng *rng, S2Bod
       continue;
     }
     S2BodyId other = parent >= 0 ? node[parent] : pick(shape, 2) == 0 ? none : ground;
-    bool turned = parent < 0 && pick(shape, 4) == 0; // the world may be side a, too
+    bool turned = parent < 0 && pick(shape, 4) == 0; // the world may also be side a
     def.a = turned ? other : node[child];
     def.b = turned ? node[child] : other;
     double q[3];
@@ -101,7 +101,7 @@ static inline S2World *recipe_world(Recipe recipe) {
   return world;
 }
 
-// Forces by hand, now and then; the same for the same step and seed.
+// External forces in some steps; the same ones for the same step and seed.
 static inline void recipe_push(S2World *world, uint64_t seed, int step) {
   S2Rng rng = s2_rng_seeded(seed + 1000 * (uint64_t)step);
   for (int i = 0; s2_world_body(world, i).index != 0 && step % 3 == 0; i++) {
@@ -115,7 +115,7 @@ static inline bool same_bits(const void *a, const void *b, size_t size) {
   return memcmp(a, b, size) == 0;
 }
 
-// Nothing but arena and times may differ.
+// Only the arena and measured times may differ.
 static inline void assert_same_world(const S2World *a, const S2World *b, const char *where) {
   size_t slots = 3 * (size_t)a->bodies.count;
   S2WorldStats one = a->stats, other = b->stats;
@@ -146,7 +146,7 @@ static inline void assert_same_world(const S2World *a, const S2World *b, const c
   }
 }
 
-// Is there a program that takes steps?
+// Does the world have a program that takes steps?
 static inline bool has_program(const S2World *world) {
   return world->program_is == S2_PROGRAM_MADE && world->program != NULL;
 }

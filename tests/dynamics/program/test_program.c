@@ -3,7 +3,8 @@
 
 enum { WORLDS = 150, STEPS = 200 };
 
-// Trees, chains and loops at random, on ground that moves or not or on nothing, pushed by hand.
+// Random trees, chains and loops, on ground that is at rest or moves, or on nothing, with external
+// forces.
 static void run_random_worlds(S2FlowRule flow) {
   int by_program = 0, count = 0;
   for (uint64_t seed = 1; seed <= WORLDS; seed++) {
@@ -18,7 +19,7 @@ static void run_random_worlds(S2FlowRule flow) {
       must(s2_world_step(plain));
       s2_arena_reset(&fast->arena);
       must(s2_world_step(fast));
-      by_program += fast->arena.used == 0; // what the general path works in
+      by_program += fast->arena.used == 0; // the memory that the general path uses
       count += 1;
       assert_same_world(plain, fast, where);
     }
@@ -35,7 +36,7 @@ static void test_random_worlds(void **state) {
   run_random_worlds(S2_FLOW_PROJECTED);
 }
 
-// The same by the two stages; what turns too far in a step is the general path's.
+// The same by the two stages; the general path takes steps in which bodies turn too far.
 static void test_random_stages(void **state) {
   (void)state;
   run_random_worlds(S2_FLOW_RATTLE);
@@ -69,11 +70,11 @@ static Cart cart_new(int lanes) {
   return made;
 }
 
-// Was the step of the world one of its program?
+// Did the program take the step of the world?
 static bool step_by_program(S2World *world) {
   s2_arena_reset(&world->arena);
   must(s2_world_step(world));
-  return world->arena.used == 0; // what the general path works in
+  return world->arena.used == 0; // the memory that the general path uses
 }
 
 static void step_both(const Cart *plain, const Cart *fast, int count, const char *where) {
@@ -125,7 +126,7 @@ static void hold_a_body(const Cart *cart) {
   must(s2_body_set(cart->world, cart->cart, S2_BODY_TYPE, S2_KINEMATIC));
   must(s2_body_set_v(cart->world, cart->cart, (const double[3]){0.3, 1, 0}));
 }
-static void place(const Cart *cart) { // as resets do: off its joints, which are then projected
+static void place(const Cart *cart) { // as resets do: with joint errors, which are then projected
   must(s2_body_set_q(cart->world, cart->pole, (const double[3]){0.1, 0, 0.5}));
 }
 static void push(const Cart *cart) {
@@ -137,15 +138,15 @@ static void step_longer(const Cart *cart) {
   def.gravity = s2_vec2(1, -3);
   must(s2_world_configure(cart->world, &def));
 }
-static void be_frank(const Cart *cart) { // a way of steps that is not for programs
+static void be_frank(const Cart *cart) { // a setting that programs do not support
   S2WorldDef def = *s2_world_settings(cart->world);
   def.alpha = def.beta = 0.5;
   must(s2_world_configure(cart->world, &def));
 }
-static void take_a_floor(const Cart *cart) { // that the pole falls on
+static void take_a_floor(const Cart *cart) { // onto which the pole falls
   add_box(cart->world, fixed_at(0, -1.2), 10, 2);
 }
-// Its own image: the program stays where nothing lies between but motion.
+// Its own image: the program is kept if only the motion has changed since.
 static void go_back(const Cart *cart) {
   size_t size = s2_world_image_size(cart->world);
   void *image = malloc(size);
@@ -175,7 +176,7 @@ static void restore(const Cart *cart) {
 static const struct {
   const char *name;
   Change *change;
-  bool program; // is there one afterwards?
+  bool program; // is there a program afterwards?
 } changes[] = {
     {"a body more", add_a_body, true},
     {"a joint less", destroy_a_joint, true},
@@ -197,7 +198,7 @@ static const struct {
     {"a way back", go_back, true},
 };
 
-// Whatever changes in the middle, steps are those of the general path.
+// After any change between steps they have the bits of the general path.
 static void test_changes(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
@@ -215,19 +216,19 @@ static void test_changes(void **state) {
   }
 }
 
-// Of a world that is not changed all steps but the first are the program's, and take no memory.
+// In a world that is not changed, the program takes all steps except the first, and they use no
+// memory.
 static void test_which_steps(void **state) {
   (void)state;
   Cart cart = cart_new(1);
   assert_false(step_by_program(cart.world));
-  assert_false(step_by_program(cart.world)); // in which it is made
+  assert_false(step_by_program(cart.world)); // in which the program is made
   uint64_t taken = s2_memory_count();
   for (int i = 0; i < 50; i++) {
     assert_true(step_by_program(cart.world));
   }
   assert_int_equal(s2_memory_count(), taken);
-  // One that it cannot do, as the pole is off its joint: the general path's, and then its own
-  // again.
+  // The pole has a joint error, so the general path takes one step, and the program the next.
   place(&cart);
   assert_false(step_by_program(cart.world));
   steps(cart.world, 2);
@@ -240,7 +241,7 @@ static bool no_more(void *user) {
   return (*left)-- > 0;
 }
 
-// A step that is stopped leaves no trace.
+// An aborted step leaves no trace.
 static void test_stopped(void **state) {
   (void)state;
   Cart cart = cart_new(1);
@@ -259,7 +260,7 @@ static void test_stopped(void **state) {
   s2_world_destroy(cart.world);
 }
 
-// A step that would not be finite is refused, by both flows, with a program and without.
+// A step with a result that is not finite is refused, by both flows, with a program and without.
 static void test_not_finite(void **state) {
   (void)state;
   for (int i = 0; i < 4; i++) {
@@ -278,7 +279,7 @@ static void test_not_finite(void **state) {
   }
 }
 
-// What is told of steps: of a cart-pole that swings, by itself and beside a body in free fall.
+// Statistics of steps: of a cart-pole that swings, alone and with another body in free fall.
 static void test_statistics(void **state) {
   (void)state;
   Cart cart = cart_new(1);
@@ -294,7 +295,8 @@ static void test_statistics(void **state) {
   assert_int_equal(stats->projections, 0); // both stages hold the joints
   assert_true(s2_world_residuals(cart.world).solve.scaled < 1e-12);
   assert_true(s2_world_residuals(cart.world).joint_error < 1e-10);
-  // After 1 s: g/2 fallen; the rail carries both weights but for what the pole's motion takes.
+  // After 1 s it has fallen by g/2; the rail carries both weights except for the part of the pole's
+  // acceleration.
   assert_true(fabs(get(cart.world, ball, S2_BODY_Y) - (5 - 9.81 / 2)) < 1e-9);
   double force;
   must(s2_joint_get(cart.world, cart.rail, S2_JOINT_FORCE, &force));

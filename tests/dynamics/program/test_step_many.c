@@ -1,4 +1,4 @@
-// Worlds stepped side by side have the bits of worlds stepped alone, whoever is beside them.
+// Worlds that are stepped together have the bits of worlds stepped alone, in any combination.
 #include "programs.h"
 
 #include "dynamics/program/stock.h"
@@ -17,7 +17,7 @@ static void join(Crowd *crowd, S2World *side, S2World *alone, int lanes) {
   crowd->alone[crowd->count++] = alone;
 }
 
-// A ball on the floor: not for programs.
+// A ball on the floor: no program can step it.
 static S2World *ball_world(void) {
   S2World *world = world_new(-10, 1.0 / 60);
   S2BodyDef def = at(0, -1);
@@ -29,7 +29,7 @@ static S2World *ball_world(void) {
   return world;
 }
 
-// Worlds of some kinds, mixed, with numbers of their own.
+// Worlds of some kinds in random order, each with its own numbers.
 static Crowd crowd_new(uint64_t seed, int lanes, S2FlowRule flow) {
   Crowd crowd = {0};
   for (int i = 0; i < KINDS * EACH; i++) {
@@ -123,7 +123,7 @@ static S2World *stock_world(S2Stock stock, uint64_t seed) {
   return world;
 }
 
-// The kernels made for one table have the bits of the general path, too.
+// The kernels made for one table also have the bits of the general path.
 static void test_stock(void **state) {
   (void)state;
   static const S2Stock stocks[4] = {S2_STOCK_CART_POLE, S2_STOCK_DOUBLE_PENDULUM,
@@ -148,7 +148,7 @@ static void test_stock(void **state) {
   }
 }
 
-// Worlds that cannot be stepped together, or at all.
+// Worlds that cannot be stepped together, or not at all.
 static void test_bad_input(void **state) {
   (void)state;
   Recipe recipe = {1, 1, S2_FLOW_PROJECTED};
@@ -170,7 +170,7 @@ static void test_bad_input(void **state) {
   s2_world_destroy(c);
 }
 
-// One world fails: the others are stepped, and each one says how it went.
+// One world fails: the others are stepped, and each one has its own status.
 static void test_one_fails(void **state) {
   (void)state;
   Recipe recipe = {2, 2, S2_FLOW_RATTLE};
@@ -202,7 +202,7 @@ static void test_one_fails(void **state) {
   s2_world_destroy(alone);
 }
 
-// A caller may step by itself what goes alone.
+// A caller may step the remaining worlds itself.
 static S2Status count_alone(void *user, S2World *world, int index) {
   int *count = user;
   *count += 1 + 0 * index;
@@ -218,7 +218,8 @@ static void test_alone(void **state) {
   }
   alone = 0;
   must(s2_worlds_step_with(crowd.side, crowd.count, NULL, count_alone, &alone));
-  assert_true(alone >= 3 && alone < crowd.count / 2); // the balls, and what a program cannot do
+  // the balls, and other worlds that a program cannot step
+  assert_true(alone >= 3 && alone < crowd.count / 2);
   crowd_free(&crowd);
 }
 

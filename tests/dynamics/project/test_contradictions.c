@@ -1,12 +1,12 @@
-// Joints that cannot all be met: steps stay finite, and say so in residuals and by a warning that
-// names joints.
+// Joints that contradict each other: steps stay finite and report it, by residuals and by a warning
+// with the names of joints.
 #include "worlds.h"
 
 typedef struct Case {
   const char *name;
   void (*build)(S2World *world);
   const char *named[2]; // in the warning
-  bool in_positions;    // else in velocities
+  bool in_positions;    // otherwise in velocities
 } Case;
 
 static S2JointId make(S2World *world, S2JointDef def) {
@@ -70,7 +70,7 @@ static void torn_welds(S2World *world) {
   must(s2_body_set(world, left, S2_BODY_ANGLE, 1));
 }
 
-// Wheels that turn together, against each other, and one of them as given.
+// Wheels that turn in the same direction, in opposite directions, and one of them as given.
 static void gears(S2World *world) {
   S2BodyId wheel[2];
   S2JointId axle[2];
@@ -128,7 +128,8 @@ static void limits_apart(S2World *world) {
     hinge.has_limits = true;
     hinge.limit_lo = -1;
     hinge.limit_hi = 1;
-    // Limits that exclude where a joint begins are refused; those of a living one may be set.
+    // Limits that exclude the initial coordinate are refused; those of an existing joint may be
+    // set.
     S2JointId joint = named(world, hinge, i == 0 ? "up" : "down");
     must(s2_joint_set(world, joint, i == 0 ? S2_JOINT_LIMIT_LO : S2_JOINT_LIMIT_HI,
                       i == 0 ? 0.5 : -0.5));
@@ -183,7 +184,7 @@ static S2World *variant(int k) {
   return world;
 }
 
-// Finite, and without energy from nothing (Baumgarte's corrections are velocities).
+// Finite, and without a gain of energy (except for Baumgarte's corrections, which are velocities).
 static bool all_finite(const S2World *world) {
   double most = s2_world_settings(world)->stabilization == S2_BAUMGARTE ? 1e4 : 100;
   S2BodyId bodies[16];
@@ -225,7 +226,7 @@ static void steps_stay_finite_and_say_so(void **state) {
       }
     }
     if (!(what->in_positions ? off > 0.05 : scaled > 1e-6)) {
-      fail_msg("%s, %d: no residual tells: %.3e, %.3e m", what->name, i % VARIANTS, scaled, off);
+      fail_msg("%s, %d: no residual shows it: %.3e, %.3e m", what->name, i % VARIANTS, scaled, off);
     }
     if (!told && (projects || !what->in_positions)) {
       fail_msg("%s, %d: no warning names '%s' and '%s'", what->name, i % VARIANTS, what->named[0],
@@ -266,7 +267,7 @@ static void a_proof_ends_the_search(void **state) {
   s2_world_destroy(world);
 }
 
-// Where only a bounded force pulls there is no contradiction.
+// A bounded force is no contradiction.
 static void bounded_motors_give_way(void **state) {
   (void)state;
   for (int k = 0; k < VARIANTS; k++) {
@@ -279,7 +280,7 @@ static void bounded_motors_give_way(void **state) {
   }
 }
 
-// Lengths that begin, or come, to 0 have a direction all the same.
+// Lengths that are 0 at the start or later still have a direction.
 static void lengths_of_zero(void **state) {
   (void)state;
   for (int k = 0; k < 3 * VARIANTS; k++) {

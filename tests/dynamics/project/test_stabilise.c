@@ -1,4 +1,4 @@
-// What happens to joint errors and overlaps, and to the energy meanwhile.
+// Joint errors and overlaps, their correction, and the energy meanwhile.
 #include "worlds.h"
 
 // Links of 0.2 kg and 0.5 m in a row to the right of the origin, hinged there and to each other.
@@ -35,12 +35,12 @@ static void a_double_pendulum_keeps_its_energy(void **state) {
   s2_world_destroy(world);
 }
 
-// A slack bridge: what is stretched most is where passes that keep their matrix converge slowest.
-// Energy may be lost, by the bound on what the velocities take, and is never made. Projections are
-// passes of the step by projection. The two stages have no bound on the energy, and resolve the
-// whips of this bridge from 1/120 s on: at 1/60 s one of them brings 1.2 J, of 140 J that move.
-// Stage 1 of the other flow counts places that are rounded as speeds: V is at least 2.5e10 times
-// those over h, so that they are up to 4e-11 of it.
+// A slack bridge: iterations with a constant matrix converge most slowly at its most stretched
+// joints. Energy may be lost, by the bound on the part that velocities take, and is never gained.
+// Projections are passes of the step by projection. The two stages have no bound on the energy, and
+// resolve the whips of this bridge from 1/120 s on: at 1/60 s one of them adds 1.2 J, of 140 J of
+// kinetic energy. Stage 1 of the other flow measures the rounding of positions as speeds: V is at
+// least 2.5e10 times that rounding over h, so they are up to 4e-11 of it.
 static void a_slack_bridge_keeps_its_joints(void **state) {
   (void)state;
   enum { LINKS = 100, STEPS = 300 };
@@ -48,7 +48,7 @@ static void a_slack_bridge_keeps_its_joints(void **state) {
   S2World *world = row_of_links(LINKS, 1.0 / 60, S2_PROJECTION, 0, link);
   S2JointDef hinge = hinge_def(link[LINKS - 1], (S2BodyId){0, 0}, 0.5 * LINKS, 0);
   S2JointId joint;
-  double x[2] = {0, 0}; // knots of a V with arms of the same length, 40 m apart
+  double x[2] = {0, 0}; // vertices of a V with arms of the same length, 40 m apart
   for (int i = 0; i < LINKS; i++) {
     double slope = i < LINKS / 2 ? -0.6 : 0.6;
     const double q[3] = {atan2(slope, 0.8), x[0] + 0.2, x[1] + slope / 4};
@@ -73,7 +73,7 @@ static void a_slack_bridge_keeps_its_joints(void **state) {
   s2_world_destroy(world);
 }
 
-// Small steps end SHAKE at rounding, which does not halve: they keep the energy all the better.
+// Small steps end SHAKE at the level of rounding, which does not halve: they lose less energy.
 static void small_steps_keep_more_of_the_energy(void **state) {
   (void)state;
   double last = INFINITY;
@@ -89,8 +89,8 @@ static void small_steps_keep_more_of_the_energy(void **state) {
   }
 }
 
-// Momentum exactly, whatever the bound on the energy takes of the feedback (without feedback 27 %
-// of the energy is lost).
+// Momentum is exact, whatever part of the feedback the bound on the energy permits (without
+// feedback 27 % of the energy is lost).
 static void free_links_keep_their_momentum(void **state) {
   (void)state;
   S2World *world = world_new(0, 1.0 / 240);
@@ -106,7 +106,7 @@ static void free_links_keep_their_momentum(void **state) {
   must(s2_joint_create(world, &hinge, &joint));
   double before[3], after[3];
   s2_world_momentum(world, before);
-  steps_solved(world, 1, 1e-9, 0); // the joint takes what it does not allow
+  steps_solved(world, 1, 1e-9, 0); // the joint removes the velocities that it does not allow
   double energy = s2_world_energy(world).kinetic;
   steps_solved(world, 1199, 1e-9, 0);
   s2_world_momentum(world, after);
@@ -117,8 +117,7 @@ static void free_links_keep_their_momentum(void **state) {
   s2_world_destroy(world);
 }
 
-// A chain that falls on the floor never has more energy than it began with, and comes to rest
-// there.
+// A chain that falls on the floor never has more energy than at the start, and comes to rest there.
 static void a_chain_on_the_floor_rests(void **state) {
   (void)state;
   S2BodyId link[8];
@@ -137,7 +136,7 @@ static void a_chain_on_the_floor_rests(void **state) {
   s2_world_destroy(world);
 }
 
-// A body placed off its joint by hand is brought back without being thrown.
+// A body that the program has moved off its joint is returned without a velocity.
 static void placed_by_hand_is_not_thrown(void **state) {
   (void)state;
   S2BodyId link[2];
@@ -152,8 +151,8 @@ static void placed_by_hand_is_not_thrown(void **state) {
   s2_world_destroy(world);
 }
 
-// Where places are rounded by more than joints are to be exact, passes stop at that: of projection,
-// which counts them. By the two stages joints are as exact.
+// Where the rounding of positions exceeds the tolerance of joints, passes stop at the rounding:
+// those of projection, which are counted. With the two stages joints are as exact.
 static void far_from_the_origin_passes_are_as_many(void **state) {
   (void)state;
   double passes[2];
@@ -177,7 +176,7 @@ static void far_from_the_origin_passes_are_as_many(void **state) {
   assert_true(passes[0] > 1 && passes[1] <= passes[0] + 1);
 }
 
-// The ways to stabilise, against each other; docs/stepping-options.md has the table.
+// The stabilisations in comparison; docs/stepping-options.md has the table.
 typedef struct Left {
   double drift, joint_error;     // J and m: a rod of 1 kg and 1 m that swings for 10 s at h = 1/30
   double overlap, speed, height; // five boxes of 1 m that overlap by 0.1 m each, after 2 s at 1/120
@@ -229,7 +228,7 @@ static void stabilisations_compared(void **state) {
     const Left *none = &left[S2_NO_STABILIZATION], *thrown = &left[S2_BAUMGARTE];
     assert_true(none->joint_error > 0.3 && none->drift < -5);
     near(none->overlap, 0.1, 1e-9);
-    // Baumgarte's correction is a velocity: it throws what overlaps.
+    // Baumgarte's correction is a velocity: it throws overlapping bodies.
     assert_true(thrown->joint_error < 0.05 && fabs(thrown->drift) < 4 && thrown->speed > 5);
     assert_true(left[S2_PRE].joint_error < 0.02);
     assert_true(left[S2_POST].joint_error < 2e-4);

@@ -1,4 +1,4 @@
-// The flow by two stages with joints of every kind: order, energy, bodies that move as given.
+// The flow by two stages with joints of every kind: order, energy, bodies with given motion.
 #include "worlds.h"
 
 // A rod of 1 m and 1 kg hung by its left end from the world by a joint, another one from its right
@@ -21,7 +21,7 @@ static S2JointDef length_def(S2JointType type, S2BodyId a, S2BodyId b) {
   return def;
 }
 
-static void by_weld(S2World *world, const S2BodyId body[2]) { // to a body that swings
+static void by_weld(S2World *world, const S2BodyId body[2]) { // to a body that oscillates
   S2BodyDef def = at(-0.5, 0.3);
   S2BodyId arm = add_box(world, def, 0.2, 0.4);
   S2JointDef weld = joint_def(S2_WELD, body[0], arm);
@@ -44,7 +44,7 @@ static void by_soft_hinge(S2World *world, const S2BodyId body[2]) {
   make(world, hinge);
 }
 
-static void by_slider(S2World *world, const S2BodyId body[2]) { // on a rail that swings
+static void by_slider(S2World *world, const S2BodyId body[2]) { // on a rail that oscillates
   S2BodyId rail = add_box(world, at(0.2, 0.3), 0.8, 0.1);
   make(world, hinge_def(rail, no_body, 0, 0.3));
   S2JointDef slider = joint_def(S2_SLIDER, body[0], rail);
@@ -115,12 +115,12 @@ static void by_equal_limits(S2World *world, const S2BodyId body[2]) { // a hinge
   make(world, hinge);
 }
 
-static void by_two_hinges(S2World *world, const S2BodyId body[2]) { // one too many
+static void by_two_hinges(S2World *world, const S2BodyId body[2]) { // one more than needed
   make(world, hinge_def(body[0], no_body, 0, 0));
   make(world, hinge_def(body[0], no_body, 0, 0));
 }
 
-static void by_a_loop(S2World *world, const S2BodyId body[2]) { // a triangle that is rigid
+static void by_a_loop(S2World *world, const S2BodyId body[2]) { // a rigid triangle
   S2BodyDef left = at(0.25, 0.4), right = at(0.75, 0.4);
   left.mask = right.mask = 0;
   S2BodyId side[2] = {add_box(world, left, 0.6, 0.1), add_box(world, right, 0.6, 0.1)};
@@ -164,7 +164,7 @@ static S2World *scene_world(const Scene *scene, double dt, S2BodyId body[2]) {
   return world;
 }
 
-// J: the most that the energy is off its start in each third of the time (s).
+// J: the largest difference of the energy from its start in each third of the time (s).
 static void scene_sway(const Scene *scene, int rate, int time, double sway[3]) {
   S2BodyId body[2];
   S2World *world = scene_world(scene, 1.0 / rate, body);
@@ -184,10 +184,10 @@ static void scene_sway(const Scene *scene, int rate, int time, double sway[3]) {
   s2_world_destroy(world);
 }
 
-// The energy sways with h^2: half the step leaves a quarter of it within 3 s, in which the two
-// motions are still alike. It does not drift: what drifts evenly is off three times as much in the
-// last third of 60 s as in the first. Chaotic motions sway by chance in each third, so that their
-// mean over the scenes counts.
+// The oscillation of the energy is of order h^2: with half of the step a quarter of it remains
+// within 3 s, in which the two motions are still alike. The energy does not drift: a uniform drift
+// would give three times the difference in the last third of 60 s as in the first. The oscillation
+// of chaotic motions varies at random from third to third, so the mean over the scenes counts.
 static void energy_of_every_joint_sways(void **state) {
   (void)state;
   double growth = 0; // sum of logarithms
@@ -206,7 +206,7 @@ static void energy_of_every_joint_sways(void **state) {
   assert_true(exp(growth / SCENES) < 1.5);
 }
 
-// The end of the second rod after half a second against a step 16 times smaller.
+// The end of the second rod after half a second, compared with a step 16 times smaller.
 static void every_joint_has_order_two(void **state) {
   (void)state;
   for (int k = 0; k < SCENES; k++) {
@@ -231,7 +231,7 @@ static void every_joint_has_order_two(void **state) {
   }
 }
 
-// A joint to a body that moves as given: the same pendulum in a carriage, and order 2 on a crank.
+// A joint to a body with given motion: the same pendulum in a carriage, and order 2 on a crank.
 static void joints_to_what_moves_as_given(void **state) {
   (void)state;
   double angle[2], x[3];

@@ -1,5 +1,5 @@
 // The flow by two stages: the formula of each kind of row on a body that slides along a line, and
-// what holds of all joints.
+// properties of all joints.
 #include "worlds.h"
 
 #include "dynamics/control/control.h"
@@ -26,7 +26,7 @@ static S2JointDef line_def(void) {
 
 // ---- A body on a line --------------------------------------------------------------------------
 
-typedef struct Line { // a body of mass m at x0 with v0, pushed by the force f, held over steps
+typedef struct Line { // a body of mass m at x0 with v0, pushed by a constant force f
   double h, m, x0, v0, f, damping;
   S2World *world;
   S2BodyId body;
@@ -41,7 +41,7 @@ static Line random_line(S2Rng *rng) {
                 .f = uniform(rng, -10, 10)};
 }
 
-// On a slider that is made at 0, with the rest of its definition.
+// On a slider that is made at 0, with the other fields of its definition.
 static void line_make(Line *line, S2JointDef def) {
   S2WorldDef settings = rattle_def(line->h);
   must(s2_world_create(&settings, &line->world));
@@ -88,7 +88,7 @@ static void held_forces_are_exact(void **state) {
   }
 }
 
-// Damping of bodies: D u in both stages, and D v1 in the second where a step would turn v round.
+// Damping of bodies: D u in both stages, and D v1 in the second where a step would reverse v.
 static void damping_acts_on_what_carries(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(2);
@@ -103,8 +103,8 @@ static void damping_acts_on_what_carries(void **state) {
   }
 }
 
-// l = h/2 F((x0 + x1)/2, u) and k = l where (h w)^2 + 2 h d/m <= 4, else l = h/2 F(x1, u) and
-// k = h/2 F(x1 + h/2 v1, v1). `most`: of the force, |l| and |k| <= h/2 most.
+// l = h/2 F((x0 + x1)/2, u) and k = l where (h w)^2 + 2 h d/m <= 4, otherwise l = h/2 F(x1, u) and
+// k = h/2 F(x1 + h/2 v1, v1). `most`: bound of the force, |l| and |k| <= h/2 most.
 static void spring_step(const Line *line, double k, double d, double rest, double most, double *x1,
                         double *v1) {
   double h = line->h, m = line->m, x = line->x0 - rest, half = h / 2;
@@ -195,8 +195,8 @@ static void motors_and_friction_have_bounds_in_both_stages(void **state) {
   }
 }
 
-// A limit that closes ends a piece: what arrives stops there, exactly when a parabola does, and
-// goes on with what is left of the step: it stays, or the force takes it away from there.
+// A limit that closes ends a piece: the body stops there, exactly if its path is a parabola, and
+// continues for the remaining time of the step: it stays, or the force moves it away.
 static void limits_stop_at_their_place(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(6);
@@ -219,7 +219,7 @@ static void limits_stop_at_their_place(void **state) {
       v = rest * fmax(a, 0);
     }
     stopped += arrives;
-    if (def.limit_lo > 0) { // where it is made
+    if (def.limit_lo > 0) { // at its initial coordinate
       continue;
     }
     line_make(&line, def);
@@ -292,7 +292,8 @@ static void free_pairs_keep_momenta(void **state) {
   }
 }
 
-// Poses placed by hand are projected first: no speed comes of it but by gravity, which is 0 here.
+// Poses that the program has set are projected first: the projection gives no speed, and the
+// gravity here is 0.
 static void what_is_placed_is_projected(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(8);
@@ -312,7 +313,7 @@ static void what_is_placed_is_projected(void **state) {
   }
 }
 
-// A parallelogram of three cranks has a row too many; its energy is of second order.
+// A parallelogram of three cranks has one redundant row; its energy is of second order.
 static double cranks_energy(double dt) {
   S2WorldDef settings = rattle_def(dt);
   settings.gravity = s2_vec2(0, -9.81);

@@ -1,11 +1,11 @@
 // Islands at rest are kept and not stepped (dynamics/rest/rest.h): that changes no bit. A world
-// that was restored from a snapshot keeps nothing in its next step, so one that is restored before
-// each of them steps everything: both must stay the same, to the last byte of their images.
+// that was restored from a snapshot does not keep any in its next step, so a world that is restored
+// before each step steps everything: both must stay the same, to the last byte of their images.
 #include "worlds.h"
 
 enum { STEPS = 500, DISTURBED = 40 };
 
-// S2_SCENES=400 build/tests/test_kept: that many scenes
+// S2_SCENES=400 build/tests/test_kept: runs that many scenes
 static int scenes(void) {
   const char *more = getenv("S2_SCENES");
   return more != NULL ? atoi(more) : S2_FEWER(25, 6);
@@ -25,7 +25,8 @@ static S2BodyId any_body(S2World *world, S2Rng *rng, double x, double y) {
   return add_box(world, def, between(rng, 0.4, 0.8), between(rng, 0.4, 0.8));
 }
 
-// Heaps, stacks and a pendulum upon one floor, whose islands rest and move apart from each other.
+// Heaps, stacks and a pendulum on one floor, whose islands rest and move independently of each
+// other.
 static S2World *scene_of(uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   S2WorldDef def = fixed_def();
@@ -49,7 +50,8 @@ static S2World *scene_of(uint64_t seed) {
       }
     }
   }
-  // A plate that goes along the floor and takes with it what lies on it, a sensor, and a pendulum.
+  // A plate that moves along the floor and carries the bodies that lie on it, a sensor, and a
+  // pendulum.
   S2BodyDef plate = at(-20, 0.1);
   plate.type = S2_KINEMATIC;
   plate.velocity = s2_vec2(seed % 4 == 0 ? 2 : 0, 0);
@@ -66,7 +68,7 @@ static S2World *scene_of(uint64_t seed) {
   return world;
 }
 
-// What a program may do to a world between two steps.
+// Changes that a program may make to a world between two steps.
 static void disturb(S2World *world, S2Rng *rng) {
   S2BodyId all[128];
   int count = s2_world_bodies(world, all, 128);
@@ -81,7 +83,7 @@ static void disturb(S2World *world, S2Rng *rng) {
   case 1:
     must(s2_body_set_v(world, one, v));
     break;
-  case 2: // to where it is: what its contacts carried is forgotten
+  case 2: // to its own pose: the impulses of its contacts are forgotten
     must(s2_body_set_q(world, one, q));
     break;
   case 3:
@@ -125,7 +127,7 @@ static void test_same_bits(void **state) {
         disturb(one, &rng);
         disturb(other, &same);
       }
-      // A law that moves the pendulum wakes nobody else.
+      // A law that moves the pendulum wakes no other body.
       S2JointId joint;
       if (s2_world_joints(one, &joint, 1) == 1) {
         must(s2_joint_set(one, joint, S2_JOINT_MOTOR_SPEED, sin(0.01 * i)));

@@ -1,5 +1,5 @@
-// S2_AUTO: small islands are split where they meet, large ones and those that joints alone hold are
-// speculative, and worlds that event stepping does not take are so throughout.
+// S2_AUTO: steps of small islands are split at their impacts; large islands, and those that only
+// joints connect, use speculative steps, as do worlds that event stepping does not support.
 #include "world_differences.h"
 
 enum { HEAPS = S2_FEWER(3, 1) };
@@ -24,7 +24,7 @@ static S2BodyDef springy(S2BodyDef def, double restitution) {
   return def;
 }
 
-// Discs that fall into a bin, more than an island may have to be split.
+// Discs that fall into a bin, more of them than an island may have to be split.
 static void add_heap(S2World *world, int count, double left, uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   add_box(world, fixed_at(left - 0.1, 1), 0.2, 4);
@@ -36,7 +36,7 @@ static void add_heap(S2World *world, int count, double left, uint64_t seed) {
   }
 }
 
-// Height above the floor at t of what falls from `drop`.
+// Height above the floor at t of a ball dropped from `drop`.
 static double bounced(double drop, double e, double g, double t) {
   double fall = sqrt(2 * drop / g), v = g * fall;
   if (t <= fall) {
@@ -81,7 +81,7 @@ static S2World *swinging(S2Stepping stepping, S2FlowRule flow) {
   S2BodyId last = {0, 0};
   for (int i = 0; i < 5; i++) {
     S2BodyDef link = thrown(0.25 + 0.5 * i, 3, 0, 0, 2 - i);
-    link.mask = 0; // or links that fold up touch
+    link.mask = 0; // otherwise links that fold up touch
     S2BodyId next = add_box(world, link, 0.5, 0.1);
     S2JointDef joint = hinge_def(next, last, 0.5 * i, 3);
     joint.limit_lo = -1;
@@ -98,7 +98,7 @@ static void what_joints_alone_hold_is_speculative(void **state) {
   for (S2FlowRule flow = S2_FLOW_PROJECTED; flow <= S2_FLOW_RATTLE; flow++) {
     the_two_go_alike(swinging(S2_AUTO, flow), swinging(S2_SPECULATIVE, flow), 200);
   }
-  // Left to the stepping, the flow is that by two stages with S2_AUTO alone.
+  // Left to the stepping, the flow is that by two stages with S2_AUTO only.
   the_two_go_alike(swinging(S2_AUTO, S2_FLOW_AUTO), swinging(S2_AUTO, S2_FLOW_RATTLE), 200);
   the_two_go_alike(swinging(S2_SPECULATIVE, S2_FLOW_AUTO),
                    swinging(S2_SPECULATIVE, S2_FLOW_PROJECTED), 200);
@@ -155,7 +155,7 @@ static void copies_go_on_alike(void **state) {
   the_two_go_alike(world, copy, 120);
 }
 
-// Gravity's and motion's.
+// Kinetic and potential energy.
 static double total(const S2World *world) {
   double sum = 0;
   for (int i = 0; s2_world_body(world, i).index != 0; i++) {
@@ -170,8 +170,8 @@ static double total(const S2World *world) {
   return sum;
 }
 
-// Islands grow, merge and fall apart on the way. Small ones by the two stages sway in energy as
-// rows turn, by 5e-9 of all at most.
+// Islands grow, merge and separate on the way. The energy of small ones by the two stages
+// oscillates as rows turn, by at most 5e-9 of the whole.
 static void heap_loses_energy_and_rests(S2FlowRule flow, uint64_t seed) {
   S2World *world = stepped(S2_AUTO, -9.81, 1.0 / 120);
   S2WorldDef def = *s2_world_settings(world);
@@ -206,7 +206,7 @@ static void heaps_lose_energy_and_rest(void **state) {
   }
 }
 
-// Discs in rows of `across` that run into each other above the ground, and one beside them.
+// Discs in rows of `across` that run into each other above the ground, and a separate one.
 static S2World *add_swarm(uint64_t k, int discs, int across, double speed) {
   S2Rng rng = s2_rng_seeded(k + 11);
   S2World *world = stepped(S2_AUTO, 0, 1.0 / 60);
@@ -225,8 +225,8 @@ static S2World *add_swarm(uint64_t k, int discs, int across, double speed) {
   return world;
 }
 
-// Twelve discs have fewer pairs than S2_AUTO_PAIRS, so their impacts are located. 18 slow ones
-// have more, and look ahead.
+// Twelve discs have fewer pairs than S2_AUTO_PAIRS, so their impacts are located. 18 slow ones have
+// more, and take speculative steps.
 static void derivatives_are_those_of_differences(void **state) {
   (void)state;
   Count counts[CLASSES] = {{0}};
@@ -243,7 +243,8 @@ static void derivatives_are_those_of_differences(void **state) {
   assert_true(counts[OF_V].nonzero > (picked < 10 ? 4 : 40));
 }
 
-// What says that times of impacts are not in it: a heap, and not what is split.
+// The flag that times of impacts are not part of the derivative: set for a heap, not for islands
+// whose steps are split.
 static void only_heaps_are_flagged(void **state) {
   (void)state;
   for (int heap = 0; heap < 2; heap++) {

@@ -1,4 +1,4 @@
-// Event stepping: steps are split where bodies meet, and between these times bodies go exactly.
+// Event stepping: steps are split at impacts, and between these times the motion is exact.
 #include "worlds.h"
 
 #include "base/memory.h"
@@ -22,7 +22,7 @@ static double total(const S2World *world) {
   return energy.kinetic + energy.potential;
 }
 
-// Height of a point at the time `t`, let fall from y0 on a floor of restitution e.
+// Height of a point at the time `t`, dropped from y0 on a floor of restitution e.
 static double bounced(double y0, double e, double t) {
   double g = 9.81, at = sqrt(2 * y0 / g), v = g * at;
   if (t < at) {
@@ -56,7 +56,7 @@ static void a_bouncing_ball_follows_its_parabolas(void **state) {
 static void a_bouncing_ball_comes_to_rest(void **state) {
   (void)state;
   const double dt[] = {1.0 / 60, 1.0 / 240, 1.0 / 1000};
-  double rests = sqrt(2 / 9.81) * (1 + 0.8) / (1 - 0.8); // of all bounces together
+  double rests = sqrt(2 / 9.81) * (1 + 0.8) / (1 - 0.8); // duration of all bounces together
   for (int i = 0; i < 3; i++) {
     S2World *world = event_world(-9.81, dt[i]);
     add_floor(world, 0, 0.8);
@@ -75,7 +75,7 @@ static void a_bouncing_ball_comes_to_rest(void **state) {
   }
 }
 
-// Flight and impacts are exact, so that the step does not matter at all.
+// Flight and impacts are exact, so the result does not depend on the step.
 static void a_tumbling_box_does_not_depend_on_the_step(void **state) {
   (void)state;
   double q[3], v[3], q0[3], v0[3];
@@ -102,7 +102,7 @@ static void a_tumbling_box_does_not_depend_on_the_step(void **state) {
   }
 }
 
-// With gaps between them each impact is one of two discs, one after the other in one step.
+// With gaps between them each impact is one of two discs, one after the other within one step.
 static void a_cradle_with_gaps_passes_the_impact_on(void **state) {
   (void)state;
   S2World *world = event_world(0, 0.1);
@@ -139,10 +139,10 @@ static void stacks_rest(void **state) {
   s2_world_destroy(world);
 }
 
-// It stops within one step, in which friction acts for a part of it: x is off by O(h^2).
-// A box that stands on another turns by next to nothing. Both fall as one, so that forces change
-// nothing of their approach; the corner that leaves must count all the same, for the floor stops
-// the lower one.
+// It stops within one step, in which friction acts for a part of it: the error of x is O(h^2). A
+// box that stands on another turns by almost nothing. Both fall together, so forces do not change
+// their approach; the corner that leaves must count nevertheless, for the floor stops the lower
+// one.
 static void what_hardly_lifts_off_still_rests(void **state) {
   (void)state;
   const double ratios[] = {1, 10, 1e3, 1e6}, spins[] = {1e-6, 1e-4, 1e-2};
@@ -168,7 +168,7 @@ static void what_hardly_lifts_off_still_rests(void **state) {
 }
 
 // Two boxes, face to face, turn alike and part at a corner: on the way to their meeting there are
-// times at which no point but the one that rests is in reach.
+// times at which only the resting point is in reach.
 static void a_meeting_is_found_from_out_of_reach(void **state) {
   (void)state;
   S2World *world = event_world(-9.81, 1.0 / 120);
@@ -206,7 +206,8 @@ static void sliding_stops(void **state) {
   }
 }
 
-// Landing with friction, without bouncing: y0 says when, and with that how far it slides.
+// Landing with friction, without bouncing: y0 determines the time, and with that the sliding
+// distance.
 static void a_landing_is_exact(void **state) {
   (void)state;
   const double y0 = 1, mu = 0.3, vx = 4, g = 9.81, end = 0.7;
@@ -216,7 +217,7 @@ static void a_landing_is_exact(void **state) {
     add_floor(world, mu, 0);
     S2BodyDef def = rough(at(0, y0 + 0.5), mu, 0);
     def.velocity = s2_vec2(vx, 0);
-    def.inertia = 1e9; // slides, as a point
+    def.inertia = 1e9; // slides like a point
     S2BodyId box = add_box(world, def, 1, 1);
     steps(world, n);
     near(get(world, box, S2_BODY_X), vx * fall + after * slides - mu * g * slides * slides / 2,
@@ -236,7 +237,7 @@ static double ball_height(double y0, double e, int count) {
   return y;
 }
 
-// Differences of fourth order of `f` at x with the rest of its arguments.
+// Differences of fourth order of `f` by its argument x.
 #define slope(f, x, ...)                                                                           \
   ((8 * (f((x) + 1e-4, __VA_ARGS__) - f((x)-1e-4, __VA_ARGS__)) -                                  \
     (f((x) + 2e-4, __VA_ARGS__) - f((x)-2e-4, __VA_ARGS__))) /                                     \
@@ -250,7 +251,7 @@ static double exact_by_e(double e, double y0, double t) {
   return bounced(y0, e, t);
 }
 
-// What fixed steps get wrong by a third of it, however small they are.
+// Fixed steps have an error of a third of this derivative, however small they are.
 static void impacts_move_with_what_they_depend_on(void **state) {
   (void)state;
   for (int count = 30; count <= 480; count *= 2) {
@@ -281,7 +282,7 @@ static void fast_bodies_do_not_tunnel(void **state) {
   assert_true(bounced_back > 150);
 }
 
-// A box on one corner comes down on the other: a pair that rests meets with its other point.
+// A box on one corner lands on the other: a pair that rests meets with its other point.
 static void the_other_corner_lands(void **state) {
   (void)state;
   S2World *world = event_world(-10, 1.0 / 100);
@@ -296,7 +297,7 @@ static void the_other_corner_lands(void **state) {
   s2_world_destroy(world);
 }
 
-// What moves as given is met where it is then, in every island at its times.
+// A body with given motion is met at its position at that time, in every island at its times.
 static void kinematic_bodies_strike_at_their_time(void **state) {
   (void)state;
   S2World *world = event_world(0, 0.1);
@@ -311,14 +312,14 @@ static void kinematic_bodies_strike_at_their_time(void **state) {
   steps(world, 1);
   near(get(world, bat, S2_BODY_X), 0.2, 1e-15);
   for (int i = 0; i < 3; i++) {
-    double meets = (0.02 + 0.04 * i) / 2; // then it goes twice as fast as the wall
+    double meets = (0.02 + 0.04 * i) / 2; // afterwards it moves twice as fast as the wall
     near(get(world, disc[i], S2_BODY_VX), 4, 1e-13);
     near(get(world, disc[i], S2_BODY_X), 1.02 + 0.04 * i + 4 * (0.1 - meets), 1e-14);
   }
   s2_world_destroy(world);
 }
 
-// An event, and a contact with an impulse, though the ball is far at the end of the step.
+// An event, and a contact with an impulse, although the ball is far away at the end of the step.
 static void a_bounce_within_a_step_is_told(void **state) {
   (void)state;
   S2World *world = event_world(0, 0.1);
@@ -382,7 +383,7 @@ static void jointed_bodies_meet_and_rest(void **state) {
   s2_world_destroy(world);
 }
 
-// A ball that lies on a spring with a dashpot, from where it touches; its height after 2 s.
+// A ball that lies on a spring with a dashpot, starting at the first touch; its height after 2 s.
 static double ball_on_a_spring(S2Stepping stepping, S2FlowRule flow, int rate) {
   S2World *world = event_world(-10, 1.0 / rate);
   S2WorldDef def = *s2_world_settings(world);
@@ -426,8 +427,8 @@ static void soft_contacts_are_of_second_order(void **state) {
   near(error[0] / error[1], 4, 0.3);
 }
 
-// A ball between walls meets them more often than steps are split: what then has no end ends
-// inelastically, as in speculative steps.
+// A ball between walls meets them more often than a step is split: the remaining impacts are
+// inelastic, as in speculative steps.
 static void the_rest_of_a_busy_step_is_speculative(void **state) {
   (void)state;
   S2World *world = event_world(0, 0.1);

@@ -23,7 +23,7 @@ static S2BodyDef weighing(S2BodyDef def, double mass) {
   return def;
 }
 
-// A mass on a spring to the origin, the same in all directions: linear exactly.
+// A mass on a spring to the origin, the same in all directions: exactly linear.
 static S2BodyId oscillator(S2World *world, double mass, double stiffness, double damping) {
   S2JointDef def = joint_def(S2_MOUSE, add_disc(world, weighing(at(0, 0), mass), 0.1), no_body);
   def.target = s2_vec2(0, 0);
@@ -54,8 +54,8 @@ static void set_geometric(S2World *world, S2GeometricStiffness geometric, bool p
 
 // ---- Linear oscillators -----------------------------------------------------------------------
 
-// Amplification per step from the trajectory alone: of x_{n+2} = tr x_{n+1} - det x_n,
-// x_n x_{n+2} - x_{n+1}^2 grows by det in each step.
+// Amplification per step from the trajectory alone: as x_{n+2} = tr x_{n+1} - det x_n, x_n x_{n+2}
+// - x_{n+1}^2 grows by det in each step.
 static void amplification_of(double alpha, double beta, double big_x, S2Formulation formulation,
                              S2Elasticity elasticity) {
   const double h = 0.01, mass = 1.7;
@@ -67,7 +67,7 @@ static void amplification_of(double alpha, double beta, double big_x, S2Formulat
   double det = (1 + (1 - alpha) * (1 - beta) * big_x) / (1 + ab * big_x);
   double trace = 2 - (alpha + beta) * big_x / (1 + ab * big_x);
   if (trace * trace < 4 * det * 0.999) {
-    enum { STEPS = 5 }; // a solve is exact to parts of the largest speed, not of a small one
+    enum { STEPS = 5 }; // the error of a solve is relative to the largest speed, not to a small one
     double x[STEPS + 3], first = 0;
     place(world, body, 0.7, 0.3);
     for (int n = 0; n < STEPS + 3; n++) {
@@ -105,7 +105,7 @@ static void amplification_is_that_of_the_formula(void **state) {
   }
 }
 
-// Amplitude of the energy-like form after 5000 steps, over that at the start.
+// Amplitude of the energy-like form after 5000 steps, relative to the start.
 static double kept(double alpha, double beta) {
   S2World *world = blended(0, 0.01, alpha, beta);
   S2BodyId body = oscillator(world, 1, 400, 0);
@@ -216,7 +216,7 @@ static void law_stiffness_and_compliance_meet(void **state) {
   assert_true(before < 1e-2);
 }
 
-// A chain of everything that gives way, hung up, on a floor, with friction.
+// A chain of all kinds of compliant joints, suspended, on a floor, with friction.
 static S2World *soft_things(double alpha, double beta, S2Formulation formulation,
                             S2Elasticity elasticity) {
   S2World *world = blended(-9.81, 1.0 / 120, alpha, beta);
@@ -319,7 +319,8 @@ static void compliances_need_no_tuning(void **state) {
 }
 
 typedef struct Heavy {
-  double alpha, beta, mass, compliance, lost; // lost: of the kinetic energy or of the fall, at most
+  // lost: at most this part of the kinetic energy or of the fall
+  double alpha, beta, mass, compliance, lost;
   S2GeometricStiffness geometric;
   bool level;
 } Heavy;
@@ -328,8 +329,8 @@ static double fall(const Heavy *is) {
   return is->level ? is->mass * 9.81 * 8 : is->mass * 0.5 * 0.5 / 2;
 }
 
-// Hung up and pushed to 0.5 m/s, or let go level. Light links under such a weight swing faster than
-// any step: explicitly they gain energy without bound.
+// Suspended and pushed to 0.5 m/s, or released from the horizontal. Light links under such a weight
+// oscillate faster than any step resolves: explicitly they gain energy without bound.
 static void heavy_end(Heavy is, bool stiffens) {
   S2World *world = blended(-9.81, 1.0 / 240, is.alpha, is.beta);
   set_geometric(world, is.geometric, true);
@@ -376,8 +377,9 @@ static void a_heavy_end_does_not_shake_soft_chains(void **state) {
   heavy_end(is, true);
 }
 
-// A rod hung from the world and pulled by its weight swings with w^2 = m g r / (I + m r^2): the
-// look has to find it from (h w)^2 = 2 on and not before, whatever it leaves out to be quick.
+// A rod suspended from the world and pulled by its weight swings with w^2 = m g r / (I + m r^2):
+// the estimate of the stiffness has to react from (h w)^2 = 2 on and not before, in spite of its
+// approximations.
 static void stiffness_begins_where_the_swing_says(void **state) {
   (void)state;
   const double r = 0.5, inertia = (0.8 * 0.8 + 0.2 * 0.2) / 12, dt = 1.0 / 120;
@@ -395,7 +397,8 @@ static void stiffness_begins_where_the_swing_says(void **state) {
   }
 }
 
-// What the step resolves goes as ever: no bit differs from the step without a look at stiffness.
+// Where the step resolves all frequencies, no bit differs from the step without the estimate of the
+// stiffness.
 static void ordinary_chains_are_not_stiffened(void **state) {
   (void)state;
   for (int level = 0; level < 2; level++) {
@@ -431,7 +434,7 @@ static void rigid_joints_need_beta(void **state) {
 }
 
 // The velocity error of a rigid row must not grow, also where (1 - beta)/beta > 1, and an impact
-// ends it.
+// sets it to 0.
 static void velocity_errors_do_not_grow(void **state) {
   (void)state;
   for (double beta = 0.1; beta < 1; beta += 0.2) {
@@ -477,7 +480,7 @@ static void contacts_do_not_bounce(void **state) {
   }
 }
 
-// The part of the old velocity in the motion must not carry anything through a wall.
+// The part of the old velocity in the motion must not move a body through a wall.
 static void walls_hold_for_every_beta(void **state) {
   (void)state;
   for (double beta = 0; beta < 1; beta += 0.25) {
@@ -493,8 +496,8 @@ static void walls_hold_for_every_beta(void **state) {
   }
 }
 
-// Targets of restitution are velocities: no part of them is scaled by alpha or beta. A ball at a
-// wall and two balls of different mass that meet head on, without forces.
+// Targets of restitution are velocities: alpha and beta do not scale any part of them. A ball at a
+// wall, and two balls of different mass that meet head on, without forces.
 static void targets_of_impacts_know_no_alpha(void **state) {
   (void)state;
   const double parts[] = {0.25, 0.5, 0.75, 1};
@@ -521,7 +524,7 @@ static void targets_of_impacts_know_no_alpha(void **state) {
   }
 }
 
-// Under forces that bring the ball to the floor within the step the law counts the fall to the
+// Under forces that bring the ball to the floor within the step the law includes the fall to the
 // surface, sqrt(u^2 + 2 g gap): the same at every alpha, as gravity does not depend on it.
 static void arrivals_under_forces_know_no_alpha(void **state) {
   (void)state;
@@ -564,7 +567,7 @@ static void bounces_reach_their_height(void **state) {
 
 // ---- Geometric stiffness ----------------------------------------------------------------------
 
-// The factored form for a distance: a row across it of stiffness tension/length.
+// The factored form for a distance: a row across it with stiffness tension/length.
 static void a_distance_stiffens_across(void **state) {
   (void)state;
   for (int sign = -1; sign <= 1; sign += 2) { // pulled or pushed
@@ -592,7 +595,7 @@ static void a_distance_stiffens_across(void **state) {
       near(fabs(row->ja[1] * -q[2] + row->ja[2] * q[1]), length, 1e-12);
       near(row->ja[0], 0, 0);
       near(row->bias, 0, 0);
-    } else { // of negative stiffness: none in W, all of it given
+    } else { // of negative stiffness: none in W, all of it explicit
       assert_int_equal(problem->rows, 1);
     }
     double v[3], rhs[3];
@@ -612,7 +615,7 @@ static void a_distance_stiffens_across(void **state) {
   }
 }
 
-// Angle after 1 s of a pendulum of 1 m let go level with 1 rad/s: Runge-Kutta.
+// Angle after 1 s of a pendulum of 1 m, released from the horizontal with 1 rad/s: Runge-Kutta.
 static double pendulum_angle(double inertia) {
   double a = 0, w = -1;
   enum { N = 20000 };
@@ -679,14 +682,14 @@ static void pendulums_are_of_second_order_with_geometric_stiffness(void **state)
     first.geometric = S2_GEOMETRIC_OFF;
     near(pendulum_order(first), 1, 0.05);
     assert_true(pendulum_error(400, first) > 1e-3);
-    if (!hinge) { // the rod is pulled most of the time, and there is nothing else to its stiffness
+    if (!hinge) { // the rod is pulled most of the time, and has no other stiffness
       assert_true(pendulum_order(positive) > 1.9);
     }
     near(pendulum_order((Pendulum){1, 1, S2_GEOMETRIC_OFF, projection, hinge}), 1, 0.1);
   }
 }
 
-// x of the last link of a chain let go level, after 0.5 s.
+// x of the last link of a chain released from the horizontal, after 0.5 s.
 static double chain_end(int n, int links, double compliance, bool projection) {
   S2World *world = blended(-9.81, 1.0 / n, 0.5, 0.5);
   set_geometric(world, S2_GEOMETRIC_ON, projection);
@@ -697,7 +700,7 @@ static double chain_end(int n, int links, double compliance, bool projection) {
   return x;
 }
 
-// With the multipliers of the last step, of rigid and compliant chains.
+// With the multipliers of the last step, for rigid and compliant chains.
 static void chains_are_of_second_order_with_geometric_stiffness(void **state) {
   (void)state;
   for (int way = 0; way < 4; way++) {
@@ -709,7 +712,7 @@ static void chains_are_of_second_order_with_geometric_stiffness(void **state) {
   }
 }
 
-// Turned round, a speed keeps its size: rods at (1/2, 1/2), without projection.
+// A rotated velocity keeps its magnitude: rods at (1/2, 1/2), without projection.
 static void rods_keep_energy_at_one_half(void **state) {
   (void)state;
   S2World *world = pendulum(200, (Pendulum){0.5, 0.5, S2_GEOMETRIC_OFF, false, false});
@@ -740,13 +743,13 @@ static void momentum_is_kept(void **state) {
     s2_world_momentum(world, after);
     near(after[1], before[1], 1e-12);
     near(after[2], before[2], 1e-12);
-    // Of second order at (1/2, 1/2) with all of the stiffness, else of first.
+    // Second order at (1/2, 1/2) with the full stiffness, otherwise first.
     near(after[0], before[0], fabs(before[0]) * (way == 1 ? 3e-5 : 0.02));
     s2_world_destroy(world);
   }
 }
 
-// What the next step takes from the last one is in a snapshot.
+// A snapshot contains the data that the next step takes from the last one.
 static void snapshots_go_on_with_the_same_bits(void **state) {
   (void)state;
   S2World *world = soft_things(0.6, 0.6, S2_FORM_ACCELERATION, S2_AS_STIFFNESS), *copy;

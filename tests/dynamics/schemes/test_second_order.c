@@ -1,5 +1,6 @@
-// The solvers newton, al and ncp by themselves: against pivoting, on what has no unique or no nice
-// answer, and in worlds. None may call solved what the common residual does not.
+// The solvers newton, al and ncp alone: compared with pivoting, on problems without a unique
+// solution or with a bad condition, and in worlds. None may report a solution whose common residual
+// exceeds the tolerance.
 #include "islands.h"
 #include "worlds.h"
 
@@ -10,7 +11,7 @@
 enum { SOLVERS = 3 };
 static const S2Solver SOLVER[SOLVERS] = {S2_SOLVER_NEWTON, S2_SOLVER_AL, S2_SOLVER_NCP};
 
-// Solves from nothing and holds the solver to its word.
+// Solves from a cold start and checks the reported status.
 static S2Solution solve_cold(Scene *scene, S2Solver solver, S2Arena *arena) {
   s2_arena_reset(arena);
   memset(scene->v, 0, sizeof(double) * (size_t)(3 * scene->nodes));
@@ -31,7 +32,7 @@ static void must_solve(Scene *scene, S2Solver solver, S2Arena *arena, const char
   }
 }
 
-// How often each solver solved `make(seed)`, and that every answer has the velocities of lemke's.
+// How often each solver solved `make(seed)`, and that every solution has the velocities of lemke's.
 static void compare(Scene *make(uint64_t seed), int cases, int solved[SOLVERS]) {
   S2Arena arena;
   s2_arena_init(&arena);
@@ -48,7 +49,7 @@ static void compare(Scene *make(uint64_t seed), int cases, int solved[SOLVERS]) 
       }
       solved[k]++;
       for (int i = 0; i < 3 * scene->nodes; i++) {
-        // A residual of 1e-9 V leaves an error of its size times the conditioning.
+        // A residual of 1e-9 V leaves an error of that size times the condition number.
         if (!(fabs(scene->v[i] - v[i]) <= 1e-6 * scene->problem.velocity_scale)) {
           fail_msg("%s, seed %d: v[%d] = %.12g, by pivoting %.12g", s2_solver_name(SOLVER[k]), seed,
                    i, scene->v[i], v[i]);
@@ -75,7 +76,7 @@ static Scene *make_frictionless(uint64_t seed) {
   return scene;
 }
 
-// Rods hinged in a row, some hinges soft, the far end on the ground with friction.
+// Rods hinged in a row, some hinges soft, with the far end on the ground with friction.
 static Scene *make_chain(uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   int count = 2 + (int)(seed % 8);
@@ -104,7 +105,7 @@ static void test_velocities_are_those_of_pivoting(void **state) {
   assert_true(solved[0] == 100 && solved[1] == 100 && solved[2] == 100);
 }
 
-// ---- What is hard -----------------------------------------------------------------------------
+// ---- Hard problems ----------------------------------------------------------------------------
 
 static void assert_finite(const Scene *scene) {
   for (int i = 0; i < 3 * scene->nodes; i++) {
@@ -115,7 +116,7 @@ static void assert_finite(const Scene *scene) {
   }
 }
 
-// Six decades of masses, friction up to 2, joints that contradict contacts nearly.
+// Six decades of masses, friction up to 2, joints that nearly contradict contacts.
 static void test_random_islands_honestly(void **state) {
   (void)state;
   int solved[SOLVERS] = {0};
@@ -169,7 +170,7 @@ static void test_stacks_and_pyramids_stand(void **state) {
         Scene *scene = make_pyramid(base, mu, 0, 1);
         must_solve(scene, SOLVER[k], &arena, "pyramid", base);
         S2Solution again = solve(scene, SOLVER[k], &arena);
-        assert_int_equal(again.iterations, 0); // the answer is kept
+        assert_int_equal(again.iterations, 0); // the solution is kept
         scene_free(scene);
       }
     }
@@ -177,7 +178,7 @@ static void test_stacks_and_pyramids_stand(void **state) {
   s2_arena_free(&arena);
 }
 
-// Redundant hinges and nothing else: a linear system without a regular matrix.
+// Only redundant hinges: a linear system with a singular matrix.
 static void test_joints_only(void **state) {
   (void)state;
   S2Arena arena;
@@ -257,7 +258,7 @@ static void test_garbage_in(void **state) {
   s2_arena_free(&arena);
 }
 
-// No iterations at all are allowed, or a tolerance below round-off: the best point is left.
+// With no iterations, or with a tolerance below rounding, the best point is returned.
 static void test_limits(void **state) {
   (void)state;
   S2Arena arena;
@@ -318,7 +319,7 @@ static void test_history(void **state) {
       assert_true(at[i].residual >= 0 && at[i].step >= 0 && at[i].mu >= 0);
     }
     assert_true(at[history.count - 1].residual < at[0].residual);
-    solve(two, solvers[k], &arena); // watching changes nothing, and the bits are the same
+    solve(two, solvers[k], &arena); // a callback changes nothing, and the bits are the same
     assert_memory_equal(one->v, two->v, sizeof(double) * (size_t)(3 * one->nodes));
     assert_memory_equal(one->lambda, two->lambda, sizeof(double) * (size_t)one->rows);
     scene_free(one);
@@ -369,7 +370,8 @@ static void run_world(S2Solver solver, int base, int height) {
   assert_int_equal(stats->unsolved > 0, !(stats->worst_scaled <= def.tolerance));
   print_message("%s, %d rows: %d of %d unsolved, worst residual %.1e\n", s2_solver_name(solver),
                 height, (int)stats->unsolved, (int)stats->solves, stats->worst_scaled);
-  // The bounds of al do not settle in every step of a pyramid; it is to say so and to stand.
+  // The bounds of al do not settle in every step of a pyramid; it must report that, and the pyramid
+  // must stand.
   bool settles = solver != S2_SOLVER_AL || base == 1;
   assert_true(settles ? stats->unsolved == 0 : stats->worst_scaled <= 1e-3);
   near(get(world, top, S2_BODY_Y), height - 0.5, settles ? 1e-6 : 1e-3);

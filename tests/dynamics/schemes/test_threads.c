@@ -1,4 +1,4 @@
-// Threads over islands (dynamics/schemes/threads.h) do their part, and change no bit.
+// Threads over islands (dynamics/schemes/threads.h) do their part of the work and change no bit.
 #include "worlds.h"
 
 enum { HEAPS = 4, IN_A_HEAP = 24, STEPS = S2_FEWER(200, 60) };
@@ -7,8 +7,9 @@ static double between(S2Rng *rng, double lo, double hi) {
   return lo + (hi - lo) * s2_rng_uniform(rng);
 }
 
-// Heaps of discs and boxes that fall between walls, apart from each other. In speculative steps
-// their floor goes; in others ground that goes has a time, which threads do not know.
+// Heaps of discs and boxes that fall between walls, at distances from each other. In speculative
+// steps their floor moves; in the others a moving ground depends on time, which threads do not
+// support.
 static S2World *heaps(S2Stepping stepping, S2ContactModel contact, double restitution) {
   S2Rng rng = s2_rng_seeded(5);
   S2WorldDef def = fixed_def();
@@ -45,7 +46,7 @@ static void set_threads(S2World *world, int threads) {
   must(s2_world_configure(world, &def));
 }
 
-// Of a world and a copy with threads: every byte but that of the setting.
+// A world and a copy with threads: every byte is equal except that of the setting.
 static void assert_same(S2World *one, S2World *other, int threads, int step) {
   set_threads(other, 1);
   size_t size = s2_world_image_size(one);
@@ -95,7 +96,7 @@ static void test_threads_change_no_bit(void **state) {
   compare(S2_SPECULATIVE, S2_CONVEX, 0);
 }
 
-// A budget is handed from island to island, so there is one thread; the answer is the same, too.
+// A budget is passed from island to island, so there is one thread; the result is the same as well.
 static void test_budget_has_one_thread(void **state) {
   (void)state;
   S2World *worlds[2];

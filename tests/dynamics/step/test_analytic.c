@@ -1,4 +1,4 @@
-// Scenes whose answers are known.
+// Scenes with known solutions.
 #include "worlds.h"
 
 static void free_fall(void **state) {
@@ -181,7 +181,7 @@ static void elastic_gas_keeps_its_energy(void **state) {
   s2_world_destroy(world);
 }
 
-// Two bodies in space, glancing, with friction and restitution: what one gains the other loses.
+// Two bodies in space, glancing, with friction and restitution: momentum is conserved.
 static void two_bodies_keep_momentum(void **state) {
   (void)state;
   S2World *world = world_new(0, 1.0 / 120);

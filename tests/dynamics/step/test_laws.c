@@ -1,4 +1,4 @@
-// Force laws of a C program: order, energy, what they are asked, and their derivative.
+// Force laws of a C program: order, energy, the arguments of their calls, and their derivative.
 #include "worlds.h"
 
 #include "diff/linear/linearize.h"
@@ -75,7 +75,7 @@ static double law_x(Law law, double dt, S2Stepping stepping) {
   return x;
 }
 
-// x'' = -k x - d x' from 1 at rest, of weak, critical and strong dampers.
+// x'' = -k x - d x' from 1 at rest, with weak, critical and strong damping.
 static double damped_x(double k, double d, double t) {
   double a = d / 2, s = sqrt(fabs(k - a * a));
   double c = k > a * a ? cos(s * t) : cosh(s * t);
@@ -108,8 +108,8 @@ static void magnets_keep_the_speed(void **state) {
   }
 }
 
-// Once at the start, and at the end until a velocity and its force agree: once for a force that is
-// held, twice where it goes by the place.
+// Once at the start, and at the end until a velocity and its force agree: once for a constant
+// force, twice where it depends on the position.
 static void laws_are_asked_at_both_ends(void **state) {
   (void)state;
   for (int spring = 0; spring < 2; spring++) {

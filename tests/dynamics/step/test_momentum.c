@@ -1,12 +1,13 @@
 // Newton's second law as an audit: in every step, for every body,
 //
-//     M (v+ - v) = dt f + what contacts gave + reactions of joints + what the stepping took back
+//     M (v+ - v) = dt f + impulses of contacts and joints + corrections of the stepping
 //
-// linear and angular, over random scenes of all shapes in all steppings. `test_momentum N` looks at
-// N scenes and prints how near it comes.
+// linear and angular, over random scenes of all shapes in all steppings. `test_momentum N` runs N
+// scenes and prints the largest errors.
 #include "worlds.h"
 
-// Of the sum of all that acted on a body, beside its own momentum: what rounding leaves of it.
+// The rounding of the sum of all impulses on a body, relative to their size and the body's
+// momentum.
 static const double TOLERANCE = 1e-12;
 
 static int scenes = S2_FEWER(96, 12);
@@ -100,7 +101,7 @@ static void add_ground(S2Rng *rng, S2World *world) {
   for (int side = -1; side <= 1; side += 2) {
     add_box(world, material(rng, fixed_at(side * 2.5, 3)), 0.5, 8);
   }
-  if (chance(rng, 0.3)) { // something that moves by itself
+  if (chance(rng, 0.3)) { // a body with its own motion
     S2BodyDef def = material(rng, at(between(rng, -1, 1), 0.5));
     def.type = S2_KINEMATIC;
     def.velocity = s2_vec2(between(rng, -0.5, 0.5), between(rng, -0.2, 0.2));
@@ -143,11 +144,11 @@ static Scene make(S2Rng *rng, S2Stepping stepping, bool jointed) {
   def.substeps = jointed || chance(rng, 0.6) ? 1 : (int)s2_rng_integer(rng, 2, 4);
   bool reflects = !jointed && stepping < S2_EVENT && chance(rng, 0.25);
   def.restitution_model = reflects ? S2_REFLECTIONS : S2_NEWTON;
-  // The rows of S2_PRE are those of the mended start, which only contacts tell; without any the
-  // ends of joints drift away from each other.
+  // The rows of S2_PRE are those of the corrected start, which only contacts report; without any,
+  // the ends of joints drift apart.
   static const S2Stabilization some[] = {S2_POST, S2_POST_ASSEMBLY, S2_BAUMGARTE,
                                          S2_NO_STABILIZATION, S2_PRE};
-  bool other = stepping < S2_EVENT && chance(rng, 0.3); // which has that one alone
+  bool other = stepping < S2_EVENT && chance(rng, 0.3); // which supports only this one
   def.stabilization = other ? some[s2_rng_integer(rng, 0, jointed ? 2 : 4)] : S2_PROJECTION;
   must(s2_world_create(&def, &scene.world));
   if (!jointed || chance(rng, 0.8)) {
@@ -163,7 +164,7 @@ static Scene make(S2Rng *rng, S2Stepping stepping, bool jointed) {
   }
   for (int i = 1; jointed && i < scene.count; i++) {
     if (chance(rng, 0.6)) {
-      // A rope stops what arrives at its end there, not at the start of the step.
+      // A rope stops an arrival where its end is reached, not at the start of the step.
       add_joint(rng, scene.world, scene.body[i - 1], scene.body[i], stepping != S2_SPECULATIVE);
       scene.joints += 1;
     }
@@ -214,7 +215,7 @@ static void add_contacts(const Scene *scene, Sum *sums) {
   }
 }
 
-// Anchors, and centres, of the start of the step: there a step of one piece has its rows.
+// Anchors and centres at the start of the step: a step of one piece has its rows there.
 static void add_joints(const Scene *scene, const Before *before, const Anchors *anchors,
                        Sum *sums) {
   S2JointId joints[MOST];
@@ -251,7 +252,7 @@ static void audit(const Scene *scene, const Before *before, const Anchors *ancho
     double more[3], net[3], scale = get(scene->world, body, S2_BODY_GRAVITY_SCALE);
     must(s2_body_info(scene->world, body, &info));
     Sum *sum = &sums[i];
-    if (scene->joints == 0) { // the same told once more
+    if (scene->joints == 0) { // a second report of the same
       must(s2_body_contact_impulse(scene->world, body, net));
       for (int c = 0; c < 3; c++) {
         near(net[c], sum->given[c], 1e-14 * sum->size[c]);
@@ -264,7 +265,7 @@ static void audit(const Scene *scene, const Before *before, const Anchors *ancho
     const double inertial[3] = {info.inertia, info.mass, info.mass};
     double reach = sqrt(info.inertia / info.mass);
     double all = sum->size[1] + sum->size[2] + sum->size[0] / reach;
-    for (int c = 0; c < 3; c++) { // velocities have digits of their own
+    for (int c = 0; c < 3; c++) { // velocities have rounding of their own
       all += inertial[c] * (fabs(info.v[c]) + fabs(before[i].v[c])) / (c == 0 ? reach : 1);
     }
     double corrected = hypot(more[1], more[2]);
@@ -286,12 +287,13 @@ static void run(Scene *scene, bool angular, Worst *worst) {
     Anchors anchors[MOST];
     S2JointId joints[MOST];
     int count = s2_world_joints(scene->world, joints, MOST);
-    bool apart = false; // pins that jam are put back by rows at both ends
+    bool apart = false; // jammed hinges are corrected by rows at both ends
     for (int i = 0; i < count; i++) {
       S2JointInfo info;
       must(s2_joint_info(scene->world, joints[i], &info));
       apart |= info.type == S2_HINGE && info.error > 1e-9;
-      // What holds bodies at a common place pushes at that of a, what pulls them at each end.
+      // Joints that hold bodies at a common point push at that of a, those that pull push at each
+      // end.
       bool shared = info.type == S2_SLIDER || info.type == S2_WELD || info.type == S2_HINGE;
       anchors[i].a = info.anchor_a;
       anchors[i].b = shared ? info.anchor_a : info.anchor_b;
@@ -302,7 +304,7 @@ static void run(Scene *scene, bool angular, Worst *worst) {
     }
     uint64_t unsolved = s2_world_stats(scene->world)->unsolved_solves;
     must(s2_world_step(scene->world));
-    if (s2_world_stats(scene->world)->unsolved_solves > unsolved) { // impulses of no solution
+    if (s2_world_stats(scene->world)->unsolved_solves > unsolved) { // impulses that are no solution
       worst->unsolved += 1;
       continue;
     }
@@ -313,7 +315,7 @@ static void run(Scene *scene, bool angular, Worst *worst) {
 static void check(S2Stepping stepping, bool jointed) {
   static const char *const names[] = {"speculative", "bisect", "event", "auto"};
   Worst all = {0};
-  // Arms of joints are told by nobody where a step has pieces: only what they push.
+  // If a step has pieces, the lever arms of joints are not reported: only their impulses.
   bool angular = !jointed || stepping == S2_SPECULATIVE;
   for (int i = 0; i < scenes / 6; i++) {
     S2Rng rng = s2_rng_seeded((uint64_t)(6 * i + 2 * (int)stepping + jointed + 1));

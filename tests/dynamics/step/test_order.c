@@ -1,4 +1,4 @@
-// What is made and destroyed in any order: lists and orders against plain models of them.
+// Objects created and destroyed in any order: lists and orders compared with plain models of them.
 #include "worlds.h"
 
 #include "base/line.h"
@@ -16,7 +16,8 @@ static void test_line(void **state) {
   S2Rng rng = s2_rng_seeded(1);
   for (int round = 0; round < 50; round++) {
     S2_LINE(int) line = {0};
-    int model[2000], count = 0, ends = (int)below(&rng, 3); // at any place, or at the ends more
+    // at any position, or mostly at the ends
+    int model[2000], count = 0, ends = (int)below(&rng, 3);
     for (int i = 0; i < 2000; i++) {
       bool in = count == 0 || s2_rng_uniform(&rng) < (i < 1000 ? 0.6 : 0.4);
       int at = ends == 1 ? (in ? count : 0) : ends == 2 ? 0 : (int)below(&rng, count + in);
@@ -39,7 +40,8 @@ static void test_line(void **state) {
   }
 }
 
-// Taken from the front and added at the end, as by a world that makes and destroys: no more room.
+// Removed at the front and added at the end, as by a world that creates and destroys: the memory
+// does not grow.
 static void test_line_keeps_its_room(void **state) {
   (void)state;
   S2_LINE(int) line = {0};
@@ -135,7 +137,7 @@ static void make_joint(S2World *world, Made *made, S2Rng *rng) {
     def.joint_b = made->gear_of[n][1] = made->joint[below(rng, n)];
   }
   if (s2_joint_create(world, &def, &made->joint[n]).code != S2_OK) {
-    return; // of the same twice, or a gear of gears
+    return; // the same one twice, or a gear of gears
   }
   S2JointInfo info;
   must(s2_joint_info(world, made->joint[n], &info));
@@ -182,7 +184,7 @@ static void test_world(void **state) {
       check(world, &made);
     }
     must(s2_world_step(world));
-    while (made.bodies > 0) { // in the order they were made
+    while (made.bodies > 0) { // in the order of their creation
       must(s2_body_destroy(world, made.body[0]));
       forget_body(&made, 0);
       check(world, &made);
@@ -192,7 +194,7 @@ static void test_world(void **state) {
   }
 }
 
-// Which pairs never touch, after bodies came and went in the same slots.
+// Pairs that never touch, after bodies were created and destroyed in the same slots.
 static void test_pairs(void **state) {
   (void)state;
   S2World *world = world_new(-9.81, 1.0 / 120);
@@ -211,7 +213,7 @@ static void test_pairs(void **state) {
       bool pair = same_body(contacts[i].a, a) && same_body(contacts[i].b, c);
       among += pair || (same_body(contacts[i].a, c) && same_body(contacts[i].b, a));
     }
-    assert_int_equal(count, 4); // three on the ground, and a with c
+    assert_int_equal(count, 4); // three with the ground, and a with c
     assert_int_equal(among, 1);
     must(s2_body_destroy(world, round == 1 ? c : b));
     must(s2_body_destroy(world, a));

@@ -1,4 +1,5 @@
-// Nothing passes through a wall, however fast and thin it is, in the steppings that look ahead.
+// No body passes through a wall, however fast the body and thin the wall, in the steppings that
+// look ahead.
 #include "worlds.h"
 
 enum { PLATE, BOX, DISC, BODIES };

@@ -1,16 +1,17 @@
-// Landings without restitution take energy: heaps, overhangs, wedges and jointed chains of all
-// sorts come to rest in every stepping and both flows. By projection the total energy of none of
-// them ever grows. By the two stages it sways as rows turn, of second order, and is never above
-// that of the start. And no impact, whatever its restitution and friction, gives back more than the
-// contacts took.
+// Landings without restitution dissipate energy: heaps, overhangs, wedges and jointed chains of all
+// kinds come to rest in every stepping and both flows. By projection the total energy of none of
+// them ever grows. By the two stages it oscillates as rows turn, with second order, and never
+// exceeds that of the start. Further, no impact, whatever its restitution and friction, returns
+// more energy than the contacts took.
 //
-//     S2_SCENES=2000 build/tests/test_rest     that many scenes of each kind and stepping
+//     S2_SCENES=2000 build/tests/test_rest     runs that many scenes of each kind and stepping
 #include "worlds.h"
 
-// Of the energy at the start: what a step may bring by rounding, and below which all is at rest.
+// In parts of the energy at the start: the gain of a step by rounding, and the value below which
+// all bodies are at rest.
 static const double ROUNDING = 1e-12, AT_REST = 1e-12;
 
-// What slides without friction goes on for ever: of that kind only the energy is looked at.
+// Bodies that slide without friction never stop: of that kind only the energy is compared.
 typedef enum Kind { HEAP, OVERHANG, WEDGE, CHAINS, SMOOTH, KINDS } Kind;
 static const char *const kind_name[KINDS] = {"heap", "overhang", "wedge", "chains", "smooth"};
 static const char *const stepping_name[] = {"speculative", "bisect", "event", "auto"};
@@ -28,7 +29,7 @@ static S2BodyId any_polygon(S2World *world, S2Rng *rng, S2BodyDef def) {
   return add_body(world, def, v, 3, radius);
 }
 
-// Between a floor and two walls; discs are left out: what rolls or spins without friction goes on.
+// Between a floor and two walls; there are no discs, as they roll or spin on without friction.
 static S2World *scene_of(Kind kind, S2Stepping stepping, S2FlowRule flow, uint64_t seed,
                          double restitution) {
   S2Rng rng = s2_rng_seeded(seed);
@@ -70,7 +71,7 @@ static S2World *scene_of(Kind kind, S2Stepping stepping, S2FlowRule flow, uint64
     S2BodyId id = any_polygon(world, &rng, body);
     if (kind == CHAINS && i % 3 != 0) {
       S2JointDef joint = hinge_def(last, id, (x + last_x) / 2, (y + last_y) / 2);
-      joint.friction = 0.3; // N m: what hangs swings no longer than the test runs
+      joint.friction = 0.3; // N m: so that suspended bodies come to rest within the test
       S2JointId made;
       must(s2_joint_create(world, &joint, &made));
     }
@@ -92,8 +93,9 @@ static int scenes(int fewest) {
   return more != NULL ? atoi(more) : S2_FEWER(fewest, (fewest + 7) / 8);
 }
 
-// Of the energy at the start: the most that a step has brought, by which it was above the start,
-// and by which it rose from where it was least. Is all at rest within `most` seconds?
+// In parts of the energy at the start: the largest gain of a step, the largest excess over the
+// start, and the largest rise above the least value so far. Are all bodies at rest within `most`
+// seconds?
 typedef struct Energies {
   double gain, above, climb;
   bool rests;
@@ -117,13 +119,13 @@ static Energies run_scene(S2World *world, double most) {
   return energies;
 }
 
-// By the flow by two stages a step brings what rows turn within it; what that sums up to, of the
-// energy at the start. The most is that of steps which meet more than four times: what is near is
-// held in place in the rest of such a step, keeps its speed, which forces raise meanwhile, and
-// strikes in the next step.
+// In the flow by two stages the turn of rows within a step changes the energy; this bounds the sum,
+// in parts of the energy at the start. The largest sums are those of steps with more than four
+// meetings: in the rest of such a step near bodies are held in place but keep their speed, forces
+// raise it meanwhile, and the bodies strike in the next step.
 static const double SWAYS = 5e-4;
 
-// Of the scenes of one kind: how many grew, or still move after `most` seconds.
+// The number of scenes of one kind whose energy grew, or that still move after `most` seconds.
 static int run_kind(Kind kind, S2Stepping stepping, S2FlowRule flow, int count, double most) {
   int grew = 0, moving = 0;
   double worst = 0;
@@ -155,7 +157,7 @@ static int run_kind(Kind kind, S2Stepping stepping, S2FlowRule flow, int count, 
 }
 
 // In all steppings by projection; and by the default, which is event stepping with the two stages
-// for islands as small as these.
+// for islands of this size.
 static int run_all(Kind kind, int count, double most) {
   int wrong = 0;
   for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_EVENT; stepping++) {
@@ -173,14 +175,15 @@ static void landings_take_energy_and_end(void **state) {
   assert_int_equal(wrong, 0);
 }
 
-// Rows are those of the start of a step, and what turns within it ends in others: by projection, to
-// mend that lifts bodies, which velocities must pay for.
+// Rows are those of the start of a step, and bodies that turn within it end where other rows hold:
+// by projection the correction lifts them, and velocities must provide the energy.
 static void smooth_heaps_gain_nothing(void **state) {
   (void)state;
   assert_int_equal(run_all(SMOOTH, scenes(10), 4), 0);
 }
 
-// What turns is of second order: half the step, a quarter of the sway, in the mean over the heaps.
+// The turn of rows is of second order: half of the step leaves a quarter of the oscillation, in the
+// mean over the heaps.
 static void energy_sways_with_the_square_of_the_step(void **state) {
   (void)state;
   double product = 1;
@@ -204,7 +207,7 @@ static void energy_sways_with_the_square_of_the_step(void **state) {
   assert_true(fold > 3.6);
 }
 
-// What moved for ever: .05 rad/s, which rocks a box that overhangs another.
+// A former motion without end: .05 rad/s, which rocks a box that overhangs another.
 static void an_overhang_rests(void **state) {
   (void)state;
   for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_AUTO; stepping++) {

@@ -1,4 +1,4 @@
-// Contacts that give way: springs and dashpots that push.
+// Compliant contacts: springs and dashpots that push.
 #include "worlds.h"
 
 static const double g = 10, dt = 1.0 / 120;
@@ -26,8 +26,8 @@ static void use(S2World *world, S2Stepping stepping, S2RestitutionModel model) {
   must(s2_world_configure(world, &def));
 }
 
-// What a test says by the row of implicit Euler, or of blending, or of a solver that the two stages
-// do not take. Their own rows are tested in tests/lua/joints/test_rattle_soft.lua.
+// For tests of the row of implicit Euler, of blending, or of a solver that the two stages do not
+// use. Their own rows are tested in tests/lua/joints/test_rattle_soft.lua.
 static S2World *by_projection(S2World *world) {
   S2WorldDef def = *s2_world_settings(world);
   def.flow = S2_FLOW_PROJECTED;
@@ -89,7 +89,7 @@ static void a_ball_bounces_as_implicit_euler_says(void **state) {
     double d = dampings[i];
     S2World *world = by_projection(world_new(-g, h));
     add_floor(world, 1 / k, d);
-    S2BodyDef def = heavy(rough(at(0, 0.5), 0, 1), m); // restitution does nothing
+    S2BodyDef def = heavy(rough(at(0, 0.5), 0, 1), m); // restitution has no effect
     def.velocity = s2_vec2(0, v0);
     S2BodyId ball = add_disc(world, def, 0.5);
     double big = 1 + h * h * k / m + h * d / m, rest = -m * g / k;
@@ -110,7 +110,7 @@ static void a_ball_bounces_as_implicit_euler_says(void **state) {
     }
     assert_in_range(n, 80, 120); // about half a period, 0.1 s
     double leaving = get(world, ball, S2_BODY_VY);
-    assert_true(leaving > 0 && leaving < last); // the more damping the slower
+    assert_true(leaving > 0 && leaving < last); // the more damping, the slower
     last = leaving;
     steps_solved(world, 1, 1e-9, 0);
     near(get(world, ball, S2_BODY_VY), leaving - h * g, 1e-12);
@@ -118,7 +118,7 @@ static void a_ball_bounces_as_implicit_euler_says(void **state) {
   }
 }
 
-// With a damped spring nothing acts before they touch, however fast they come.
+// With a damped spring no force acts before the bodies touch, however fast they are.
 static void nothing_acts_at_a_distance(void **state) {
   (void)state;
   S2World *world = world_new(0, dt);
@@ -126,7 +126,7 @@ static void nothing_acts_at_a_distance(void **state) {
   S2BodyDef def = at(0, 0.5 + 0.1);
   def.velocity = s2_vec2(0, -1);
   S2BodyId ball = add_disc(world, def, 0.5);
-  for (int i = 0; i < 12; i++) { // reaches the floor at the end of the twelfth
+  for (int i = 0; i < 12; i++) { // reaches the floor at the end of the twelfth step
     steps_solved(world, 1, 1e-9, 0);
     near(get(world, ball, S2_BODY_VY), -1, 1e-9);
   }
@@ -161,7 +161,8 @@ static void springs_and_dashpots_combine(void **state) {
   near(speed_after(c, d, 0, 0), -1 + lambda / 2, 1e-12);
 }
 
-// Five boxes of 1 to 5 kg with these compliances, upwards, on a rigid floor; writes where they end.
+// Five boxes of 1 to 5 kg with these compliances, in a stack on a rigid floor; writes their final
+// positions.
 static void stack(const double *compliance, int count, double velocity, double y[5], double x[5]) {
   S2World *world = world_new(-g, dt);
   S2BodyId box[5];
@@ -200,7 +201,7 @@ static void stiff_springs_are_rigid(void **state) {
   const double none[5] = {0};
   double y0[5], x0[5], y[5], x[5];
   stack(none, 240, 1.5, y0, x0); // slides for 1.5 s, then stands
-  // On springs it slides as on rigid ground, by the two stages in both.
+  // On springs it slides as on rigid ground, by the two stages in both cases.
   for (double c = 1e-2; c > 1e-13; c /= 10) {
     double all[5] = {c, c, c, c, c}, most = 0;
     stack(all, 240, 1.5, y, x);
@@ -214,14 +215,15 @@ static void stiff_springs_are_rigid(void **state) {
   }
 }
 
-// A box that slides on springs, a disc on top: every solver goes the same way for as long as it
-// solves, those that are sure to (docs/solvers.md) to the end.
+// A box that slides on springs, a disc on top: every solver gives the same motion while it solves,
+// and those that always solve (docs/solvers.md) to the end.
 static void all_solvers_agree(void **state) {
   (void)state;
   enum { STEPS = 30 };
   double expected[STEPS];
   for (int solver = S2_SOLVER_AUTO; solver < S2_SOLVER_PROGRAM; solver++) {
-    if (solver == S2_SOLVER_CLOSED || solver == S2_SOLVER_LINEAR) { // one contact only; none
+    // for one contact only; for none
+    if (solver == S2_SOLVER_CLOSED || solver == S2_SOLVER_LINEAR) {
       continue;
     }
     S2World *world = world_new(-g, dt);
@@ -255,8 +257,8 @@ static double between(S2Rng *rng, double lo, double hi) {
   return lo + (hi - lo) * s2_rng_uniform(rng);
 }
 
-// Discs of all sorts in a bin. Where all pairs are soft, or rigid ones do not bounce, no step gains
-// energy: what a compressed contact stores is counted.
+// Discs of all kinds in a bin. Where all pairs are soft, or rigid ones do not bounce, no step gains
+// energy, with the energy stored in compressed contacts included.
 static void energy_is_never_gained(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(7);
@@ -299,7 +301,7 @@ static S2World *blended(double step, double alpha) {
   return world;
 }
 
-// x'' = -x/(C m) about the depth of rest, while it stays on the floor; how far off it is after 1 s.
+// x'' = -x/(C m) about the depth of rest, while it stays on the floor; returns the error after 1 s.
 static double swing_error(double alpha, int steps) {
   const double c = 1e-3, mass = 1, rest = c * mass * g;
   S2World *world = blended(1.0 / steps, alpha);
@@ -320,7 +322,7 @@ static void contacts_are_of_second_order_at_one_half(void **state) {
   assert_true(swing_error(1, 1600) > 1e-3); // of first order
 }
 
-// What falls on springs that the step resolves bounces no higher than it was.
+// A body that falls on springs that the step resolves bounces no higher than its start.
 static void blending_makes_no_bounce(void **state) {
   (void)state;
   for (int k = 0; k < 20; k++) {
@@ -360,7 +362,8 @@ static void impacts_go_past_springs(void **state) {
       steps_solved(world, 1, 1e-9, 1e-9);
       assert_true(s2_world_energy(world).total <= energy * (1 + 1e-9));
     }
-    // -4.69 m/s at the box; (m - M)/(m + M) of that leaves: 2.81 m/s, and the floor adds to it.
+    // -4.69 m/s at the box; the impact leaves (m - M)/(m + M) of that: 2.81 m/s, and the floor adds
+    // to it.
     assert_true(get(world, ball, S2_BODY_VY) > 1);
     near(get(world, box, S2_BODY_Y), rest, 0.05);
     s2_world_destroy(world);
@@ -385,7 +388,7 @@ static void two_discs_keep_their_momentum(void **state) {
   s2_world_destroy(world);
 }
 
-// Overlaps of soft pairs at rest push with a scale of their own.
+// Overlaps of soft pairs at rest push, with a scale of their own.
 static void an_overlap_without_gravity_is_pushed_apart(void **state) {
   (void)state;
   S2World *world = world_new(0, dt);
@@ -448,7 +451,7 @@ static void nonsense_is_refused(void **state) {
       near(get(world, kept, field[k]), 0, 0);
     }
   }
-  // The ends of the domains are finite worlds.
+  // The ends of the domains give finite worlds.
   const double extreme[4][2] = {
       {S2_SOFTEST_CONTACT, 0}, {S2_SOFTEST_CONTACT, 1e300}, {1e-300, 1e300}, {5e-324, 0}};
   add_floor(world, 0, 0);

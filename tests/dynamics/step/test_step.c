@@ -1,4 +1,4 @@
-// What a step does in the corners: contacts found late, bodies that change their kind, sub-steps.
+// Rare situations in a step: contacts found late, bodies that change their type, sub-steps.
 #include "worlds.h"
 
 static int count_events(S2World *world, S2EventType type) {
@@ -30,7 +30,8 @@ static void pre_solve_is_asked_about_contacts_found_late(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
   S2BodyDef wall = rough(fixed_at(2, 0), 0, 0), hammer = rough(at(-1.2, 0), 0, 0);
-  wall.angle = 0.75 * 3.141592653589793; // its box meets the ball's, but it is out of reach
+  // its bounding box meets the ball's, but it is out of reach
+  wall.angle = 0.75 * 3.141592653589793;
   hammer.velocity = s2_vec2(200, 0);
   hammer.density = 1e3;
   Veto no = {.body = add_box(world, wall, 6, 0.2)};
@@ -71,7 +72,7 @@ static void a_body_that_becomes_a_sensor_ends_its_contact(void **state) {
   must(s2_body_set(world, ball, S2_BODY_SENSOR, 1));
   must(s2_world_step(world));
   assert_int_equal(count_events(world, S2_CONTACT_END), 1);
-  assert_int_equal(count_events(world, S2_SENSOR_BEGIN), 1); // it has sunk in
+  assert_int_equal(count_events(world, S2_SENSOR_BEGIN), 1); // the ball has sunk in
   must(s2_body_set(world, ball, S2_BODY_SENSOR, 0));
   must(s2_world_step(world));
   assert_int_equal(count_events(world, S2_SENSOR_END), 1);
@@ -199,7 +200,7 @@ static void a_corner_does_not_dive_across_a_valley(void **state) {
 }
 
 // Rings of bars, hinged all around, spinning fast in a box: a bar turns so far in a step that its
-// velocity is off the joints at the next one.
+// velocity violates the joints at the next one.
 static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
   (void)state;
   enum { RINGS = S2_FEWER(20, 6) };
@@ -233,7 +234,7 @@ static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
       double before = s2_world_energy(world).kinetic;
       must(s2_world_step(world));
       double after = s2_world_energy(world).kinetic;
-      // A jammed ring carries thousands of N s, each times the tolerance on velocities.
+      // A jammed ring carries thousands of N s, each with an error of the tolerance on velocities.
       if (!(after <= before * (1 + 1e-4))) {
         fail_msg("seed %d step %d: kinetic energy from %.6g to %.6g", seed, k, before, after);
       }
@@ -241,13 +242,13 @@ static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
     impacts += (int)s2_world_stats(world)->second_solves;
     s2_world_destroy(world);
   }
-  assert_true(impacts > 4 * RINGS); // 5.5 a ring are seen
+  assert_true(impacts > 4 * RINGS); // 5.5 a ring are observed
 }
 
 // ---- Bisect -----------------------------------------------------------------------------------
 
 typedef struct Asked {
-  int calls, fractions; // of the running step
+  int calls, fractions; // of the current step
   double t;             // of the last call
 } Asked;
 
@@ -265,7 +266,7 @@ static bool count_force(void *user, S2World *world, S2ForceCall *call) {
   return true;
 }
 
-// In flight at both ends of a fraction, where rows look ahead at its start alone.
+// In flight at both ends of a fraction, where rows are evaluated at its start only.
 static void force_laws_are_called_in_each_fraction(void **state) {
   (void)state;
   S2World *world = world_new(-10, 0.05);
@@ -288,7 +289,7 @@ static void force_laws_are_called_in_each_fraction(void **state) {
       assert_int_equal(asked.fractions, 1);
       assert_int_equal(asked.calls, k < 11 ? 2 : 1);
     } else {
-      // Of its fractions the first are flights, and the last one ends at rest.
+      // The first of its fractions are flights, and the last one ends at rest.
       assert_true(asked.fractions > 2);
       assert_true(asked.calls > asked.fractions && asked.calls < 2 * asked.fractions);
     }
@@ -296,7 +297,7 @@ static void force_laws_are_called_in_each_fraction(void **state) {
   s2_world_destroy(world);
 }
 
-// Memory of a step does not grow with its attempts.
+// The memory of a step does not grow with its attempts.
 static void halving_takes_no_more_memory(void **state) {
   (void)state;
   size_t bytes[2];

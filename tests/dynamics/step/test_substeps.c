@@ -52,7 +52,7 @@ static void time_is_steps_times_dt(void **state) {
   s2_world_destroy(world);
 }
 
-// A force by hand acts in all parts, and then no more.
+// An external force acts in all parts of its step, and not afterwards.
 static void forces_act_in_all_parts(void **state) {
   (void)state;
   S2World *world = world_of(0, 0.1, 5, S2_SPECULATIVE);
@@ -90,7 +90,7 @@ static void laws_are_asked_in_each_part(void **state) {
   S2Callbacks callbacks = {.user = &asked, .force = law};
   s2_world_set_callbacks(world, &callbacks);
   steps(world, 1);
-  // At the start of each, and for the velocity at its end.
+  // At the start of each part, and for the velocity at its end.
   assert_int_equal(asked.times, 8);
   for (int i = 0; i < 8; i++) {
     assert_true(asked.t[i] == 0.125 * (i / 2) && asked.dt[i] == 0.125);
@@ -98,7 +98,7 @@ static void laws_are_asked_in_each_part(void **state) {
   s2_world_destroy(world);
 }
 
-// A step that is stopped in a late part leaves no trace.
+// A step that is aborted in a late part leaves no trace.
 static void a_late_abort_undoes_the_step(void **state) {
   (void)state;
   S2World *world = world_of(-10, 1.0 / 60, 4, S2_SPECULATIVE);
@@ -124,7 +124,7 @@ static void a_late_abort_undoes_the_step(void **state) {
   uint64_t hash = s2_world_hash(world);
   must(s2_world_image_read(world, before, size));
   assert_true(s2_world_hash(world) == hash);
-  // and goes on as if nothing had been
+  // and the world continues as if the step had not been tried
   s2_world_set_callbacks(world, NULL);
   steps(world, 5);
   hash = s2_world_hash(world);
@@ -137,7 +137,7 @@ static void a_late_abort_undoes_the_step(void **state) {
 }
 
 // Impulses of contacts, and their events, are those of the whole step: weight times dt at rest, and
-// the change of momentum in a bounce that is over when the step ends.
+// the change of momentum in a bounce that ends before the step does.
 static void impulses_are_summed(void **state) {
   (void)state;
   S2World *world = world_of(-10, 0.1, 8, S2_SPECULATIVE);

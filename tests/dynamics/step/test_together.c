@@ -1,4 +1,4 @@
-// Options of the step that meet: each pair works as the two say, or is refused.
+// Options of the step in pairs: each pair works as both options describe, or is refused.
 #include "worlds.h"
 
 static S2JointId make(S2World *world, S2JointDef def) {
@@ -13,7 +13,8 @@ static bool rolls(void *user, S2World *world, S2ConstraintCall *call) {
   if (call->value != NULL) {
     call->value[0] = call->q[0][1] - speed * call->t;
   }
-  if (call->jacobian != NULL) { // along x, of a goal; else a runner that does not go sideways
+  // along x, for a goal; otherwise a runner that does not move sideways
+  if (call->jacobian != NULL) {
     call->jacobian[0][1] = speed != 0 ? 1 : -sin(call->q[0][0]);
     call->jacobian[0][2] = speed != 0 ? 0 : cos(call->q[0][0]);
   }
@@ -48,7 +49,7 @@ static void blending_refuses_what_does_without(void **state) {
   }
 }
 
-// Chain with a spring and a motor over a floor, hit by discs.
+// A chain with a spring and a motor over a floor, hit by discs.
 static void fill(S2World *world, bool ground_holds) {
   add_box(world, rough(fixed_at(0, -2), 0.5, 0.5), 20, 1);
   S2BodyId last = no_body;
@@ -79,7 +80,7 @@ static void fill(S2World *world, bool ground_holds) {
   make(world, ground);
 }
 
-// The step problem for another unknown has the same solution, whatever else is asked for.
+// The step problem for other unknowns has the same solution, with all other options.
 static void formulations_go_with_everything(void **state) {
   (void)state;
   for (int option = 0; option < 5; option++) {
@@ -110,7 +111,7 @@ static void formulations_go_with_everything(void **state) {
   }
 }
 
-// n parts are n steps, bit for bit, whatever the parts are.
+// A step of n parts equals n steps, bit for bit, for all kinds of parts.
 static void substeps_are_steps(void **state) {
   (void)state;
   for (int option = 0; option < 4; option++) {
@@ -138,7 +139,7 @@ static void substeps_are_steps(void **state) {
   }
 }
 
-// A constraint of the program's own is met at its own time in every part.
+// A constraint of the program is evaluated at its own time in every part.
 static void constraints_in_parts(void **state) {
   (void)state;
   double speed = 0.7;
@@ -163,7 +164,7 @@ static void constraints_in_parts(void **state) {
   }
 }
 
-// A runner that may not go sideways is told so about speeds, which blending must not turn round.
+// A runner that must not move sideways constrains speeds, which blending must not reverse.
 static void runners_do_not_go_sideways_when_blended(void **state) {
   (void)state;
   double speed = 0;

@@ -1,5 +1,5 @@
-// Events of contacts and touches, and what contacts() tells of features that come and go within a
-// step.
+// Events of contacts and touches, and the reports of contacts() on features that begin and end
+// within a step.
 #include "worlds.h"
 
 typedef struct Told {
@@ -49,7 +49,8 @@ static S2World *world_of(S2Stepping stepping, double gravity, double dt) {
   return world;
 }
 
-// Passing 5 mm beside is a contact, and no touch. (By bisect what is nearer than the margin acts.)
+// Passing at a distance of 5 mm is a contact, and no touch. (With bisect, bodies within the margin
+// act on each other.)
 static void a_miss_is_no_touch(void **state) {
   (void)state;
   for (int s = 0; s < 3; s += 2) {
@@ -67,8 +68,8 @@ static void a_miss_is_no_touch(void **state) {
   }
 }
 
-// A ball that keeps bouncing, lower than the margin: every bounce is told, with its speed. (By
-// bisect it would never leave.)
+// A ball that keeps bouncing, lower than the margin: every bounce is reported, with its speed.
+// (With bisect it would never leave.)
 static void each_bounce_is_a_touch(void **state) {
   (void)state;
   for (int s = 0; s < 3; s += 2) {
@@ -81,7 +82,7 @@ static void each_bounce_is_a_touch(void **state) {
     ball.velocity = s2_vec2(0, 0.1);
     add_disc(world, ball, 0.1);
     Told told = follow(world, 480);
-    // 0.4 m, 8 mm a way: 50, less what bodies that are stopped at a surface lose of their steps
+    // 0.4 m, 8 mm a way: 50, minus the parts of steps lost by bodies that are stopped at a surface
     assert_in_range(told.touch_begin, s == S2_EVENT ? 49 : 45, 51);
     assert_in_range(told.touch_end, told.touch_begin - 1, told.touch_begin);
     assert_int_equal(told.contact_begin, 2);
@@ -93,7 +94,7 @@ static void each_bounce_is_a_touch(void **state) {
   }
 }
 
-// The speed of arrival is that of the fall, not that before the step, however long that is.
+// The speed of arrival is that of the fall, not that before the step, however long the step is.
 static void a_fall_arrives_at_its_speed(void **state) {
   (void)state;
   for (int s = 0; s < 3; s += 2) {
@@ -160,7 +161,7 @@ static void a_roll_over_a_chain_is_one_touch(void **state) {
   }
 }
 
-// A body of two pieces comes down on both: one touch. Taken away, its events still end.
+// A body of two pieces lands on both: one touch. If it is destroyed, its events still end.
 static void pieces_are_one_body(void **state) {
   (void)state;
   S2World *world = world_of(S2_SPECULATIVE, -10, 1.0 / 100);
@@ -183,7 +184,7 @@ static void pieces_are_one_body(void **state) {
   s2_world_destroy(world);
 }
 
-// What was going on at a snapshot goes on after it.
+// Touches at the time of a snapshot continue after it.
 static void snapshots_know_of_touches(void **state) {
   (void)state;
   S2World *world = world_of(S2_SPECULATIVE, -10, 1.0 / 100), *other;
@@ -206,7 +207,8 @@ static void snapshots_know_of_touches(void **state) {
   s2_world_destroy(world);
 }
 
-// A box slides off the edge of another: the corners that bear it change, and nothing is lost.
+// A box slides off the edge of another: the corners that carry it change, and the full weight is
+// carried.
 static void corners_change_at_an_edge(void **state) {
   (void)state;
   S2World *world = world_of(S2_SPECULATIVE, -9.81, 1.0 / 60);

@@ -1,4 +1,4 @@
-// Viscosity of contacts: a drag along the surface, beside Coulomb's friction.
+// Viscosity of contacts: a drag along the surface, in addition to Coulomb's friction.
 #include "worlds.h"
 
 static const double MASS = 3, DRAG = 2, H = 1.0 / 120; // kg, N s/m of each point, s
@@ -9,7 +9,7 @@ static S2BodyDef slippery(S2BodyDef def, double friction, double viscosity) {
   return def;
 }
 
-// A box that slides on two points of a floor which has a part of the viscosity.
+// A box that slides on two points of a floor, to which a quarter of the viscosity belongs.
 static S2BodyId sliding(S2World *world, double friction, double speed) {
   add_box(world, slippery(fixed_at(0, -0.5), friction, DRAG / 4), 100, 1);
   S2BodyDef def = slippery(at(0, 0.25), friction, 3 * DRAG / 4);
@@ -57,7 +57,7 @@ static void an_incline_has_a_terminal_speed(void **state) {
   steps_solved(world, 2400, 1e-9, 1e-8);
   double pull = MASS * 10 * (sin(slope) - friction * cos(slope));
   near(get(world, box, S2_BODY_VX), pull / (2 * DRAG), 1e-8);
-  // What the contacts say along the surface is friction and drag together.
+  // The reported impulse along the surface is the sum of friction and drag.
   int count;
   const S2Contact *contacts = s2_world_contacts(world, &count);
   double along = 0;
@@ -69,7 +69,7 @@ static void an_incline_has_a_terminal_speed(void **state) {
   s2_world_destroy(world);
 }
 
-// Friction that can hold does: drag alone never lets creep what sticks.
+// If friction can hold, it does: drag alone never makes a sticking contact creep.
 static void what_sticks_does_not_creep(void **state) {
   (void)state;
   S2World *world = world_new(-10, H);
@@ -82,7 +82,7 @@ static void what_sticks_does_not_creep(void **state) {
   s2_world_destroy(world);
 }
 
-// The drag is on the speed against a belt's surface, and ends where nothing touches.
+// The drag acts on the speed relative to a belt's surface, and ends where bodies part.
 static void drag_needs_a_touch(void **state) {
   (void)state;
   S2World *world = world_new(-10, H);

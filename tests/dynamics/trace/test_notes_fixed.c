@@ -1,4 +1,4 @@
-// What notes of many steps share: joints are copied once, and again when one of them is another.
+// Notes of many steps share data: joints are copied once, and again when one of them has changed.
 #include "diff/step/trace.h"
 #include "dynamics/trace/notes.h"
 #include "worlds.h"

@@ -1,5 +1,5 @@
-// Numbers of worlds and bodies: what their lines in fields.def say is what definitions, checks, the
-// reference and the annotations for editors say.
+// Numbers of worlds and bodies: their lines in fields.def agree with definitions, checks, the
+// reference and the annotations for editors.
 //
 // test_fields --write puts the lines into docs/reference and lua/sim2d/meta.
 #include "dynamics/dynamics.h"
@@ -21,7 +21,7 @@ static const char TABLE[] = "<!-- rows written by test_fields -->\n\n";
 
 static bool writing; // of this process, set before the tests run
 
-// ---- How a line of the table is told ----------------------------------------------------------
+// ---- The lines of the table -------------------------------------------------------------------
 
 static void append(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -167,8 +167,8 @@ static char *read_all(const char *name, char path[PATH]) {
   return text;
 }
 
-// In the file's part from behind `head` to the next empty line one line begins with `start`, and
-// is `line`. Where it is another, or there is none, it is put there when `writing`.
+// In the file's part between `head` and the next empty line, one line begins with `start` and
+// equals `line`. Where it differs, or is missing, it is written if `writing`.
 static int compare(const char *name, const char *head, const char *start, const char *line) {
   char path[PATH];
   char *text = read_all(name, path), *at = strstr(text, head);
@@ -237,7 +237,7 @@ static void the_reference_and_annotations_tell_what_the_table_says(void **state)
 
 // ---- The engine -------------------------------------------------------------------------------
 
-// A number that the domain does not have; NAN: it has all that its type can hold.
+// A number outside of the domain; NAN: the domain contains all numbers of the type.
 static double outside(const S2Field *field) {
   switch (field->domain) {
   case S2_FIELD_POSITIVE:
@@ -301,7 +301,8 @@ static void definitions_are_checked_by_their_lines(void **state) {
   s2_world_destroy(world);
 }
 
-// What a definition says is what is read, and what is set is read again, of each field by its own.
+// The value in a definition is read back, and a set value is read back, for each field by its own
+// name.
 static void fields_of_bodies_are_kept_apart(void **state) {
   (void)state;
   S2WorldDef def = s2_world_def();
@@ -317,7 +318,7 @@ static void fields_of_bodies_are_kept_apart(void **state) {
   S2BodyDef body = s2_body_def();
   body.shapes = &circle;
   body.shape_count = 1;
-  body.type = S2_KINEMATIC; // which has all of them, with a bound
+  body.type = S2_KINEMATIC; // which has all fields, with a bound
   double expected[S2_BODY_FIELD_COUNT];
   for (int i = S2_BODY_STATE_COUNT; i < S2_BODY_FIELD_COUNT; i++) {
     const S2Field *field = s2_body_field((S2BodyField)i);

@@ -1,4 +1,5 @@
-// Random scenes: whatever falls, slides, bounces and jams, each step must keep its word.
+// Random scenes: for bodies that fall, slide, bounce and jam, the properties of each step must
+// hold.
 #include "worlds.h"
 
 #include "base/memory.h"
@@ -7,7 +8,7 @@ enum { SCENES = S2_FEWER(1000, 80), STEPS = 100 };
 
 typedef struct Plan {
   uint64_t seed;
-  bool space;     // no gravity, nothing static: momentum is kept
+  bool space;     // no gravity, nothing static: momentum is conserved
   bool inelastic; // e = 0: kinetic energy is never gained
   bool hinges;
 } Plan;
@@ -89,7 +90,7 @@ static Plan plan_of(int i) {
                 .hinges = i % 5 == 0};
 }
 
-// Kinetic energy the bodies would have without contacts and joints.
+// Kinetic energy of the bodies without contacts and joints.
 static double free_energy(const S2World *world, double h) {
   S2BodyId all[16];
   int n = s2_world_bodies(world, all, 16);
@@ -105,7 +106,7 @@ static double free_energy(const S2World *world, double h) {
   return energy;
 }
 
-// Sum of the magnitudes that make up the momentum: what its rounding is relative to.
+// Sum of the magnitudes of the terms of the momentum: its rounding is relative to this.
 static double momentum_scale(const S2World *world) {
   S2BodyId all[16];
   int n = s2_world_bodies(world, all, 16);
@@ -165,7 +166,7 @@ static void every_step_keeps_its_word(void **state) {
     touched += met;
     s2_world_destroy(world);
   }
-  // The scenes must be what they are meant to be.
+  // The scenes must contain the intended situations.
   assert_true(touched > SCENES * 3 / 4);
   assert_true(largest >= S2_FEWER(12, 8));
   assert_true(impacts > SCENES);
@@ -179,7 +180,7 @@ static void same_scene_same_bits(void **state) {
     steps(one, STEPS);
     for (int k = 0; k < STEPS; k++) {
       must(s2_world_step(two));
-      // Reading and asking must not change a bit.
+      // Reading and queries must not change a bit.
       int count;
       s2_world_contacts(two, &count);
       s2_world_raycast(two, s2_vec2(-3, 2), s2_vec2(3, 1), NULL);
@@ -234,9 +235,9 @@ static void bisect_keeps_bodies_apart(void **state) {
   }
 }
 
-// Without friction no impact, no flow and no mending gains energy, whatever e is, but for what
-// lifts by the nanometre per metre that counts as touching. That is of each step by projection;
-// in the two stages energy sways as rows turn, so that they have it of the whole way.
+// Without friction no impact, flow or correction gains energy, for any e, except for the lift by
+// the nanometre per metre that counts as touching. By projection this holds for each step; with the
+// two stages energy oscillates as rows turn, so there it holds for the whole run.
 static void event_steps_keep_their_word(void **state) {
   (void)state;
   for (int n = 0; n < 2 * SCENES; n += 5) {

@@ -1,13 +1,13 @@
-// What a world is made of has a number that changes with it and not with its motion; a moment that
-// goes by that number is the same as one taken from scratch.
+// The composition of a world has a revision number that changes with it and not with its motion; a
+// moment that relies on this number equals one taken from scratch.
 #include "files.h"
 
 #include "record/s2d/s2d_write.h"
 
 typedef struct Watch {
   S2World *world;
-  S2Moment moment;  // taken again and again
-  S2S2dScene scene; // told to a recording so far
+  S2Moment moment;  // taken repeatedly
+  S2S2dScene scene; // as passed to a recording so far
   uint64_t revision;
 } Watch;
 
@@ -112,7 +112,7 @@ static void motion_does_not(void **state) {
   }
   S2WorldDef def = *s2_world_settings(watch.world);
   def.dt *= 0.5;
-  must(s2_world_configure(watch.world, &def)); // told, but no part of the revision
+  must(s2_world_configure(watch.world, &def)); // passed to a recording, but no part of the revision
   assert_int_equal(s2_world_revision(watch.world), watch.revision);
   assert_as_from_scratch(&watch);
   assert_false(s2_s2d_same_scene(&watch.scene, &watch.moment));
@@ -171,7 +171,7 @@ static void images_and_clones(void **state) {
   watch_free(&watch);
 }
 
-// Joints are looked at again when the moment before had left them out.
+// Joints are read again when the moment before had left them out.
 static void bodies_alone(void **state) {
   (void)state;
   Watch watch = watch_new();

@@ -8,7 +8,7 @@ static bool solve(S2World *world, S2StaticResult *result) {
 }
 
 // A chain between two points: horizontal forces are the same in all links, vertical ones grow by
-// one weight a link, so the slopes of the links form an arithmetic progression (the discrete
+// one weight per link, so the slopes of the links form an arithmetic progression (the discrete
 // catenary).
 static void hang_chain(int links, double length, double mass, double slope, double dt) {
   enum { MOST = 60 };
@@ -56,8 +56,8 @@ static void a_hanging_chain_is_a_catenary(void **state) {
   hang_chain(12, 0.25, 0.3, 0.7, 1.0 / 120);
 }
 
-// Between two lengths of steps at which kinetic damping does without shorter ones: tension turns
-// light links within a step, but not so fast that the step takes its stiffness into account.
+// Lengths of steps for which kinetic damping does not need shorter steps: tension turns light links
+// within a step, but not so fast that the step includes its stiffness.
 static void long_chains_hang_at_any_dt(void **state) {
   (void)state;
   const double slope = acos(0.5); // 4 m between two points 2 m apart
@@ -95,7 +95,7 @@ static void a_box_is_pushed_against_a_wall(void **state) {
   }
   near(push, 7, 1e-6);
   double force[3];
-  must(s2_body_force(world, box, force)); // has acted
+  must(s2_body_force(world, box, force)); // the force has acted
   near(force[1], 0, 0);
   s2_world_destroy(world);
 }

@@ -1,4 +1,4 @@
-// The engine's API: handles, bad input, callbacks, events, queries, overlaps.
+// The engine's API: handles, invalid input, callbacks, events, queries, overlaps.
 #include "worlds.h"
 
 #define refused(expression, expected_code, text)                                                   \
@@ -19,7 +19,7 @@ static void stale_handles_are_errors(void **state) {
   must(s2_joint_create(world, &def, &joint));
   must(s2_body_destroy(world, one));
   assert_false(s2_body_alive(world, one));
-  assert_false(s2_joint_alive(world, joint)); // went with its body
+  assert_false(s2_joint_alive(world, joint)); // was destroyed with its body
   double x;
   refused(s2_body_get(world, one, S2_BODY_X, &x), S2_STALE, "destroyed");
   refused(s2_body_set(world, one, S2_BODY_X, 1), S2_STALE, "destroyed");
@@ -27,7 +27,7 @@ static void stale_handles_are_errors(void **state) {
   refused(s2_body_apply_force(world, one, s2_vec2(1, 0), NULL), S2_STALE, "destroyed");
   refused(s2_joint_destroy(world, joint), S2_STALE, "destroyed");
   refused(s2_joint_create(world, &def, &joint), S2_STALE, "destroyed");
-  // The slot is used again, the old handle stays stale.
+  // The slot is used again, the old handle remains invalid.
   S2BodyId three = add_disc(world, at(0, 5), 1);
   assert_int_equal(three.index, one.index);
   assert_false(s2_body_alive(world, one));
@@ -158,7 +158,7 @@ typedef struct Probe {
   S2BodyId body;
   int forces, filters, pre_solves;
   bool abort_force, abort_filter, abort_pre_solve, disable, refuse;
-  S2Code inside[4]; // what the world answers from inside a step
+  S2Code inside[4]; // codes of calls from inside a step
 } Probe;
 
 static bool probe_force(void *user, S2World *world, S2ForceCall *call) {
@@ -210,8 +210,8 @@ static void callbacks_are_called(void **state) {
   Probe probe = {0};
   S2World *world = probed_world(&probe);
   steps(world, 5);
-  // Event stepping, which the default is here, asks laws as the step begins, and its two stages at
-  // (q0, v0), at (q0, u) until the law agrees with u, and at (q1, u).
+  // Event stepping, which is the default here, calls laws at the start of the step, and its two
+  // stages call them at (q0, v0), at (q0, u) until the law agrees with u, and at (q1, u).
   assert_int_equal(probe.forces, fixed_def().stepping == S2_AUTO ? 20 : 5);
   assert_int_equal(probe.filters, 1);
   assert_int_equal(probe.pre_solves, 5);
@@ -253,7 +253,7 @@ static void an_aborted_step_leaves_no_trace(void **state) {
     uint64_t hash = s2_world_hash(world);
     refused(s2_world_step(world), S2_ABORTED, "callback");
     assert_true(s2_world_hash(world) == hash);
-    // It goes on as if nothing had been tried, the applied force included.
+    // The world continues as if the step had not been tried, with the applied force.
     probe.abort_force = probe.abort_filter = probe.abort_pre_solve = false;
     steps(world, 5);
     hash = s2_world_hash(world);
@@ -280,7 +280,7 @@ static void marks_roll_back_everything(void **state) {
   assert_true(s2_body_alive(world, body));
   assert_false(s2_body_alive(world, other));
   near(get(world, body, S2_BODY_FRICTION), 0.5, 0);
-  // What is made now is not mistaken for what was rolled back.
+  // An object created now must not be confused with one that was rolled back.
   S2BodyId third = add_disc(world, at(5, 3), 1);
   assert_int_equal(third.index, other.index);
   assert_false(s2_body_alive(world, other));
@@ -419,7 +419,7 @@ static void queries_find_bodies(void **state) {
   near(hit.fraction, 0.2, 1e-12);
   hit = s2_world_raycast(world, s2_vec2(0, 5), s2_vec2(20, 5), NULL);
   assert_int_equal(hit.body.index, 0);
-  // All on the way, in order, counted where there is no room; filters.
+  // All hits along the ray, in order, counted beyond the capacity; filters.
   S2RayResult all[2];
   assert_int_equal(s2_world_raycast_all(world, s2_vec2(20, 0), s2_vec2(0, 0), NULL, all, 1), 2);
   assert_int_equal(all[0].body.serial, disc.serial);
@@ -432,7 +432,7 @@ static void queries_find_bodies(void **state) {
   assert_int_equal(s2_world_query_point(world, s2_vec2(10.5, 0.5), NULL, found, 4), 1);
   assert_int_equal(found[0].serial, disc.serial);
   assert_int_equal(s2_world_query_box(world, s2_vec2(0, -5), s2_vec2(20, 5), NULL, found, 4), 2);
-  // After a step the bodies are found where they are now.
+  // After a step queries find bodies at their present positions.
   must(s2_body_set(world, box, S2_BODY_VY, 600));
   must(s2_world_step(world));
   assert_int_equal(s2_world_query_point(world, s2_vec2(5, 0), NULL, found, 4), 0);
@@ -517,7 +517,7 @@ static void far_from_the_origin_all_is_the_same(void **state) {
   (void)state;
   double rest[2];
   for (int i = 0; i < 2; i++) {
-    double far = i * 1048576.0; // a power of two, so that the positions are exact there, too
+    double far = i * 1048576.0; // a power of two, so that positions are exact there as well
     S2World *world = world_new(-10, 1.0 / 64);
     add_box(world, fixed_at(far, far - 1), 16, 2);
     S2BodyId box = add_box(world, at(far, far + 0.75), 1, 1);
@@ -566,7 +566,8 @@ static void a_fast_ball_does_not_pass_a_thin_wall(void **state) {
   s2_world_destroy(world);
 }
 
-// A fast ball that passes beside a peg must not bounce off the plane at the peg's nearest point.
+// A fast ball that passes a peg at a distance must not bounce off the plane at the peg's nearest
+// point.
 static void a_near_miss_is_a_miss(void **state) {
   (void)state;
   for (int i = 1; i < 20; i++) {
@@ -611,7 +612,7 @@ static void strict_worlds_fail_loudly(void **state) {
   S2World *world = world_new(-10, 1.0 / 60);
   S2WorldDef def = *s2_world_settings(world);
   def.strict = true;
-  def.tolerance = 1e-300; // nothing reaches this
+  def.tolerance = 1e-300; // no solver reaches this
   must(s2_world_configure(world, &def));
   add_box(world, fixed_at(0, -1), 10, 2);
   for (int i = 0; i < 3; i++) {
@@ -664,8 +665,8 @@ static void bodies_come_and_go(void **state) {
   s2_world_destroy(world);
 }
 
-// What lies in one place has pairs as the square of its number: more than any heap needs is refused
-// before there is memory spent on it, and nothing has changed.
+// Bodies in one place have pairs as the square of their number: more than any heap needs are
+// refused before memory is used for them, and the world is unchanged.
 static void crowds_are_refused(void **state) {
   (void)state;
   S2World *world = world_new(-9.81, 1.0 / 120);
@@ -686,7 +687,7 @@ static void crowds_are_refused(void **state) {
   s2_world_destroy(world);
 }
 
-// Counts of several worlds: sums, and the largest of what does not add up.
+// Counts of several worlds: sums, and the maximum of values that do not add up.
 static void statistics_add_up(void **state) {
   (void)state;
   S2World *one = world_new(-10, 0.01), *two = world_new(-10, 0.01);

@@ -1,4 +1,4 @@
--- sim.batch: worlds in a batch are the worlds alone; episodes, parameters, functions of the script, bad input.
+-- sim.batch: worlds in a batch give the bits of worlds alone; episodes, parameters, functions of the script, bad input.
 local sim = require "sim2d"
 
 local function build(i, random)
@@ -62,7 +62,7 @@ test("worlds of a batch are the worlds stepped alone, with any number of threads
   end
 end)
 
-test("rewards are what the declared cost says, and episodes end beyond bounds", function()
+test("rewards are those of the declared cost, and episodes end beyond bounds", function()
   local batch = sim.batch(build(1), 2, { cost = COST, terminated = BOUNDS, autoreset = "disabled" })
   local world = build(1)
   local ended
@@ -233,7 +233,7 @@ test("worlds that differ are named, and say how", function()
   raises("world 2 is the same one as world 1", function() sim.batch(function() return one end, 3) end)
 end)
 
-test("bad input is refused with what was expected", function()
+test("bad input is refused, and the message names the expected input", function()
   local batch = sim.batch(build(1), 2)
   raises("actions: an array of 2 x 1 expected, got one of 3", function() batch:step { 1, 2, 3 } end)
   raises("actions: an array of 2 x 1 expected, got one of 1 x 2", function() batch:step { { 1, 2 } } end)
@@ -310,7 +310,7 @@ test("a batch that is closed, or in the middle of its step", function()
   raises("world 2 is closed", function() holed:set("cart", "x", 1) end)
 end)
 
-test("what depends on a gradient is refused", function()
+test("steps of a batch inside a gradient are refused", function()
   local batch = sim.batch(build(1), 2)
   raises("batch:step%(%) has no derivative; sim.rollout has", function()
     sim.grad(function(u)

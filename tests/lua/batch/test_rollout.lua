@@ -33,7 +33,7 @@ end
 
 test("a rollout is the world stepped by hand", function()
   local world = build()
-  world:act { 1, 0.5 } -- one is under way
+  world:act { 1, 0.5 } -- one command is delayed
   world:step()
   local u, before = sequences(), world:state()
   local costs, states, failed = sim.rollout(world, u, { cost = { { of = "hinge", field = "angle", terminal = 1,
@@ -42,7 +42,7 @@ test("a rollout is the world stepped by hand", function()
   eq(world:state(), before)
   for i = 1, N do
     local copy, sum = world:clone(), 0
-    -- commands that are under way are not the copy's: give them again
+    -- the copy does not have the delayed commands: give them again
     copy:restore(world:snapshot())
     for k = 1, KNOTS do
       copy:act { u[i][2 * k - 1], u[i][2 * k] }
@@ -71,7 +71,7 @@ test("gradients of rollouts are those of the tape and of differences", function(
   local world, u, weights = build(), sequences(), sim.array { 1, 2, -1, 0.5 }
   local function loss(p) return (sim.rollout(world, p, { cost = COST, period = 0.04 }) * weights):sum() end
   local value, gradient = sim.value_and_grad(loss, u)
-  -- a timer puts the world into the hands of the script: the tape does all of it
+  -- with a timer the world depends on the script: the tape steps all of it
   world:every(1e3, function() end)
   local by_tape, other = sim.value_and_grad(loss, u)
   near(value, by_tape, 1e-13)
@@ -105,7 +105,7 @@ test("a thruster turns with its body, in rollouts too", function()
   ok(math.abs(gradient.angle) > 0.1 and math.abs(gradient.last) > 0.001)
 end)
 
-test("functions as costs, and what the world was made of, have gradients too", function()
+test("functions as costs, and the data of the world, have gradients too", function()
   local u = sequences()
   local function loss(p)
     local world = build()
@@ -135,7 +135,7 @@ test("sequences that fail", function()
   eq({ costs[1], failed }, { math.huge, N })
 end)
 
-test("bad input is refused with what was expected", function()
+test("bad input is refused, and the message names the expected input", function()
   local world, u = build(), sequences()
   raises("period: a whole number of steps of 0.02 s expected, got 0.03 s",
     function() sim.rollout(world, u, { period = 0.03 }) end)

@@ -1,4 +1,4 @@
--- The command line: statuses and messages exactly as a user sees them.
+-- The command line: exact statuses and messages, as a user sees them.
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
 
@@ -20,7 +20,7 @@ local function quote(word)
   return "'" .. word:gsub("'", "'\\''") .. "'"
 end
 
--- Every test has files of its own: ctest may run several processes in one folder.
+-- Every test has its own files: ctest may run several processes in one folder.
 local FOLDER = os.tmpname()
 os.remove(FOLDER)
 assert(os.execute("mkdir " .. quote(FOLDER)))
@@ -79,8 +79,8 @@ test("a script comes from stdin as - and without a name", function()
 end)
 
 test("-- ends the options", function()
-  expect(run { "--", "nowhere.lua" }, 2, "",
-    "sim2d: cannot open 'nowhere.lua': No such file or directory\n")
+  expect(run { "--", "missing.lua" }, 2, "",
+    "sim2d: cannot open 'missing.lua': No such file or directory\n")
 end)
 
 test("a file that cannot be opened", function()
@@ -200,7 +200,7 @@ test("Ctrl-C ends a task that does not wait", function()
     "sim2d: script.lua:1: interrupted\n")
 end)
 
-test("an error of a task that is no text says what it is", function()
+test("an error of a task that is no text is reported with its type", function()
   expect(run_script("require 'sim2d'.world {}:start(function() error({}) end)"), 1, "",
     "sim2d: (error object is a table value)\nstack traceback:\n"
     .. "\tscript.lua:1: in function <script.lua:1>\n")
@@ -314,7 +314,7 @@ test("--budget is a default of worlds, a time by a fixed rate", function()
   expect(run_script(text, { "--budget", "1e5" }), 0, "100000.0\t3.0\n", "")
 end)
 
-test("under --strict a step that a budget has cut fails, and says so", function()
+test("under --strict a step that a budget has cut fails with a message", function()
   local text = [[
 local sim = require "sim2d"
 local world = sim.world { gravity = { 0, -10 } }
@@ -336,7 +336,7 @@ print(sim.world {}.solver, sim.world { solver = "auto" }.solver)]]
     "0.25\t0.5\nlemke\tauto\n", "")
 end)
 
-test("--record writes what was stepped", function()
+test("--record writes the steps of the run", function()
   eq(run_script(RECORDED, { "--record", "run.csv" }).status, 0)
   local rows = 0
   for _ in read_file(FOLDER .. "/run.csv"):gmatch "[^\n]+" do rows = rows + 1 end
@@ -361,7 +361,7 @@ world:segment { from = { -5, 0 }, to = { 5, 0 } }
 world:box { size = { 1, 1 }, position = { 0, 0.5 } }
 world:step(2)]]
   eq(run_script(text, { "--dump-problems", "problems" }).status, 0)
-  -- Of two stages: the first gives half of the weight, the second is posed in the sum of both.
+  -- With two stages the first gives half of the weight, and the second is posed in the sum of both.
   for stage = 0, 1 do
     local impulses = require("sim2d").problem.solve(("%s/problems/problem-000000-0%d.txt"):format(FOLDER, stage))
     local sum = 0
@@ -397,7 +397,7 @@ test("--strict makes an unsolved step an error", function()
   eq(run_script(UNSOLVED .. "pcall(world.step, world, 20)", { "--strict" }).status, 0)
 end)
 
--- A press that moves as given crushes a block: the block overlaps both the press and the anvil in each step.
+-- A press with given motion crushes a block: the block overlaps both the press and the anvil in each step.
 local CRUSHES = [[
 local sim = require "sim2d"
 local function run(audit)
@@ -422,12 +422,12 @@ test("under --audit the status is 3 where a world that does not set `audit` has 
   eq(result.out, "true\t4\n")
   ok(result.err:find("\nsim2d: --audit: findings: overlaps 6, the first: audit of step 1 ", 1, true), result.err)
   ok(result.err:find("'anvil' and 'block': they overlap by ", 1, true), result.err)
-  -- the script looks at its findings itself, or does not want any; a failure of the script counts more
+  -- the script handles its findings itself, or does not want any; a failure of the script takes precedence
   result = run_script(CRUSHES .. "run(true) run(false)", { "--audit" })
   eq(result.status, 0)
   eq(result.out, "true\t4\nfalse\t0\n")
   eq(run_script(CRUSHES .. "run() error 'no'", { "--audit" }).status, 1)
-  -- without --audit the script is all there is
+  -- without --audit only the script determines the status
   eq(run_script(CRUSHES .. "run(true)").status, 0)
 end)
 
@@ -459,7 +459,7 @@ test("switches understand the words for true and false", function()
   for word in pairs(words) do names[#names + 1] = word end
   table.sort(names)
   local text, want, args = { 'local sim = require "sim2d"\nlocal all = arg' }, {}, {}
-  for k = 1, 200 do -- each read by a call of its own
+  for k = 1, 200 do -- each read by a separate call
     local word = random:choice(names)
     local value = words[word]
     local spelt = word:gsub(".", function(c) return random:uniform() < 0.3 and c:upper() or c end)
@@ -469,7 +469,7 @@ test("switches understand the words for true and false", function()
   text[#text + 1] = ("for _, words in ipairs { %s } do arg = words print(sim.options { fast = %s }.fast, #arg) end"):format(
     table.concat(args, ", "), "not (words[2] or words[1]):lower():find '[ty1]' and true or false")
   expect(run_script(table.concat(text, "\n")), 0, table.concat(want, "\t0\n") .. "\t0\n", "")
-  -- other words are not the switch's
+  -- other words do not belong to the switch
   expect(run_script(DECLARED, {}, { "--fast", "maybe", "--fast", "--n", "1" }), 0, "0.5\ttrue\ta.csv\t1\tmaybe\n", "")
 end)
 
@@ -483,7 +483,7 @@ options of script.lua:
 ]], "")
 end)
 
-test("sim.options refuses what was not declared", function()
+test("sim.options refuses undeclared options", function()
   local function refused(words, message)
     expect(run_script(DECLARED, {}, words), 2, "",
       "script.lua: " .. message .. "  (script.lua --help)\n")
@@ -517,12 +517,12 @@ test("wrong declarations raise at the caller", function()
     "the default of 'mu' is a nil; a number, a boolean or a string is expected")
 end)
 
--- ---- Options behind the script ------------------------------------------------------------------
+-- ---- Options after the script -------------------------------------------------------------------
 
-test("an option of the command behind a script that reads no words is told of", function()
+test("an option of the command after a script that reads no arguments is an error", function()
   local text = 'print "ran"\nlocal function f(...) return ... end -- no argument of the script'
   local function refused(words, option, meant)
-    expect(run_script(text, {}, words), 2, "", ("sim2d: '%s' stands behind the script, which reads no words; "
+    expect(run_script(text, {}, words), 2, "", ("sim2d: '%s' comes after the script, which reads no arguments; "
       .. "put it before:  sim2d %s script.lua\n"):format(option, meant))
   end
   refused({ "--record", "x.html" }, "--record", "--record x.html")
@@ -531,7 +531,7 @@ test("an option of the command behind a script that reads no words is told of", 
   refused({ "--view", "b" }, "--view", "--view")
   refused({ "--seed" }, "--seed", "--seed")
   eq(read_file(FOLDER .. "/x.html"), nil)
-  -- other words, and those the user marks as the script's, are let through
+  -- other words, and those that the user marks as the script's, are passed on
   expect(run_script(text, {}, { "a", "--other", "-3" }), 0, "ran\n", "")
   expect(run_script(text, {}, { "--", "--record", "x.html" }), 0, "ran\n", "")
 end)
@@ -547,8 +547,8 @@ test("a script that reads its words may have options of the command's names", fu
   expect(run_script("dofile 'reads.lua'", {}, words), 0, "7\n", "")
 end)
 
-test("sim.options tells of an option of the command", function()
-  expect(run_script(DECLARED, {}, { "--record", "x.html" }), 2, "", "script.lua: '--record' stands behind the script; "
+test("sim.options reports an option of the command", function()
+  expect(run_script(DECLARED, {}, { "--record", "x.html" }), 2, "", "script.lua: '--record' comes after the script; "
     .. "put it before:  sim2d --record x.html script.lua  (script.lua --help)\n")
 end)
 
@@ -582,13 +582,13 @@ test("replay takes the same words on either side of its name", function()
   eq(read_file(FOLDER .. "/before.svg"), read_file(FOLDER .. "/direct.svg"))
 end)
 
-test("a page is told how to open", function()
+test("options of a page set how it opens", function()
   local plain = run_script(RECORDED, { "--record", "x.html" })
   if plain.err:find "needs the player's page" then skip "this build has no page" end
   expect(plain, 0, "", "")
   local before = #read_file(FOLDER .. "/x.html")
   expect(run_script(RECORDED, { "--record", "x.html", "--view-follow", "ball", "--trails", "--speed", "0.25" }), 0, "", "")
-  ok(#read_file(FOLDER .. "/x.html") > before) -- how: tests/browser/test_player.mjs
+  ok(#read_file(FOLDER .. "/x.html") > before) -- its content: tests/browser/test_player.mjs
   local text = RECORDED:gsub("world:step", 'assert(world:record("y.html", { follow = world.bodies.ball, '
     .. 'trails = true, speed = 0.25 }))\n%0')
   local scripted = run_script(text)
@@ -610,10 +610,10 @@ test("wrong words about pictures", function()
   usage({ "--view-follow", "ball", "x.lua" }, "--view-follow belongs to --record FILE or --view")
   usage({ "--no-wait", "x.lua" }, "--no-wait belongs to --view")
   usage({ "--record", "x.csv", "--width", "300", "x.lua" },
-    "--width says nothing to 'x.csv'; it is for .svg, .png, .gif, .mp4")
+    "--width does not apply to 'x.csv' (only to .svg, .png, .gif, .mp4)")
   usage({ "--record", "x.html", "--strobe", "1", "x.lua" },
-    "--strobe says nothing to 'x.html'; it is for .svg, .png")
-  -- a body that is not there ends the run before its first step
+    "--strobe does not apply to 'x.html' (only to .svg, .png)")
+  -- a missing body ends the run before its first step
   local missing = run_script(RECORDED, { "--record", "missing.svg", "--view-follow", "bal" })
   eq(missing.status, 1)
   eq(missing.err:match "^[^\n]*",
@@ -623,7 +623,7 @@ test("wrong words about pictures", function()
   expect(run { "replay", "x.s2d", "y.svg", "--view-follow", "7" }, 2, "", "sim2d: --view-follow '7': there is no such body; "
     .. "give its `name`, or its number from 1 to 1 in the order of creation\n")
   expect(run { "replay", "x.s2d", "y.csv", "--trails" }, 2, "",
-    "sim2d: --trails says nothing to 'y.csv'; it is for .svg, .png, .gif, .mp4, .html\n")
+    "sim2d: --trails does not apply to 'y.csv' (only to .svg, .png, .gif, .mp4, .html)\n")
   ok(run { "replay", "x.s2d", "y.svg", "--seed", "1" }.err:find("sim2d: --seed is no option of replay\n", 1, true))
 end)
 
@@ -699,7 +699,7 @@ test("modules are found beside a script, whatever its folder is called, and besi
     write_file(folder .. "/beside.lua", ("return { value = %q }"):format(name))
     write_file(folder .. "/below/deep.lua", "return { value = 3 }")
     write_file(folder .. "/parts/init.lua", "return { value = 4 }")
-    -- a module of the current folder is not taken in their place
+    -- a module of the current folder does not replace it
     write_file(FOLDER .. "/beside.lua", "return { value = 'of the current folder' }")
     expect(run { name .. "/main.lua" }, 0, name .. "\t7\n", "")
     os.remove(FOLDER .. "/beside.lua")
@@ -713,7 +713,7 @@ test("modules are found beside a script, whatever its folder is called, and besi
   write_file(FOLDER .. "/links/beside.lua", "return { value = 'nearer' }")
   expect(run { "links/run.lua" }, 0, "nearer\t7\n", "")
   os.remove(FOLDER .. "/links/beside.lua")
-  -- what is wrong in such a module is told with its file, and so is one that is not there
+  -- an error in such a module is reported with its file, and so is a missing module
   write_file(FOLDER .. "/a;b?c;/beside.lua", "return = 1")
   ok(run({ "a;b?c;/main.lua" }).err:find("error loading module 'beside' from file 'a;b?c;/beside.lua'", 1, true))
   os.remove(FOLDER .. "/a;b?c;/beside.lua")

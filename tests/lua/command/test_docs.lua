@@ -1,6 +1,6 @@
--- The documentation keeps its word: each block of Lua in README.md, docs/*.md and docs/FOLDER/*.md is run by
--- the command, in a folder of its own, and prints what a block of text right behind it says.
--- A block whose first line is "-- fragment" is not run.
+-- The documentation is correct: each block of Lua in README.md, docs/*.md and docs/FOLDER/*.md is run by the command,
+-- in its own folder, and prints the text of a block directly after it. A block whose first line is "-- fragment" is not
+-- run.
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
 local tree = require "pages"
@@ -10,8 +10,8 @@ local function pages()
   return tree.found "ls README.md docs/*.md docs/*/*.md"
 end
 
--- Fenced blocks in order: language, text, the line of the fence, and whether only blank lines lie
--- between it and the block before.
+-- Fenced blocks in order: language, text, the line of the fence, and whether only blank lines lie between it and the
+-- block before.
 local function blocks(page)
   local list, open, line, adjacent = {}, nil, 0, false
   for text in tree.text(page):gmatch "([^\n]*)\n" do
@@ -86,7 +86,7 @@ local function reference()
   return table.concat(text, "\n")
 end
 
-test("the reference is what docs/reference/generate.lua writes", function()
+test("the reference equals the output of docs/reference/generate.lua", function()
   local command = "%s %s/docs/reference/generate.lua --check %s 2>&1"
   local output <close> = assert(io.popen(command:format(quote(SIM2D), quote(tree.SOURCE), quote(tree.SOURCE))))
   eq(output:read "a", "", "written by: sim2d docs/reference/generate.lua")
@@ -123,7 +123,7 @@ test("every scene has its row in docs/scenes.md, and every row its scene", funct
   for name in text:gmatch "\n| `([%w_]+)` |" do ok(scenes[name], "no scene is called " .. name) end
 end)
 
-test("every script is told of in docs/*.md", function()
+test("every script is mentioned in docs/*.md", function()
   local text = {}
   for i, page in ipairs(pages()) do text[i] = tree.text(page) end
   text = table.concat(text)
@@ -147,7 +147,8 @@ test("the C programs of pages are programs of the tests", function()
   eq(programs, 2)
 end)
 
--- A lesson docs/tutorial/NAME.md shows scripts/tutorial/NAME.lua (or .py), whole, and what it prints; blocks are run above.
+-- A lesson docs/tutorial/NAME.md shows the whole of scripts/tutorial/NAME.lua (or .py), and its output; blocks are run
+-- above.
 test("lessons show their scripts", function()
   local lessons = 0
   for _, page in ipairs(pages()) do

@@ -1,4 +1,4 @@
--- Messages: the exact wording, at the caller's line; and nothing is made by what fails.
+-- Messages: the exact wording, at the caller's line; and a failing call creates nothing.
 local sim = require "sim2d"
 
 local function line()
@@ -21,7 +21,7 @@ test("unknown keys name the nearest one, at the caller's line", function()
   eq(#world.bodies, 0)
 end)
 
-test("of several unknown keys the first by name is told", function()
+test("of several unknown keys the first by name is reported", function()
   local world = sim.world {}
   for _ = 1, 10 do
     raises("unknown key 'aaa'", function()

@@ -1,5 +1,5 @@
--- Problems with anything in them: an answer with a status, or an error that names what is wrong;
--- never a crash. S2_FUZZ=N tries N tables of each kind.
+-- Problems with arbitrary values: a solution with a status, or an error that names its cause; never a crash. S2_FUZZ=N
+-- tries N tables of each kind.
 local sim = require "sim2d"
 local CASES = tonumber(os.getenv "S2_FUZZ") or 2000
 
@@ -86,7 +86,7 @@ local KEYS = { "W", "M", "H", "q", "bias", "mu", "r0", "solver", "J", "C", "c", 
   "a", "lo", "hi", "P", "G", "h", "A_ub", "b_ub", "A_eq", "b_eq", "bounds", "tolerance", "kappa",
   "max_iterations", "history", "omega" }
 
--- A table whose keys say something else the second time.
+-- A table whose keys have other values when they are read again.
 local function fickle(def)
   local asked = {}
   return setmetatable({}, { __index = function(_, key)
@@ -123,7 +123,7 @@ end
 local STATUS = { solved = true, infeasible = true, ray = true, max_iterations = true, singular = true,
   unsupported = true }
 
--- Does a message name one of the keys, or what was expected in place of the table?
+-- Does a message name one of the keys, or the type expected instead of the table?
 local function telling(message)
   for _, known in ipairs { "within", "table expected", "unknown key", "has no field" } do
     if message:find(known, 1, true) then return true end

@@ -1,7 +1,6 @@
--- Calls made up from what lua/sim2d/meta/*.lua says of every function, field and operator: with
--- arguments of the right types and wrong ones, on objects living and dead, of other worlds, in
--- coroutines, callbacks and gradients. Each returns or raises a message of ours; never a crash, and
--- never an error from within a module of the library.
+-- Random calls made from the declarations in lua/sim2d/meta/*.lua of every function, field and operator: with arguments
+-- of right and of wrong types, on existing, destroyed and foreign objects, in coroutines, callbacks and gradients. Each
+-- returns or raises a message of the library; never a crash, and never an error inside a module of the library.
 --   S2_FUZZ=N calls (a seed), S2_SEEDS=A-B: the same calls for the same seed
 local sim = require "sim2d"
 
@@ -9,7 +8,7 @@ local CALLS = tonumber(os.getenv "S2_FUZZ") or fewer(5000, 1500)
 local FIRST, LAST = (os.getenv "S2_SEEDS" or "1-2"):match "(%d+)-(%d+)"
 local CALLS_A_SCENE, STEPS_A_CALL, POOL = 150, 40, 60
 
--- ---- What the meta files say --------------------------------------------------------------------
+-- ---- Declarations of the meta files -------------------------------------------------------------
 
 local function meta_lines()
   local lines, paths = {}, {}
@@ -22,7 +21,7 @@ local function meta_lines()
   return lines
 end
 
--- The type at the front of a text: up to a blank outside all brackets that no "|" or ":" continues.
+-- The type at the front of a text: up to a blank outside all brackets, unless "|" or ":" continues it.
 local function front(text)
   local depth, at = 0, 1
   while at <= #text do
@@ -78,7 +77,7 @@ do
   end
 end
 
--- What waits for somebody, ends the process or writes where it likes.
+-- Functions that wait for the user, end the process or write to arbitrary files.
 local LEFT_OUT = { ["sim2d.World.view"] = true, ["sim2d.options"] = true, ["sim2d.progress"] = true,
   ["sim2d.experiment"] = true, ["sim2d.Plot.print"] = true }
 for i = #functions, 1, -1 do
@@ -88,7 +87,7 @@ for i = #functions, 1, -1 do
   end
 end
 
--- Functions of libraries that are no objects, by class.
+-- Functions of libraries, which have no object, by class.
 local LIBRARIES = { ["sim2d"] = sim, ["sim2d.Linalg"] = sim.linalg, ["sim2d.Optimize"] = sim.optimize,
   ["sim2d.PlotLibrary"] = sim.plot, ["sim2d.Lcp"] = sim.lcp, ["sim2d.Ncp"] = sim.ncp,
   ["sim2d.Mlcp"] = sim.mlcp, ["sim2d.ContactLibrary"] = sim.contact, ["sim2d.Kkt"] = sim.kkt,
@@ -96,8 +95,8 @@ local LIBRARIES = { ["sim2d"] = sim, ["sim2d.Linalg"] = sim.linalg, ["sim2d.Opti
 
 -- ---- Values -------------------------------------------------------------------------------------
 
-local pool, steps, depth = {}, 0, 0 -- objects by class; steps left to a call; functions within another
-local worlds = {} -- all that were seen, to be closed before their recordings' files are removed
+local pool, steps, depth = {}, 0, 0 -- objects by class; remaining steps of a call; depth of nested functions
+local worlds = {} -- all worlds, to be closed before their recordings' files are removed
 local make, random_call
 
 local function chance(p) return math.random() < p end
@@ -138,7 +137,7 @@ local function keep(value)
   pool[class] = pool[class] or {}
   local list = pool[class]
   list[#list < POOL and #list + 1 or math.random(POOL)] = value
-  if class == "sim2d.World" then -- no run without end
+  if class == "sim2d.World" then -- no endless run
     worlds[#worlds + 1] = value
     pcall(value.after_step, value, function()
       steps = steps - 1
@@ -147,7 +146,7 @@ local function keep(value)
   end
 end
 
--- A function of the script: uses what it is given, calls something else, returns numbers.
+-- A function of the script: uses its arguments, calls some other function, returns numbers.
 local function callback(kind)
   local results = select(2, (kind:match "%):%s*(.*)" or ""):gsub(",", ",")) + 1
   return function(...)
@@ -203,7 +202,7 @@ local function number(name, integer)
   return chance(0.5) and math.random() * 3 - 1 or pick(NUMBERS)
 end
 
--- A table of the fields that a class says.
+-- A table of the fields that a class declares.
 local function definition(class, level)
   local def = {}
   for _, field in ipairs(fields_of(class, {})) do
@@ -283,7 +282,7 @@ end
 local FINE = { ["enough steps"] = true }
 local tried, raised = 0, 0
 
--- No error of ours says where in the library it happened, or what Lua missed there.
+-- No error of the library names a place inside it, or the Lua error there.
 local function telling(message)
   if type(message) ~= "string" then return true end -- thrown by a function of this file
   return not message:find "%[sim2d[^%]]*%]:%d+: attempt to" and not message:find "%[string .-%]:%d+: attempt"
@@ -343,7 +342,7 @@ local function arguments_of(of)
   return table.unpack(list, 1, n)
 end
 
--- By default it goes on for 100,000 steps, and each of a heap of contradictions takes a millisecond.
+-- By default the run takes 100,000 steps, and each of a heap of contradictions takes a millisecond.
 local function few_steps(options)
   if type(options) ~= "table" and options ~= nil then return options end
   options = options or {}
@@ -430,7 +429,7 @@ function random_call()
   depth = depth - 1
 end
 
--- A world with some of everything, one that is closed, and some that is destroyed.
+-- A world with objects of many kinds, a closed one, and some destroyed objects.
 local function scene()
   pool = { ["sim2d.Random"] = { sim.random } }
   steps = 1000

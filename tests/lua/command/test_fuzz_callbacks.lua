@@ -1,6 +1,6 @@
--- Every hook a script has into a step, and everything it might do there that it should not: each
--- returns or raises, and afterwards the world is closed or steps on.
---   S2_FUZZ=N rounds, each with another stepping; in the nth every nth call acts
+-- Every hook of a script in a step, and all forbidden actions there: each returns or raises, and afterwards the world
+-- is closed or can be stepped.
+--   S2_FUZZ=N rounds, each with another stepping; in round n every nth call acts
 local sim = require "sim2d"
 
 local ROUNDS = tonumber(os.getenv "S2_FUZZ") or 1
@@ -9,7 +9,7 @@ local STEPS = fewer(6, 2)
 local folder = os.tmpname()
 os.remove(folder)
 
--- Two discs that land on a box, one that is hit, a joint that breaks, a sensor that is passed.
+-- Two discs that land on a box, one that is hit, a joint that breaks, a sensor that a body passes.
 local function scene(stepping)
   local world = sim.world { dt = 0.02, stepping = stepping }
   local s = { world = world, handles = {} }
@@ -83,7 +83,7 @@ local HOOKS = {
     end } })
   end,
   until_ = function(s, act)
-    local n = 0 -- of calls: who restores never gets to the end
+    local n = 0 -- number of calls: a hook that restores would repeat for ever
     s.run = function()
       s.world:run { duration = 1, until_ = function()
         n = n + 1
@@ -109,12 +109,12 @@ for _, event in ipairs { "contact_begin", "contact_end", "contact_impulse", "sen
   HOOKS["on " .. event] = function(s, act) return s.world:on(event, function(of) act(of.a or s.a) end) end
 end
 
--- name -> what it does to the scene and the body it was given
+-- name -> an action on the scene and the given body
 local ACTIONS = {
   ["destroys its body"] = function(_, body) body:destroy() end,
   ["destroys another"] = function(s) s.c:destroy() end,
   ["destroys the joint"] = function(s) s.joint:destroy() end,
-  ["makes a body"] = function(s) -- apart from all others, else each made more in turn
+  ["makes a body"] = function(s) -- at a distance from all others, else each call would cause more in turn
     s.made = (s.made or 0) + 1
     s.world:circle { radius = 0.1, position = { 20 + s.made, 30 } }
   end,
@@ -132,7 +132,7 @@ local ACTIONS = {
   ["raises a table"] = function() error({}) end,
   ["raises nil"] = function() error(nil) end,
   ["overflows the stack"] = function()
-    local function deeper() return (("a"):gsub("a", deeper)) end -- that of C, which is small
+    local function deeper() return (("a"):gsub("a", deeper)) end -- the C stack, which is small
     deeper()
   end,
   ["takes a gradient"] = function(s)
@@ -200,7 +200,7 @@ local function try(hook, action, round)
     if s.run then break end
   end
   kept = false
-  -- What goes on is sound: it steps, or says why not.
+  -- A remaining world is consistent: it can be stepped, or reports why not.
   local closed = tostring(world) == "World (closed)"
   local good, message = pcall(world.step, world, 2)
   if closed then
@@ -214,7 +214,7 @@ local function try(hook, action, round)
   end
 end
 
--- Under sanitizers each hook has every other action, and the next hook has the others.
+-- Under sanitizers each hook gets every other action, and the next hook the remaining ones.
 local EVERY = fewer(1, 2)
 for h, hook in ipairs(sorted(HOOKS)) do
   test("in " .. hook, function()

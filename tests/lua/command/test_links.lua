@@ -1,5 +1,5 @@
--- The pages hold together: each relative link and anchor of README.md, CHANGELOG.md, CONTRIBUTING.md and docs leads
--- somewhere, lines of text have at most 120 characters, and pages at most 400 lines. It needs no MkDocs.
+-- Consistency of the pages: each relative link and anchor of README.md, CHANGELOG.md, CONTRIBUTING.md and docs has a
+-- target, lines of text have at most 120 characters, and pages at most 400 lines. The test does not need MkDocs.
 
 local tree = require "pages"
 
@@ -44,7 +44,7 @@ local function text_lines(text)
   end
 end
 
--- Anchors of a page, made of its headings as GitHub makes them.
+-- Anchors of a page, made from its headings as GitHub does.
 local function anchors(text)
   local list, seen = {}, {}
   for _, line in text_lines(text) do
@@ -66,7 +66,7 @@ local function anchors_of(path)
   return known[path]
 end
 
--- Links of a page that lead nowhere.
+-- Links of a page without a target.
 local function broken(page, text)
   local list = {}
   local folder = page:match "^(.*/)" or ""
@@ -98,7 +98,7 @@ test("each relative link and anchor of the pages leads somewhere", function()
   ok(links > 1000, links .. " links")
 end)
 
-test("a planted link that leads nowhere is found", function()
+test("a planted link without a target is found", function()
   local text = "# A heading\n\n[a](nix.md) [b](#a-heading) [c](#nix) [d](../README.md) `[e](nix.md)` [f](https://nix)\n"
   eq(#broken("docs/testing.md", (text:gsub("#a%-heading", "../README.md#sim2d"))), 2)
   eq(anchors(text)["a-heading"], true)
@@ -126,7 +126,7 @@ test("pages have at most 400 lines", function()
   end
 end)
 
--- Defined there, not only called: its name begins a line, behind its type.
+-- Defined there, not only called: its name begins a line, after its type.
 local function defines(text, name)
   for line in ("\n" .. text):gmatch "\n([%a][^\n]*)" do
     if line:find("[%s*]" .. name .. "%(") then return true end

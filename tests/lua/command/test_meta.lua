@@ -1,4 +1,4 @@
--- lua/sim2d/meta/*.lua, which editors read, and the library name the same things.
+-- lua/sim2d/meta/*.lua, which editors read, and the library declare the same names.
 local sim = require "sim2d"
 
 local lines = {}
@@ -37,8 +37,8 @@ local function declared()
   return classes
 end
 
--- What an object has: its __index is a table, or looks names up in one, its first upvalue. False
--- stands for what is not built yet.
+-- The names of an object: its __index is a table, or a function that looks names up in a table, its first upvalue.
+-- False stands for a name that is not built yet.
 local function offered(object)
   local names = debug.getmetatable(object).__index
   if type(names) == "function" then

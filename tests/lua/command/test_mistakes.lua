@@ -1,4 +1,4 @@
--- What beginners write, and what they read then: each message names the line, the key and what to write.
+-- Mistakes of beginners, and their messages: each names the line, the key and the remedy.
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
 
 local FOLDER = os.tmpname()
@@ -7,7 +7,7 @@ local QUOTED = "'" .. FOLDER:gsub("'", "'\\''") .. "'"
 assert(os.execute("mkdir " .. QUOTED))
 at_end(function() os.execute("rm -r " .. QUOTED) end)
 
--- Five lines stand before the mistake, which is on line 6 unless it is told otherwise.
+-- Five lines precede the mistake, which is on line 6 unless a row gives another line.
 local HEAD = [[
 local sim = require "sim2d"
 local world = sim.world {}
@@ -16,7 +16,7 @@ local box = world:box { size = { 1, 1 }, position = { 0, 3 } }
 local hinge = world:hinge { floor, box, anchor = { 0, 2 } }
 ]]
 
--- What a script of this text says on stderr, and how it ends.
+-- The stderr and the status of a script of this text.
 local function run(text)
   local file = assert(io.open(FOLDER .. "/script.lua", "w"))
   file:write(text)
@@ -29,7 +29,7 @@ local function run(text)
   return err, status
 end
 
--- Mistake, the key or name it is about, the remedy; line (6). The script stops with status 1.
+-- Mistake, the key or name in question, the remedy; line (6). The script stops with status 1.
 local errors = {
   { 'require "Sim2d"', "'Sim2d'", 'write require "sim2d"' },
   -- shapes and bodies
@@ -47,7 +47,7 @@ local errors = {
   { 'world:box { size = { 1, 1 }, type = "Static" }', "'type'", "did you mean 'static'?" },
   { "world:box { size = { 1, 1 }, density = 1, mass = 3 }", "'density'", "either mass or density expected" },
   { "world:add_box { size = { 1, 1 } }", "'add_box'", "write world:box { size = {width, height} }" },
-  -- what bodies can do
+  -- methods of bodies
   { "box:set_velocity { 1, 0 }", "'set_velocity'", "write body.velocity = {vx, vy}" },
   { "box:setPosition(1, 2)", "'setPosition'", "write body.position = {x, y}" },
   { "box.velocity = 3", "Body.velocity", "{x, y} expected, got 3" },
@@ -76,7 +76,7 @@ local errors = {
   { "sim.grad(function(p) p.x = 2 end, { x = 1 })", "the function", "has to return the loss" },
 }
 
--- The same for what goes on, with a warning.
+-- The same for mistakes that cause a warning only.
 local warnings = {
   { "world:box { size = { 1, 1 }, angle = 45 }", "'angle'", "write math.rad(45)" },
   { "box.angle = 90", "'angle'", "write math.rad(90)" },
@@ -106,10 +106,10 @@ for _, case in ipairs(warnings) do
   test(case[1], function() check(case, 0, "sim2d: warning: ") end)
 end
 
-test("a warning comes once a world, and what is right brings none", function()
+test("a warning comes once a world, and correct scripts cause none", function()
   local err = run(HEAD .. "box.angle = 45\nbox.angle = 60\n")
   local _, count = err:gsub("warning", "")
-  eq(count, 2, err) -- the first, and at the end that one more came
+  eq(count, 2, err) -- the first, and at the end that there was one more
   eq(run(HEAD .. [[
 box.angle = 7 * math.pi
 hinge.limits = { -20 * math.pi, math.huge }

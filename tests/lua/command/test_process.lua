@@ -1,5 +1,4 @@
--- The command as a process: closed and full streams, signals, limits of the shell, files that a
--- killed run leaves.
+-- The command as a process: closed and full streams, signals, limits of the shell, files of a killed run.
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
 local FOLDER = os.tmpname()
@@ -19,7 +18,7 @@ local function read_file(name)
   return text
 end
 
--- Runs a line of sh in FOLDER, where $SIM2D is the command; its status and what went to `err`.
+-- Runs a line of sh in FOLDER, where $SIM2D is the command; returns its status and the content of `err`.
 local function sh(line)
   write_file("err", "")
   write_file("line", line)
@@ -27,7 +26,7 @@ local function sh(line)
   return kind == "exit" and status or kind .. " " .. status, read_file "err"
 end
 
--- Address sanitizers take more address space than any limit of these tests.
+-- Address sanitizers need more address space than any limit of these tests.
 local SANITIZED = sh "(ulimit -v 4000000; exec $SIM2D --version >/dev/null)" ~= 0
 
 local function need_full_device()
@@ -52,7 +51,7 @@ end
 assert(recording:close())
 ]])
 
-test("what is printed while a stream is closed goes nowhere", function()
+test("output while a stream is closed is dropped", function()
   eq(sh "$SIM2D prints.lua open.s2d >out", 0)
   for _, streams in ipairs { ">&-", "2>&-", "<&-", "<&- >&- 2>&-" } do
     eq(sh("$SIM2D prints.lua closed.s2d >out " .. streams), 0, streams)
@@ -121,7 +120,7 @@ end)
 
 -- ---- Limits -------------------------------------------------------------------------------------
 
-test("a file that may grow no more is told as a full disk is", function()
+test("a file at its size limit is reported like a full disk", function()
   for _, name in ipairs { "large.csv", "large.s2d", "large.npz" } do
     local status, err = sh(("(ulimit -f 8; exec $SIM2D --record %s -e 'local w = sim.world {} "
       .. "for i = 1, 20 do w:circle { radius = 1, position = { 3 * i, 0 } } end w:step(500)')"):format(name))
@@ -139,7 +138,7 @@ test("too little memory for OpenBLAS ends the run with a message", function()
     if err:find("room for the 128 MB that OpenBLAS works in", 1, true) then
       eq(status, 1)
       told = told + 1
-    end -- else there was enough, or too little for the libraries
+    end -- otherwise there was enough memory, or too little for the libraries
   end
   ok(told > 0)
 end)

@@ -1,5 +1,5 @@
-// The prompt on a terminal: Ctrl-C, completion, history. What does not need a terminal is tested by
-// test_cli.lua.
+// The prompt on a terminal: Ctrl-C, completion, history. test_cli.lua tests the parts that do not
+// need a terminal.
 #include "temporary.h"
 
 #include <setjmp.h>
@@ -18,14 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SEEN = 1 << 16, PATIENCE = 60000 }; // bytes of a session's output; ms until a test gives up
+enum { SEEN = 1 << 16, PATIENCE = 60000 }; // bytes of a session's output; ms until a test fails
 
 static char folder[TEMPORARY_SIZE]; // of the history
 
 typedef struct Session {
   pid_t child;
   int terminal;
-  char seen[SEEN]; // since the last text that was waited for
+  char seen[SEEN]; // output since the last expected text
   size_t size;
 } Session;
 
@@ -39,7 +39,7 @@ static void prompt_run(const char *name, char **argv) {
   for (int fd = 0; fd <= 2; fd++) {
     dup2(end, fd);
   }
-  signal(SIGINT, SIG_DFL); // a shell in the background has it ignored
+  signal(SIGINT, SIG_DFL); // a shell sets it to ignored for background processes
   setenv("TERM", "xterm", 1);
   setenv("LC_ALL", "C.UTF-8", 1);
   setenv("XDG_STATE_HOME", folder, 1);
@@ -76,7 +76,7 @@ static void session_begin(Session *session, const char *script) {
   session->size = 0;
   session->terminal = posix_openpt(O_RDWR | O_NOCTTY);
   assert_true(session->terminal >= 0);
-  // a child that held it would never see it go
+  // otherwise a child would hold the terminal open
   assert_int_equal(fcntl(session->terminal, F_SETFD, FD_CLOEXEC), 0);
   assert_int_equal(grantpt(session->terminal), 0);
   assert_int_equal(unlockpt(session->terminal), 0);
@@ -100,8 +100,8 @@ static void session_type(Session *session, const char *text) {
   assert_int_equal(write(session->terminal, text, strlen(text)), strlen(text));
 }
 
-// Reads what is left to read, waits for the child and closes the terminal; the status, -1: a
-// signal.
+// Reads the remaining output, waits for the child and closes the terminal; returns the status, -1:
+// a signal.
 static int session_wait(Session *session) {
   struct pollfd waits = {.fd = session->terminal, .events = POLLIN};
   char rest[256];
@@ -135,7 +135,7 @@ static void ctrl_c_at_the_prompt_clears_the_line(void **state) {
   session_expect(&session, "\n> ");
   session_type(&session, "20 + 1\r");
   session_expect(&session, "\n21\r\n> ");
-  // the lines before of a chunk go with it, and a second Ctrl-C is as good as the first
+  // the previous lines of a chunk are dropped as well, and a second Ctrl-C has the same effect
   session_type(&session, "x = {\r");
   session_expect(&session, ">> ");
   session_type(&session, "1, 2");
@@ -178,7 +178,7 @@ static void tab_completes_keys_within_braces(void **state) {
   session_expect(&session, "\n> ");
   session_type(&session, "=w.gravity.y, w.max_iterations\r");
   session_expect(&session, "\n-5.0\t50\r\n> ");
-  // methods, on lines of their own, tables within, options behind a path; not where a value stands
+  // methods, on separate lines, tables within, options after a path; none where a value stands
   session_type(&session, "b = w:circle {\r");
   session_expect(&session, ">> ");
   session_type(&session, "radi\t1, fric\t.25 }\r");
@@ -188,10 +188,10 @@ static void tab_completes_keys_within_braces(void **state) {
   session_type(&session, "=b.friction, h.motor_speed, h.motor_max\r");
   session_expect(&session, "\n0.25\t2.0\t3.0\r\n> ");
   session_type(&session, "w:draw('x.svg', { leg\t");
-  session_expect(&session, "end = "); // behind "leg", which stands there
+  session_expect(&session, "end = "); // after "leg", which is already there
   session_type(&session, "\x03");
   session_expect(&session, "\n> ");
-  // within a text there are none, nor for functions that are not of the library
+  // no completions inside a text, nor for functions outside of the library
   session_type(&session, "function f(t) return next(t) end\r");
   session_expect(&session, "\n> ");
   session_type(&session, "f { grav\t= 1 }\r");
@@ -208,7 +208,7 @@ static void history_lives_on_in_the_next_session(void **state) {
   session_expect(&session, "\nfirst \\ \xc3\xa9\r\n> ");
   session_type(&other, "='of another'\r");
   session_expect(&other, "\nof another\r\n> ");
-  // also of one that is ended from within, or by a signal
+  // also after a script ends the session, or a signal does
   session_type(&session, "os.exit(3)\r");
   assert_int_equal(session_wait(&session), 3);
   kill(other.child, SIGKILL);

@@ -1,10 +1,10 @@
--- Names that do not exist raise, in the libraries of `sim`, in laws and in environments.
+-- Unknown names raise, in the libraries of `sim`, in laws and in environments.
 local sim = require "sim2d"
 
 local R = sim.random.split()
 R:seed(9)
 
--- A name with one slip of the hand in it.
+-- A name with one typing error.
 local function misspelt(name)
   local i = R:integer(1, #name)
   local letter = R:choice { "q", "z", "x", "W", "7" }
@@ -13,7 +13,7 @@ local function misspelt(name)
     name:sub(1, i - 1) .. name:sub(i + 1) .. "_", name:upper() }
 end
 
--- Reads and writes of misspelt names raise with the kind of the object; some are told what was meant.
+-- Reads and writes of misspelt names raise with the kind of the object; some messages suggest the right name.
 local function check(object, kind, names, assigned)
   local known, suggestions = {}, 0
   for _, name in ipairs(names) do known[name] = true end
@@ -62,12 +62,12 @@ local function cart_pole()
   return world, rail, hinge
 end
 
-test("laws, costs, plans and what runs them", function()
+test("laws, costs, plans and the calls that run them", function()
   local world, rail, hinge = cart_pole()
   local function measure() return hinge.angle end
   local pid = sim.control.pid { kp = 3, measure = measure }
   check(pid, "Law", { "kp", "ki", "kd", "setpoint", "measure", "filter", "anti_windup", "state", "set_state", "reset", "copy" })
-  eq({ pid.kp, pid.range, pid.actuator, pid.integral }, { 3 }) -- what a law may lack is nil
+  eq({ pid.kp, pid.range, pid.actuator, pid.integral }, { 3 }) -- optional fields of a law are nil
   pid.kp, pid.range, pid.setpoint = 4, { -1, 1 }, 2
   eq({ pid.kp, pid.range[1] }, { 4, -1 })
   eq(pid:copy().kp, 4)
@@ -98,7 +98,7 @@ test("laws, costs, plans and what runs them", function()
   world:restore(image)
 end)
 
-test("what a fit found", function()
+test("the result of a fit", function()
   local function build(p)
     local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
     local block = world:box { size = { 0.1, 0.1 }, mass = p.mass, mask = 0 }
@@ -115,7 +115,7 @@ test("what a fit found", function()
   local plain = sim.fit { world = build, data = log, parameters = { mass = 1.5 }, split = 1 }
   near(plain.parameters.mass, 2, 1e-3)
   check(plain, "Fit", { "parameters", "deviation", "confidence95", "correlation", "undetermined", "status", "rollouts", "iterations" })
-  eq({ plain.test, plain.scale, plain.windows }, {}) -- what a fit may lack is nil
+  eq({ plain.test, plain.scale, plain.windows }, {}) -- optional fields of a fit are nil
   local whole = sim.fit { world = build, data = log, parameters = { mass = 1.5 }, split = 0.7, loss = "huber", scale = 2, windows = 0.1,
     start = function() end }
   ok(whole.test and whole.windows)
@@ -153,7 +153,7 @@ test("environments and vectors of them", function()
   eq(#vector.envs, 2)
 end)
 
-test("with autoreset = 'disabled' a vector refuses steps of what is over, and a batch goes on", function()
+test("with autoreset = 'disabled' a vector refuses steps of ended episodes, and a batch goes on", function()
   for _ = 1, 20 do
     local n, most = R:integer(1, 4), R:integer(1, 4)
     local function world()
@@ -175,7 +175,7 @@ test("with autoreset = 'disabled' a vector refuses steps of what is over, and a 
     end
     local kept = vector.observations:table()
     raises("the episode is over: reset first", vector.step, vector, actions)
-    eq(vector.observations:table(), kept) -- nothing has happened
+    eq(vector.observations:table(), kept) -- nothing has changed
     vector:reset { seed = 1 }
     vector:step(actions)
     for k = 1, most + 3 do

@@ -17,7 +17,7 @@ local function cart(p)
   return world
 end
 
--- Its log: a row each 0.02 s, with noise.
+-- Its log: a row every 0.02 s, with noise.
 local function logged(p, rows, sigma, offset)
   local world = cart(p)
   local log = { t = {}, push = {}, ["cart.translation"] = {}, ["cart.speed"] = {} }
@@ -63,7 +63,7 @@ test("with noise, within its own deviations", function()
   ok(inside >= 20 * seeds // 12, inside) -- of 24; 22.8 are expected
 end)
 
-test("several logs, noise that nobody knows, a bias, one column only", function()
+test("several logs, unknown noise, a bias, one column only", function()
   sim.random.seed(3)
   local logs = { logged({ mass = 2, drag = 0.7 }, 60, 0.002, 0.3), logged({ mass = 2, drag = 0.7 }, 60, 0.002, 0.3) }
   logs[2]["cart.speed"] = nil
@@ -74,8 +74,8 @@ test("several logs, noise that nobody knows, a bias, one column only", function(
   near(result.train, 0.002, 0.0005)
 end)
 
-test("what the data do not determine is named", function()
-  -- of a spring, a drag and a mass that nothing pushes only two quotients are seen
+test("parameters that the data do not determine are named", function()
+  -- of a spring, a drag and a mass without a known force only two quotients are observable
   local function free(p)
     local world = cart(p)
     world.bodies[1].x = 0.5
@@ -91,10 +91,10 @@ test("what the data do not determine is named", function()
   eq(result.deviation.mass, nil)
   near(result.parameters.stiffness / result.parameters.mass, 3, 1e-5)
   ok(tostring(result):find "see drag, mass, stiffness together only")
-  -- one that nothing depends on
+  -- a parameter without an effect
   result = sim.fit { world = cart, data = logged({ mass = 2 }, 40), parameters = { mass = 1, height = { 3, 0, 9 } } }
   eq(result.undetermined, { { "height" } })
-  ok(tostring(result):find "do not say what height is")
+  ok(tostring(result):find "do not determine height")
   near(result.parameters.mass, 2, 1e-6)
 end)
 
@@ -116,7 +116,7 @@ test("files, a start of its own, and the report", function()
   local page = file:read "a"
   file:close()
   ok(page:find("A &lt;cart&gt;", 1, true) and page:find("<svg", 1, true) and page:find("cart.translation", 1, true))
-  ok(not page:find "https?://[^w]") -- of itself (namespaces aside)
+  ok(not page:find "https?://[^w]") -- the page is self-contained (except for namespaces)
 end)
 
 -- ---- Logs as loggers write them -------------------------------------------------------------------
@@ -135,11 +135,11 @@ local function pendulum(p)
 end
 local PENDULUM = { m = { 0.9, 0.1, 3 }, b = { 0.1, 0, 1 } }
 
--- Truth: angle in each step, with the command that holds from there on.
+-- The true angle in each step, with the command that holds from there on.
 local function swing(p, steps, command)
   local world, angle = pendulum(p), {}
   for k = 0, steps do
-    angle[k] = world.joints.hinge.angle -- without the noise of what is observed
+    angle[k] = world.joints.hinge.angle -- without observation noise
     world:act { command(k * DT) }
     world:step()
   end
@@ -175,7 +175,7 @@ test("clocks: offsets, Unix time, rounding, repeated times", function()
     near(result.parameters.m, 1.3, 1e-6)
     near(result.parameters.b, 0.06, 1e-6)
   end
-  -- milliseconds, told or of a file
+  -- milliseconds, given or in a file
   local log = swung(p, 80)
   for i = 1, 80 do log.t[i] = math.floor(1000 * log.t[i] + 0.5) end
   near(fitted(log, { time_unit = "ms" }).parameters.m, 1.3, 1e-6)
@@ -188,7 +188,7 @@ test("clocks: offsets, Unix time, rounding, repeated times", function()
   local result = fitted(log)
   near(result.parameters.m, 1.3, 1e-6)
   eq(result.repeated, 1)
-  -- times of 1/120 s, of three decimals
+  -- times of 1/120 s, with three decimals
   DT = 1 / 120
   log = swung(p, 80)
   for i = 1, 80 do log.t[i] = tonumber(("%.3f"):format(log.t[i])) end
@@ -197,7 +197,7 @@ test("clocks: offsets, Unix time, rounding, repeated times", function()
 end)
 
 test("times that are no multiples of dt lie between two steps", function()
-  -- a body without forces: what is seen is linear in time, whatever the times are
+  -- a body without forces: its observation is linear in time, at all times
   local function glider(p)
     local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
     local body = world:circle { radius = 0.1, velocity = { p.v, 0 } }
@@ -226,7 +226,7 @@ test("a command that changes within a step counts by its part of it", function()
     local h = sim.random.uniform(0.012, 0.05)
     v, t = v + h * log.push[i] / 2, t + h
   end
-  -- impulses are exact at the steps, and between them speed is a line
+  -- impulses act exactly at the steps, and between them speed is linear
   local result = sim.fit { world = cart, data = log, parameters = { mass = { 1, 0.1, 10 } }, split = 1 }
   near(result.parameters.mass, 2, 0.02)
 end)
@@ -239,7 +239,7 @@ test("holes: samples that are missing, commands that hold", function()
   near(result.parameters.m, 1.3, 1e-6)
   eq(result.missing, { angle = 12 })
   ok(tostring(result):find("angle: 12 samples are missing", 1, true))
-  -- commands that hold were the ones before
+  -- commands that hold are the earlier ones
   log = swung(p, 80)
   local angle = swing(p, 79, function(t) return wave(math.floor(t / (4 * DT) + 1e-6) * 4 * DT) end)
   for i = 1, 80 do
@@ -249,7 +249,7 @@ test("holes: samples that are missing, commands that hold", function()
   result = fitted(log)
   near(result.parameters.m, 1.3, 1e-6)
   eq(result.held, { ["data: torque"] = 60 })
-  -- columns of two rates, each with times of its own
+  -- columns of two rates, each with its own times
   local own = { torque = { t = {}, value = {} }, angle = { t = {}, value = {} } }
   for i = 1, 80, 4 do
     table.insert(own.torque.t, (i - 1) * DT)
@@ -260,7 +260,7 @@ test("holes: samples that are missing, commands that hold", function()
     table.insert(own.angle.value, angle[i - 1])
   end
   near(fitted(own).parameters.m, 1.3, 1e-6)
-  -- a reader of logs that begins where nothing was measured
+  -- a function that reads logs and starts where no measurement is
   log = swung(p, 80)
   log.angle[1] = nan
   raises("'angle' is nan in row 1 of data, where a world starts: fill it in, start elsewhere, or make it free",
@@ -279,7 +279,7 @@ test("robust losses: outliers count less", function()
     near(result.parameters.m, 1.3, 0.01)
     near(result.parameters.b, 0.06, 0.01)
   end
-  -- a scale that nobody knows comes from what is left
+  -- an unknown scale follows from the residuals
   local cart_log = logged({ mass = 2, drag = 0.7 }, 80, 0.01)
   for i = 3, 80, 9 do cart_log["cart.translation"][i] = 20 end
   local result = sim.fit { world = cart, data = cart_log, parameters = WANTED, loss = "huber", split = 1 }
@@ -287,7 +287,7 @@ test("robust losses: outliers count less", function()
   ok(result.scale < 0.1, result.scale)
 end)
 
-test("windows start anew, from what was measured or from what is free", function()
+test("each window starts from measurements or from free parameters", function()
   local log = swung({ m = 1.3, b = 0.06 }, 120)
   local function start(world, first, q)
     local rod = world.bodies.rod
@@ -298,7 +298,7 @@ test("windows start anew, from what was measured or from what is free", function
     rod.position = { c * x - s * y, s * x + c * y }
     rod.velocity = { -rod.omega * (s * x + c * y), rod.omega * (c * x - s * y) }
   end
-  -- speeds are measured, too
+  -- speeds are measured as well
   local world = pendulum { m = 1.3, b = 0.06 }
   log.omega = {}
   for i = 1, 120 do
@@ -313,19 +313,19 @@ test("windows start anew, from what was measured or from what is free", function
   result = fitted(log, { windows = 0.25, start = start, split = 0.6 })
   near(result.parameters.m, 1.3, 1e-4)
   ok(result.test < 0.5, result.test)
-  -- speeds that nobody measured
+  -- speeds are not measured
   log.omega = nil
   local free = { omega = { 0, -20, 20 } }
   result = fitted(log, { windows = { rows = 40, free = free }, start = start })
   near(result.parameters.m, 1.3, 1e-4)
   near(result.windows[1].omega, 0, 1e-3)
   eq(result.parameters.omega, nil)
-  -- of each window, by a function of what was measured
+  -- for each window, by a function of the measurements
   free = { angle = { function(first) return first.angle end }, omega = { 0 } }
   near(fitted(log, { windows = { rows = 40, free = free }, start = start }).parameters.m, 1.3, 1e-4)
 end)
 
--- The truth of a cart in each step of 10 ms, seen at any time: commands hold for some steps each.
+-- The true motion of a cart in each step of 10 ms, observed at any time: each command holds for some steps.
 local function random_log(R, p, sigma, outliers)
   local function u(lo, hi) return R:uniform(lo, hi) end
   local world, steps, offset = cart(p), R:integer(80, 120), ({ 0, 100, 1.7e9 })[R:integer(1, 3)]
@@ -359,7 +359,7 @@ local function random_log(R, p, sigma, outliers)
   return log
 end
 
-test("random logs: irregular times, holes, outliers, rates; what was true is found", function()
+test("random logs: irregular times, holes, outliers, rates; the true values are found", function()
   for seed = 1, fewer(60, 4) do
     sim.random.seed(seed)
     local R = sim.random.split()
@@ -370,7 +370,7 @@ test("random logs: irregular times, holes, outliers, rates; what was true is fou
       noise = { ["cart.translation"] = 1e-3, ["cart.speed"] = 1e-3 } }
     for name, value in pairs(p) do
       ok(result.deviation[name], ("seed %d: %s"):format(seed, tostring(result)))
-      -- times of 1.7e9 s have 2.4e-7 s as their last digit
+      -- times of 1.7e9 s have a last digit of 2.4e-7 s
       local most = sigma == 0 and 1e-5 * (1 + value) or 5 * result.deviation[name]
       ok(math.abs(result.parameters[name] - value) <= most,
         ("seed %d: %s is %g, %g was true, +- %g"):format(seed, name, result.parameters[name], value, most))
@@ -379,7 +379,7 @@ test("random logs: irregular times, holes, outliers, rates; what was true is fou
 end)
 
 test("the time of a fit grows with the rows, not with their square", function()
-  -- as many steps are undone for each row, however long the log is: counted by a function of the script's own
+  -- each row undoes the same number of steps, however long the log is: counted by a function of the script
   local calls = 0
   local law = sim.custom { forward = function(v, k) return -k * v end, backward = function(g, _, v, k)
     calls = calls + 1
@@ -458,14 +458,14 @@ test("bad input", function()
   fails("unknown key 'row'; did you mean 'rows'", { windows = { row = 4 }, start = print })
   fails("'mass' is a parameter of all windows and of each", { windows = { rows = 4, free = { mass = 1 } }, start = print })
   fails("has 2 rows: three at least", { data = { t = { 0, 0.01 }, push = { 0, 0 }, ["cart.1"] = { 0, 0 } } })
-  fails("nowhere.csv", { data = "nowhere.csv" })
+  fails("missing.csv", { data = "missing.csv" })
   fails("noise or bias of 'cart.spead', .* did you mean 'cart.speed'", { noise = { ["cart.spead"] = 1 } })
   fails("noise.cart.speed': a standard deviation above 0 expected, got 0", { noise = { ["cart.speed"] = 0 } })
   fails("noise or bias of 'x'", { bias = { "x" } })
   fails("'split': a part of the rows", { split = 0 })
   fails("a name that ends with .html", { report = "fit.pdf" })
   fails("no actuator 'pull'", { delays = { pull = 0.1 } })
-  fails("observes nothing", { world = function() return sim.world {} end })
+  fails("has no observations", { world = function() return sim.world {} end })
   fails("something of the script", { world = function(p)
     if getmetatable(p.mass) then error "something of the script" end
     return cart(p)

@@ -36,17 +36,17 @@ test("a pid without integral and derivative is a gain", function()
   eq(pid(nil, 0.1), { 4.5 })
 end)
 
-test("the integral adds up the error, the derivative is that of what is measured", function()
+test("the integral adds up the error, the derivative is that of the measurement", function()
   local y = 0
   local pid = control.pid { kp = 0, ki = 2, setpoint = 1, measure = function() return y end }
   eq(pid(nil, 0)[1], 0) -- no time has passed
   near(pid(nil, 0.5)[1], 1, 1e-15)
   near(pid(nil, 1)[1], 2, 1e-15)
   pid = control.pid { kd = 2, setpoint = 7, measure = function() return y end }
-  eq(pid(nil, 0)[1], 0) -- no kick by the setpoint
+  eq(pid(nil, 0)[1], 0) -- no jump of the command with the setpoint
   y = 0.3
   near(pid(nil, 0.1)[1], -6, 1e-12)
-  -- of a setpoint that moves: of the error
+  -- with a moving setpoint: of the error
   pid = control.pid { kd = 1, setpoint = function(t) return 5 * t end, measure = function() return 0 end }
   pid(nil, 0)
   near(pid(nil, 0.1)[1], 5, 1e-12)
@@ -65,7 +65,7 @@ test("a filter smooths the derivative as a low pass does", function()
 end)
 
 test("integrals do not wind up, in two ways", function()
-  local wound_up -- how far it goes beyond where nothing is done about it
+  local wound_up -- overshoot without any countermeasure
   for _, way in ipairs { "none", "clamp", "back" } do
     local world, cart = mass()
     local pid = control.pid { kp = 8, ki = 4, kd = 8, setpoint = 30, measure = "x",
@@ -176,7 +176,7 @@ test("a kalman filter of a constant is the mean, and steady it obeys its equatio
   near(filter:correct(2)[1], x + L[1][1] * (2 - x), 1e-14)
 end)
 
-test("what cannot be is said by its mode", function()
+test("missing laws are reported with the mode", function()
   raises("mode 2, mostly number 2 of x, does not die out and is not reached", control.lqr,
     sim.array { { 1, 0 }, { 0, 2 } }, { 1, 0 }, 1, 1)
   raises("mode 2, mostly number 2 of x, is not reached by the inputs and stays", control.place,
@@ -220,7 +220,7 @@ test("references of three kinds", function()
   near(p, 1, 1e-15)
   near(v, 2 * 1.875, 1e-12)
   near(a, 0, 1e-12)
-  -- a natural cubic spline has one slope and one bend at its points, and none at the ends
+  -- a natural cubic spline has a continuous slope and curvature at its points, and no curvature at the ends
   for _, t in ipairs { 0, 1, 3 } do
     local spline = control.reference { points = { 0, 2, 1 }, times = { 0, 1, 3 }, kind = "cubic" }
     near((spline:at(t)), t == 0 and 0 or t == 1 and 2 or 1, 1e-14)
@@ -287,7 +287,7 @@ test("bad laws and options", function()
   raises("unknown key 'perod'; did you mean 'period'", world.control, world, function() end, { perod = 1 })
   raises("key 'delay': a number of seconds not below 0", world.control, world, function() end, { delay = -1 })
   local handle = world:control(function() end)
-  raises("the law returned nothing", world.step, world)
+  raises("the law returned no value", world.step, world)
   handle:remove()
   handle = world:control(function() return { 1, 2 } end)
   raises("1 values expected, one an actuator, got 2", world.step, world)
@@ -325,7 +325,7 @@ local function cart_pole(delay, dt)
   return world, rail, hinge, pole
 end
 
--- What warnings a function prints.
+-- The warnings that a function prints.
 local function warnings_of(text)
   local out = os.tmpname()
   local file <close> = assert(io.open(out, "w"))
@@ -371,7 +371,7 @@ test("delays of actuators are part of the design", function()
     local law = sim.control.lqr(world, { coordinates = { rail, hinge }, R = 0.01, period = steps * 0.01 })
     local pending = math.ceil(late / steps)
     eq(law.K.shape, { 1, 4 + pending })
-    -- the system predicts what the world does, with commands that are made at the beginning of each period
+    -- the system predicts the motion of the world, with commands computed at the start of each period
     local clone = world:clone()
     local twin_rail, twin_hinge = clone.joints[1], clone.joints[2]
     local x = sim.zeros(4 + pending)
@@ -419,7 +419,7 @@ test("several inputs with delays of their own", function()
       for i = 1, 2 do seen[i], seen[2 + i] = twin.joints[i].translation, twin.joints[i].speed end
       near(seen, { x[1], x[2], x[3], x[4] }, 1e-6)
     end
-    -- what is clipped is remembered clipped: the law's commands are those of its gain about the commands that act
+    -- a clipped command is remembered as clipped: the law's commands are those of its gain with the commands that act
     world:control(law, { period = steps * 0.01 })
     rails[1].translation, rails[2].translation = 3, -1
     world:run { duration = 40 }

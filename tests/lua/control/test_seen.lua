@@ -1,4 +1,4 @@
--- What is seen of control: costs by terms, stacked plots, paths of plans, sliders, panels, basins.
+-- Views of control: costs by terms, stacked plots, paths of plans, sliders, panels, basins.
 local sim = require "sim2d"
 local control = sim.control
 
@@ -24,7 +24,7 @@ local function check_sum(world, cost, norm)
   ok(math.abs(sum) > 0.01, norm)
 end
 
-test("parts of a cost are what a plan of one period costs", function()
+test("parts of a cost are those of a plan of one period", function()
   for _, norm in ipairs { "quadratic", "l2", "smooth_abs", "huber", "power", "linear" } do
     local world, hinge, bob = pendulum()
     hinge.angle = 0.7
@@ -36,10 +36,10 @@ test("parts of a cost are what a plan of one period costs", function()
       controls = 0.3 }
     eq(cost:names(), { "angle", "tip", "free", "controls" })
     check_sum(world, cost, norm)
-    -- with commands that are given
+    -- with given commands
     near(cost:parts(world, { 2 }).controls, 0.6, 1e-15)
     near(cost:parts(world, { motor = -2 }).controls, 0.6, 1e-15)
-    -- speeds of points, of a body that nothing holds
+    -- speeds of points of a free body
     world = sim.world { dt = 0.02 }
     local box = world:box { size = { 1, 2 }, mass = 1, angle = 0.4, velocity = { 1, 2 }, angular_velocity = 3 }
     world:actuator { "push", body = box, kind = "force", direction = { 1, 0 } }
@@ -60,7 +60,7 @@ test("terms are read in clones, and a term cannot be called controls", function(
     2 * (hinge.speed - 1) ^ 2, 1e-15)
   eq(cost:parts(copy).angle, 0.0)
   eq(cost:names(), { "angle" })
-  raises("'controls' is what commands are called", control.cost, { { "controls", of = hinge, field = "angle" } })
+  raises("'controls' is the name of the commands", control.cost, { { "controls", of = hinge, field = "angle" } })
 end)
 
 test("costs are channels of recordings", function()
@@ -92,7 +92,7 @@ test("a law in Lua has its cost by the options", function()
   local lift = assert(sim.read_recording(path)):column "cost.lift"
   near(lift[#lift], (hinge.angle - 1) ^ 2 / 2, 1e-15)
   os.remove(path)
-  raises("key 'cost': what sim.control.cost gives expected, got 3", world.control, world, function() end, { cost = 3 })
+  raises("key 'cost': a result of sim.control.cost expected, got 3", world.control, world, function() end, { cost = 3 })
 end)
 
 test("weights are set while a planner runs, from its next plan on", function()
@@ -118,7 +118,7 @@ end)
 
 -- ---- Stacked plots -------------------------------------------------------------------------------
 
-test("what is stacked stands on what is below it", function()
+test("stacked bodies stand on those below", function()
   local plot = sim.plot { x = { label = "t", range = { 0, 1 } }, y = { label = "c", range = { 0, 4 } },
     { { 0, 1 }, { 1, 1 }, kind = "stack", label = "a", color = "#ff0000" },
     { { 0, 1 }, { 2, 2 }, kind = "stack", label = "b", color = "#0000ff" } }
@@ -131,7 +131,7 @@ test("what is stacked stands on what is below it", function()
     ys[#ys + 1] = tonumber(y)
   end
   eq(#ys, 2)
-  local height = (ys[1] - ys[2]) / 2 -- px for 1
+  local height = (ys[1] - ys[2]) / 2 -- px per unit
   ok(height > 40)
   local base = ys[1] + height
   near(tonumber(plot:svg():match '<path d="M[%d.]+ ([%d.]+)L[^"]*Z" fill="#ff0000"'), base, 0.02)
@@ -165,7 +165,7 @@ test("planners draw paths and decide as they do without", function()
     eq(same, state)
     local function has(text, width) return text:find('stroke%-width="' .. width .. '"') ~= nil end
     eq({ bare:find "#1b6ca8", picture:find "#1b6ca8" ~= nil }, { nil, true })
-    eq(has(picture, "0.7"), method == "sampling") -- rollouts are thin
+    eq(has(picture, "0.7"), method == "sampling") -- rollouts are drawn thin
   end
 end)
 
@@ -189,13 +189,13 @@ test("a path goes where the world goes", function()
   eq(#drawn, 5)
   for k, line in ipairs(drawn) do
     for i = 1, 2 do
-      near(line.from[i], went[k][i], 1e-6) -- places are kept as short numbers
+      near(line.from[i], went[k][i], 1e-6) -- positions are stored as short numbers
       near(line.to[i], went[k + 1][i], 1e-6)
     end
   end
 end)
 
-test("what cannot be shown is said", function()
+test("values that cannot be shown are reported", function()
   local world, hinge = pendulum()
   local wall = world:box { size = { 1, 1 }, type = "static", mask = 0 }
   local def = { horizon = 0.2, cost = { { "angle", of = hinge, field = "angle" } } }
@@ -218,9 +218,9 @@ test("gains and weights have sliders", function()
     on_change = function(name, value) changes[#changes + 1] = { name, value } end })
   eq({ sliders.kp.name, sliders.kp.min, sliders.kp.max, sliders.kp.value }, { "arm kp", 1.0, 9.0, 3.0 })
   eq({ sliders.kd.min, sliders.kd.max, sliders.ki.min, sliders.ki.max }, { -2.0, 0.0, 0.0, 1.0 })
-  eq(changes, {}) -- nobody has moved one
+  eq(changes, {}) -- no slider has been moved
   eq({ pid.kp, pid.ki, pid.kd }, { 3, 0, -0.5 })
-  -- a second one of the same names, and through a law around it
+  -- a second one with the same names, also through a law around it
   eq(control.tune(control.low_pass(pid, 0.1), { name = "arm" }).kp.name, "arm kp 2")
   local lqr = control.lqr({ { 1, 0.1 }, { 0, 1 } }, { 0, 0.1 }, 1, 1)
   near(control.tune(lqr).k2.value, lqr.K[1][2], 0)
@@ -273,7 +273,7 @@ test("Bode of 1/(s+1) is its formula, and the step that of the closed loop", fun
   for k, t in ipairs(result.t) do near(result.y[k], (1 - math.exp(-2 * t)) / 2, 1e-12) end
   eq({ result.gain_margin, result.gain_reduction, result.stable, result.w_gain }, { math.huge, 0, true })
   eq({ result.poles, result.open_poles }, { { { -2.0, 0.0 } }, { { -1.0, 0.0 } } })
-  eq({ result.overshoot, result.settled }, {}) -- it never comes near 1
+  eq({ result.overshoot, result.settled }, {}) -- it never approaches 1
 end)
 
 test("margins of a double integrator with PD, by hand", function()
@@ -301,7 +301,7 @@ test("margins of three lags, by hand", function()
   local w = math.sqrt(2 ^ (2 / 3) - 1)
   near(result.w_phase, w, 1e-9)
   near(result.phase_margin, 180 - 3 * math.deg(math.atan(w)), 1e-9)
-  -- at the margin a pair stands on the axis
+  -- at the margin a pair of poles is on the axis
   local poles = result.closed_poles(result.gain_margin)
   local most = -1
   for _, pole in ipairs(poles) do most = math.max(most, pole[1]) end
@@ -319,7 +319,7 @@ test("margins of steps: an integrator, by hand", function()
   for i, t in ipairs(result.t) do near({ t, result.y[i] }, { (i - 1) * dt, 1 - 0.6 ^ (i - 1) }, 1e-12) end
 end)
 
-test("a pid's step is what the world does", function()
+test("a pid's step is that of the world", function()
   for _, def in ipairs { { kp = 20, ki = 5, kd = 12, filter = 0.05 }, { kp = 20, kd = 12 }, { kp = 3, ki = 0.1, kd = 5, period = 0.03 } } do
     local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
     local cart = world:box { size = { 1, 1 }, mass = 2 }
@@ -331,7 +331,7 @@ test("a pid's step is what the world does", function()
     local result = control.panel(law, model, { output = 2, period = def.period, coordinates = { body }, duration = 3 })
     local steps = def.period and 3 or 1
     world:control(law, { period = def.period or 0.01 })
-    world:step(steps) -- at rest, so that the law knows what it saw before
+    world:step(steps) -- at rest, so that the law has its last observation
     law.setpoint = 1
     for k = 1, 60 do
       near(result.y[k], cart.x, 1e-11)
@@ -356,14 +356,14 @@ test("a regulator of a world: poles, and margins where poles leave the circle", 
   local world, rail, hinge = cart_pole()
   local law = control.lqr(world, { coordinates = { rail, hinge }, Q = 1, R = 0.01 })
   local result = control.panel(law, world)
-  eq(control.panel(law).gain_margin, result.gain_margin) -- the law knows its model
+  eq(control.panel(law).gain_margin, result.gain_margin) -- the law has its model
   eq(control.panel(law.K, world, { coordinates = { rail, hinge } }).phase_margin, result.phase_margin)
   ok(result.stable and result.gain_margin > 2 and result.gain_reduction < 0.5)
   ok(result.phase_margin > 45)
   near(biggest(result.poles), biggest { { law.poles[4], 0 } }, 1e-9)
   near(biggest(result.closed_poles(result.gain_margin)), 1, 1e-9)
   near(biggest(result.closed_poles(result.gain_reduction)), 1, 1e-9)
-  -- the cart comes to where it is to stand
+  -- the cart reaches its goal
   near(result.y[#result.y], 1, 1e-2)
   near(control.panel(law, world, { output = rail }).y[50], result.y[50], 0)
 end)
@@ -426,7 +426,7 @@ test("wrong panels", function()
   raises("A: a matrix expected, got array%[1%]%[1%]: finite number expected, got nan", control.panel, 1, { A = 0 / 0, B = 1 })
   raises("A: number 1, 1 is not finite", control.panel, 1, { A = sim.array { { 1 } } / 0, B = 1 })
   raises("the world has no actuators", control.panel, { kp = 1 }, sim.world {})
-  raises("give the law in it", control.panel, control.low_pass(control.pid { measure = function() return 0 end }, 1), plant)
+  raises("give the law inside it", control.panel, control.low_pass(control.pid { measure = function() return 0 end }, 1), plant)
 end)
 
 -- ---- Basins --------------------------------------------------------------------------------------

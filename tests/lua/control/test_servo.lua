@@ -60,7 +60,8 @@ test("a servo adds to the joint's own spring and damping, by implicit Euler, at 
   end
 end)
 
--- v of J (v - v0) = h/2 F where F sums F0 - d v of each row, a row with a bound within it; and the force of that row.
+-- Returns v of J (v - v0) = h/2 F, where F is the sum of F0 - d v of each row, bounded for a row with a bound; and the
+-- force of that row.
 local function half_step(J, v0, h, own, servo, most)
   local v = (J * v0 + h / 2 * (own.force + servo.force)) / (J + h / 2 * (own.damping + servo.damping))
   local force = servo.force - servo.damping * v
@@ -81,7 +82,8 @@ test("a servo adds to the joint's own spring and damping by the two stages, at a
     local function is_trapezoid(k, d) return (h * h * k + 2 * h * d) / J <= 4 end
     for _ = 1, 60 do
       world:step()
-      -- Stage 1 has F((x + x')/2, s) of a row by the trapezoid and F(x', s) of one by implicit Euler, x' = x + h s.
+      -- Stage 1 has F((x + x')/2, s) for a row with the trapezoid and F(x', s) for one with implicit Euler, x' = x + h
+      -- s.
       local function first(k, d, goal)
         local by = is_trapezoid(k, d) and h / 2 or h
         return { force = k * (goal - x), damping = d + by * k }
@@ -90,7 +92,7 @@ test("a servo adds to the joint's own spring and damping by the two stages, at a
       local s = half_step(J, v, h, own, servo)
       if p.type == "hinge" and h * math.max(math.abs(s), math.abs(v)) > 0.25 then break end -- a step in pieces
       x, compared = x + h * s, compared + 1
-      -- Stage 2 has the same force again of the former and F(x' + h/2 v', v') of the latter.
+      -- Stage 2 repeats the force of the former and has F(x' + h/2 v', v') of the latter.
       local function second(row, k, d, goal)
         return is_trapezoid(k, d) and { force = row.force - row.damping * s, damping = 0 }
           or { force = k * (goal - x), damping = d + h / 2 * k }
@@ -141,7 +143,7 @@ test("arms of any inertia are held at any gains and steps", function()
     local world = sim.world { dt = log(1 / 1000, 1 / 30), gravity = { 0, case % 2 == 0 and -9.81 or 0 },
       stepping = pick { "auto", "speculative", "bisect", "event" } }
     world:on("solver_warning", function(event)
-      if not event.message:find "^audit" then warning = event.message end -- of solves alone
+      if not event.message:find "^audit" then warning = event.message end -- only warnings of solves
     end)
     local kp, kd, before, joints, goals = log(1, 1e4), pick { 0, log(1e-3, 1e3) }, nil, {}, {}
     for i = 1, case % 3 + 1 do
@@ -221,7 +223,7 @@ test("gains of 0 have the derivative of those a little above", function()
 end)
 
 test("a joint's reaction is without its servo, with derivatives", function()
-  -- aimed beyond a limit: the limit takes the servo's whole effort
+  -- aimed beyond a limit: the limit carries the servo's whole force
   for _, implicit in ipairs { true, false } do
     local world, kp = sim.world { dt = 0.002, gravity = { 0, 0 } }, log(10, 1000)
     local rod = world:box { size = { 1, 0.1 }, mass = 1, inertia = 0.1, mask = 0 }
@@ -252,7 +254,7 @@ test("a position is an input of linearize, for lqr and plans", function()
     local world, joint, servo, at = oscillator(p)
     local A, B = world:linearize { inputs = { servo }, coordinates = { joint } }
     eq(servo.input.goal, 1)
-    local goal = 0.01 -- where a step turns by more than 0.25 rad it is made in pieces
+    local goal = 0.01 -- a step that turns by more than 0.25 rad is made in pieces
     world:act { goal }
     world:step()
     near(goal * B[1][1], at(), 1e-11)

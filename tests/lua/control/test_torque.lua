@@ -1,4 +1,4 @@
--- world:dynamics, world:inverse_dynamics and the law that stands on them.
+-- world:dynamics, world:inverse_dynamics and the law that uses them.
 local sim = require "sim2d"
 
 local function arm(dt)

@@ -57,12 +57,12 @@ test("a linear system takes one iteration and lqr's gains", function()
   cart.position = { 1, 0 }
   local plan = control.trajectory(world, { cost = cost, horizon = 1.5, tolerance = 1e-12 })
   eq(plan.status, "converged")
-  ok(plan.iterations <= 2) -- the second finds nothing to do
-  -- sums over states behind each step: the first state counts for nothing, the last for both
+  ok(plan.iterations <= 2) -- the second has nothing to improve
+  -- sums over the states after each step: the first state counts for nothing, the last for both
   local n, h = 30, 0.05
   local law = control.lqr(A, B, 2 * h, 0.5 * h, { horizon = n, Qf = 30 + 2 * h })
   for k = 1, n do near((plan.K[k] + law.gains[k]):norm(), 0, 1e-9) end
-  -- and the law of the plan does what the plan says, to the bit
+  -- the law of the plan reproduces the plan, to the bit
   world:control(plan:law())
   world:step(n)
   eq(cart.x, plan.x[n + 1][1])
@@ -85,7 +85,7 @@ end)
 
 test("angles may count to the nearest turn", function()
   local world, hinge = pendulum(3)
-  hinge.angle = 3 * math.pi -- up, one turn on
+  hinge.angle = 3 * math.pi -- up, after one more turn
   local function cost(wrap)
     return control.trajectory(world, { horizon = 0.02, iterations = 1,
       cost = { { "angle", of = hinge, field = "angle", goal = math.pi, weight = 1, wrap = wrap }, controls = 1e9 } }).cost
@@ -110,7 +110,7 @@ test("tvlqr brings a world back to a plan", function()
   world:control(law)
   world:step(50)
   ok(math.abs(hinge.angle - plan.x[26][1]) < 0.05 * off)
-  raises("what sim.control.trajectory gives expected", control.tvlqr, world, {}, {})
+  raises("a result of sim.control.trajectory expected", control.tvlqr, world, {}, {})
 end)
 
 test("all methods lower one cost, and repeat to the bit", function()
@@ -217,12 +217,12 @@ test("bad costs and plans name the key", function()
   raises("no idea", plan, { cost = { { "raises", residual = function() error "no idea" end } } })
   local other = sim.world {}
   other:actuator { "push", body = other:box { size = { 1, 1 } }, kind = "torque" }
-  raises("the world has no such joint as it was declared for", control.trajectory, other, { cost = good, horizon = 1 })
+  raises("the world does not have the joint that the term was declared for", control.trajectory, other, { cost = good, horizon = 1 })
   world:actuator { "goal", joint = hinge, kind = "position", implicit = false }
   raises("actuator 'goal': an explicit position is no input of a linear step", plan, {})
 end)
 
--- A finger a hand's breadth from a box on a floor.
+-- A finger near a box on a floor.
 local function finger_and_box()
   local world = sim.world { dt = 1 / 50, stepping = "speculative", contact_margin = 0.5 }
   world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 }, friction = 0.5 }
@@ -233,14 +233,14 @@ local function finger_and_box()
     controls = 1e-3, terminal = { box = 100 } } }
 end
 
-test("smooth derivatives see what does not touch yet", function()
+test("smooth derivatives include contacts that do not touch yet", function()
   local function costs(gradient)
     local world, box, keys = finger_and_box()
     keys.gradient, keys.smoothing = gradient, 0.1
     local plan = sim.control.trajectory(world, keys)
     world:control(plan:law { open_loop = true })
     world:run { duration = 1 }
-    eq(world.gradient, "exact") -- the world's own stay
+    eq(world.gradient, "exact") -- the world's own setting is unchanged
     return plan.cost, plan.iterations, box.x
   end
   local cost, iterations, x = costs "exact"
@@ -249,7 +249,7 @@ test("smooth derivatives see what does not touch yet", function()
   local smooth, more, there = costs "smooth"
   ok(more > 1 and smooth < 0.1 * cost, smooth)
   near(there, 0.2, 0.02)
-  -- a planner has them in each of its decisions
+  -- a planner uses them in each of its decisions
   local world, box, keys = finger_and_box()
   keys.gradient, keys.smoothing, keys.iterations = "smooth", 0.1, 5
   world:control(sim.control.planner(world, keys))
@@ -257,7 +257,7 @@ test("smooth derivatives see what does not touch yet", function()
   near(box.x, 0.2, 0.05)
 end)
 
-test("derivatives and plans have the same bits whatever a world has been through", function()
+test("derivatives and plans have the same bits whatever the history of the world", function()
   local function cart_pole()
     local world = sim.world { dt = 1 / 100 }
     local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
@@ -279,7 +279,7 @@ test("derivatives and plans have the same bits whatever a world has been through
     end
     return list
   end
-  -- one that was only stepped, one that went back, one that was changed and changed back, and a clone
+  -- one that was only stepped, one that was restored, one that was changed and changed back, and a clone
   local plain, back = cart_pole(), cart_pole()
   plain:step(40)
   back:step(40)
@@ -314,7 +314,7 @@ local function stuck_cart(friction)
   return world, rail, cost, goal
 end
 
-test("a plan that friction holds is stuck, and names what it has not met", function()
+test("a plan that friction holds is stuck, and names the missed goals", function()
   for _ = 1, 60 do
     local friction = E:uniform(0.5, 3)
     local world, _, cost = stuck_cart(friction)
@@ -361,13 +361,14 @@ test("a body out of reach, and a cost that is flat", function()
   eq({ plan.status, plan.unmet, hinge.angle }, { "stuck", { "height" }, 0.0 })
 end)
 
-test("goals that are not met are named, whatever the method", function()
+test("missed goals are named, for every method", function()
   for _ = 1, 10 do
     local world, cart = mass()
     local goal = { { of = cart, field = "x", value = E:uniform(1, 2) } }
     local cost = { { "speed", of = cart, field = "vx" }, controls = 1 }
     eq(control.trajectory(world, { horizon = 1, cost = cost, goal = goal }).status, "converged")
-    local plan = control.trajectory(world, { horizon = 1, cost = cost, goal = goal, method = "gradient" }) -- it has no goals
+    -- it has no goals
+    local plan = control.trajectory(world, { horizon = 1, cost = cost, goal = goal, method = "gradient" })
     eq({ plan.status, plan.unmet }, { "stuck", { "goal 1" } })
   end
 end)
@@ -385,7 +386,7 @@ test("the goals that are named are those that are not met, also without terms in
     end
     local cost = { controls = 1 }
     if case % 2 == 0 then cost[1] = { "still", residual = function(w) return w.bodies[1].vx end } end
-    -- a method that has no goals leaves the bodies at rest
+    -- a method without goals leaves the bodies at rest
     local plan = control.trajectory(world, { horizon = 0.4, period = 0.1, cost = cost, goal = wanted, method = "gradient" })
     eq({ plan.unmet, plan.status }, { unmet, #unmet > 0 and "stuck" or "converged" }, "case " .. case)
   end
@@ -435,13 +436,13 @@ world:run { duration = %s }
     local pipe = io.popen(("'%s' '%s' 2>&1"):format(os.getenv "S2_SIM2D", out))
     local told = pipe:read "a"
     pipe:close()
-    eq(select(2, told:gsub("planner: nothing has moved for 10 periods, as no command of its plan changes 'place'", "")), case[7],
+    eq(select(2, told:gsub("planner: the cost has not changed for 10 periods, because no command of its plan changes 'place'", "")), case[7],
       table.concat(case, " ") .. told)
   end
   os.remove(out)
 end)
 
--- What acts on the body by a function of the script, and the same without one.
+-- A function of the script that acts on the body, and the same without one.
 test("a plan knows the functions of the script that act in a step", function()
   local kinds = {
     function(world, body, plain)
@@ -462,7 +463,7 @@ test("a plan knows the functions of the script that act in a step", function()
     for _, method in ipairs { "ilqr", "gradient", "sampling" } do
       local plan = {}
       for _, plain in ipairs { true, false } do
-        -- A spring with a function goes by projection, a plain one by two stages, unless nothing does.
+        -- A spring with a function uses projection, a plain one the two stages, unless no body moves.
         local world = sim.world { dt = 0.02, gravity = { 0, 0 }, flow = i == 1 and "projected" or nil }
         local body = world:circle { radius = 0.1, mass = 1, mask = 0 }
         kind(world, body, plain)

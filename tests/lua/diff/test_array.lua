@@ -48,7 +48,7 @@ test("an array of an array is a copy", function()
   eq({ a[1], b[1], c[1] }, { 1.0, 5.0, 6.0 })
 end)
 
-test("what cannot be an array is named", function()
+test("values that cannot be arrays are named", function()
   raises("array: list of numbers or of rows expected, got 3", array, 3)
   raises("array: list of numbers or of rows expected, got no value", array)
   raises("array: list of numbers or of rows expected, got a table with the key 'x'", array, { x = 1 })
@@ -179,7 +179,7 @@ test("assigning", function()
   same(v, { 6, 5 })
 end)
 
-test("a row of a matrix is a copy, and says so", function()
+test("a row of a matrix is a copy, which an assignment reports", function()
   local a = sim.zeros(2, 2)
   raises("a%[i%] of a matrix is a copy: assign a%[{i, j}%]", function() a[1][2] = 3 end)
   local row = a:row(1)
@@ -210,7 +210,7 @@ test("operators, with broadcasting", function()
   same(-a, { { -1, -2 }, { -3, -4 } })
   same(array { { 1 }, { 2 } } + array { 10, 20, 30 }, { { 11, 21, 31 }, { 12, 22, 32 } })
   eq((sim.zeros(0, 3) + sim.ones(3)).shape, { 0, 3 })
-  ok((array { 1 } / 0)[1] == inf) -- numbers an operation gives may be infinite
+  ok((array { 1 } / 0)[1] == inf) -- results of operations may be infinite
 end)
 
 test("shapes that do not fit name both", function()
@@ -343,7 +343,7 @@ test("solve, inv, det", function()
   end
 end)
 
-test("what cannot be computed gives nil and the reason", function()
+test("values that cannot be computed give nil and the reason", function()
   local singular = { { 1, 2 }, { 2, 4 } }
   eq({ linalg.solve(singular, { 1, 1 }) }, { nil, "singular matrix" })
   eq({ linalg.inv(singular) }, { nil, "singular matrix" })
@@ -433,10 +433,10 @@ test("empty ones", function()
   eq(linalg.solve(sim.eye(2), sim.zeros(2, 0)).shape, { 2, 0 })
   same(linalg.lstsq(sim.zeros(2, 0), { 1, 2 }), {})
   same((linalg.lstsq(sim.zeros(0, 2), {})), { 0, 0 })
-  ok(linalg.expm { { 1e308, 1e308 }, { 1e308, 1e308 } } == nil) -- beyond what numbers hold
+  ok(linalg.expm { { 1e308, 1e308 }, { 1e308, 1e308 } } == nil) -- beyond the range of numbers
 end)
 
--- ---- Where the rest takes them -------------------------------------------------------------------
+-- ---- Derivatives through rest --------------------------------------------------------------------
 
 test("solvers take arrays in place of tables", function()
   local M2, q = { { 2, 1 }, { 1, 2 } }, { -5, -6 }
@@ -469,7 +469,7 @@ test("worlds take arrays in place of lists", function()
   eq(world:observation().motion, { 1.0, 2.0, 3.0, 4.0 })
   local triangle = world:polygon { vertices = array { { 0, 0 }, { 2, 0 }, { 0, 2 } } }
   near(triangle.mass, 2)
-  local function drop(list, compliance) -- held by two springs, of a function and of a joint
+  local function drop(list, compliance) -- held by two springs, one with a function and one of a joint
     local space = sim.world {}
     local bob = space:circle { radius = 0.5, position = { 1, 0 } }
     space:constraint { bodies = { bob }, compliance = 1e-3, phi = function(q) return q.x + q.y - 1 end,

@@ -1,11 +1,11 @@
--- Derivatives through arrays: every operation against central differences.
+-- Derivatives through arrays: every operation compared with central differences.
 local sim = require "sim2d"
 local linalg = sim.linalg
 
 local STEP = 3e-4
 local AGREE = 1e-8 -- relative to the largest derivative
 
--- A number with a part of everything in it, whatever shape it has.
+-- A number that depends on every element, for all shapes.
 local function mix(out)
   if getmetatable(out) ~= "Array" then return out end -- a number, tracked or not
   local weights = sim.linspace(0.3, 1.1, out.size):reshape(out.shape)
@@ -160,7 +160,7 @@ test("vectors of the engine with tracked numbers become arrays", function()
   near(g:table(), { -4 + 3 - 1, -6 })
 end)
 
-test("what has no derivative says so", function()
+test("a missing derivative is reported", function()
   local function grad(f, p) return sim.value_and_grad(f, sim.array(p)) end
   raises("complex eigenvalues have no derivative", grad,
     function(x) return linalg.eig(x):sum() end, { { 0, 1 }, { -1, 0 } })

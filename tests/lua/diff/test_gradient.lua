@@ -1,4 +1,4 @@
--- Gradients of Lua functions: tracked numbers, sim.sin and its like, jacobian, hvp, custom, misuse.
+-- Gradients of Lua functions: tracked numbers, sim.sin and the like, jacobian, hvp, custom, misuse.
 local sim = require "sim2d"
 
 local function slope(f, x)
@@ -92,7 +92,7 @@ test("plain numbers go through as in math", function()
   eq(sim.floor(4), 4)
   eq({ sim.sign(-3), sim.sign(0), sim.sign(0.1) }, { -1, 0, 1 })
   eq(sim.abs(-3), 3.0)
-  ok(sim.max(0 / 0, 1) ~= sim.max(0 / 0, 1)) -- nan stays
+  ok(sim.max(0 / 0, 1) ~= sim.max(0 / 0, 1)) -- nan is preserved
 end)
 
 test("functions take arrays too", function()
@@ -118,7 +118,7 @@ test("comparison, text, equality", function()
   sim.value_and_grad(function(x)
     ok(x < 1 and x <= 0.4 and not (x < 0.4) and 0.3 < x and x > 0.3 and x >= 0.4)
     ok(x == x + 0 and x ~= x + 1)
-    ok(x ~= 0.4) -- Lua does not ask: values of different types differ
+    ok(x ~= 0.4) -- Lua does not call the metamethod: values of different types differ
     eq(tostring(x), "0.4 (tracked)")
     eq(x:value(), 0.4)
     eq(math.type(x:value()), "float")
@@ -133,7 +133,7 @@ local function rosenbrock(p)
   return (1 - p.x) ^ 2 + 100 * (p.y[1] - p.x ^ 2) ^ 2
 end
 
-test("nested tables, shapes, what has no derivative", function()
+test("nested tables, shapes, operations without a derivative", function()
   local p = { x = -1.2, y = { 1 }, name = "valley", flag = true, [7] = { deep = { 2, 3 } } }
   local value, g = sim.value_and_grad(rosenbrock, p)
   near(value, 2.2 ^ 2 + 100 * (1 - 1.44) ^ 2, 1e-12)
@@ -198,7 +198,7 @@ test("same bits on repetition, and sums over many uses", function()
   near({ g.a, g.b }, want, 1e-9)
 end)
 
-test("stop_gradient makes plain what is tracked and leaves the rest", function()
+test("stop_gradient makes tracked numbers plain and leaves other values", function()
   sim.grad(function(p)
     local plain = sim.stop_gradient { p.x, { p.a }, "text", ok }
     eq({ plain[1], plain[2][1]:table(), plain[3], plain[4] }, { 1.0, { 2.0, 3.0 }, "text", ok })
@@ -207,7 +207,7 @@ test("stop_gradient makes plain what is tracked and leaves the rest", function()
   end, { x = 1, a = sim.array { 2, 3 } })
 end)
 
-test("the tape tells its size", function()
+test("the tape reports its size", function()
   local inside
   sim.grad(function(x)
     for _ = 1, 1000 do x = x + 1 end
@@ -278,7 +278,7 @@ test("both ways of a jacobian agree", function()
   end
 end)
 
-test("hvp of what has a Hessian in closed form", function()
+test("hvp of functions that have a Hessian in closed form", function()
   local p, d = { x = -1.2, y = { 1 } }, { x = 0.3, y = { -2 } }
   local h = sim.hvp(rosenbrock, p, d)
   local xx, xy, yy = 2 - 400 * (1 - 3 * 1.44), 480, 200
@@ -294,7 +294,7 @@ end)
 test("random expressions agree with differences", function()
   local random = sim.random.split()
   random:seed(11)
-  -- smooth and of bounded values, so that differences are good
+  -- smooth, with bounded values, so that differences are accurate
   local operations = {
     function(a, b) return (a + b) / 2 end, function(a, b) return a - b * 0.5 end,
     function(a, b) return sim.sin(a * b) end, function(a, b) return a / (1 + b ^ 2) end,
@@ -328,7 +328,7 @@ test("hvp takes a direction of the parameters' shape only", function()
     { a = 1, c = 2 })
 end)
 
-test("check_grad tells right gradients from wrong ones", function()
+test("check_grad distinguishes right gradients from wrong ones", function()
   local quiet = { print = false }
   ok(sim.check_grad(rosenbrock, { x = -1.2, y = { 1 } }, quiet) < 1e-9)
   ok(sim.check_grad(function(p) return (sim.sin(p.a) * p.k):sum() end,
@@ -344,9 +344,9 @@ test("check_grad tells right gradients from wrong ones", function()
   raises("returned nil beside p", sim.check_grad, function(x) return x <= 1 and x or nil end, 1)
 end)
 
-test("check_grad tells rounding from wrong derivatives", function()
+test("check_grad distinguishes rounding from wrong derivatives", function()
   local shaken = 0
-  local function f(p) -- what a value that was computed in another order each time is like
+  local function f(p) -- like a value that is computed in another order each time
     shaken = shaken + 1
     return 3 + 0 * p.x + 1e-14 * math.sin(7 * shaken)
   end
@@ -360,7 +360,7 @@ test("check_grad tells rounding from wrong derivatives", function()
   eq(wrong(1e-3), 1.0)
 end)
 
-test("check_grad tells kinks nearby from wrong derivatives", function()
+test("check_grad distinguishes nearby kinks from wrong derivatives", function()
   local function printed(f, p, options)
     local lines, before = {}, print
     print = function(...) lines[#lines + 1] = table.concat({ ... }, " ") end
@@ -394,7 +394,7 @@ test("custom: own derivatives, values kept for them, arrays", function()
   }
   eq(product(2.0, 3, "n"), 6.0)
   eq(sim.grad(function(p) return product(p[1], p[2], "n") ^ 2 end, { 2, 3 }), { 36.0, 24.0 })
-  eq(sim.grad(function(p) return product(p, 3, "n") end, 2), 3.0) -- what is plain needs no derivative
+  eq(sim.grad(function(p) return product(p, 3, "n") end, 2), 3.0) -- a plain number needs no derivative
   local scale = sim.custom {
     forward = function(a, k) return a * k end,
     backward = function(dy, _, a, k) return dy * k, (dy * a):sum() end,
@@ -425,7 +425,7 @@ test("custom: misuse", function()
     return sim.custom { forward = function(y) return x * y end, backward = same } (x)
   end, 2)
   raises("derivative with respect to p is nan", with, same, function() return 0 / 0 end)
-  eq(with(same, same), 1.0) -- and all is well afterwards
+  eq(with(same, same), 1.0) -- and everything works afterwards
 end)
 
 -- ---- Misuse ---------------------------------------------------------------------------------------
@@ -453,7 +453,7 @@ test("plain functions name the remedy", function()
   raises("lower bound 2 is above the upper bound 1", sim.clamp, 0, 2, 1)
 end)
 
-test("what does not take tracked numbers says so", function()
+test("functions that do not take tracked numbers report it", function()
   local world = sim.world {}
   world:circle { radius = 1 }
   local message = "number expected, got a tracked number; x:value%(%) or sim.stop_gradient%(x%)"
@@ -468,7 +468,7 @@ test("what does not take tracked numbers says so", function()
   eq(#world.bodies, 1)
 end)
 
-test("where Lua asks nobody: keys of tables, formats of %s, other coroutines", function()
+test("where Lua calls no metamethod: keys of tables, formats of %s, other coroutines", function()
   eq(sim.grad(function(x)
     local t = { "first" }
     eq(t[x], nil)
@@ -610,7 +610,7 @@ test("check_grad takes smaller steps where the function refuses larger ones", fu
     return sim.sqrt(p.c) + p.x
   end
   ok(sim.check_grad(f, { c = 1e-4, x = 2 }, { print = false }) < 1e-6)
-  local function bent(p) return 1 / (p.c + 1e-4) end -- within steps of 1e-5, too
+  local function bent(p) return 1 / (p.c + 1e-4) end -- also within steps of 1e-5
   ok(sim.check_grad(bent, { c = 1e-4 }, { print = false, step = 1e-5 }) < 1e-6)
   raises("c has to be positive", function() sim.check_grad(f, { c = -1, x = 2 }, { print = false }) end)
   raises("too much", function()

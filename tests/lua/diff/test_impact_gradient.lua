@@ -1,4 +1,4 @@
--- Derivatives through impacts: wrong in steps of a given length, which they say.
+-- Derivatives through impacts: they are wrong in steps of a given length, which a flag reports.
 local sim = require "sim2d"
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
@@ -10,7 +10,7 @@ local function flagged(name)
   return false
 end
 
--- A number that everything a body does goes into, after a while of `make`'s scene.
+-- A number that depends on the whole motion of a body, after some time in the scene of `make`.
 local function loss(make, settings, steps)
   return function(m)
     local given = { dt = 1 / 100 }
@@ -119,7 +119,7 @@ local WAYS = {
 }
 
 for way, settings in pairs(WAYS) do
-  test("impacts are told of in steps of a given length: " .. way, function()
+  test("impacts are reported in steps of a given length: " .. way, function()
     for name, make in pairs(HIT) do
       sim.grad(loss(make, settings), 1.5)
       ok(flagged "impact", name)
@@ -131,16 +131,16 @@ for way, settings in pairs(WAYS) do
   end)
 end
 
-test("event stepping splits at them: nothing to tell", function()
+test("event stepping splits at them: nothing to report", function()
   for name, make in pairs(HIT) do
-    if name ~= "a polygon that rolls" then -- whose meetings are many
+    if name ~= "a polygon that rolls" then -- which has many meetings
       sim.grad(loss(make, { stepping = "event" }), 1.5)
       ok(not flagged "impact" and not flagged "partial", name)
     end
   end
 end)
 
-test("what the loss does not depend on is not told of", function()
+test("impacts that the loss does not depend on are not reported", function()
   local make = HIT["a bounce"]
   sim.grad(function(m)
     local w = sim.world { dt = 1 / 100, stepping = "speculative" }
@@ -161,14 +161,14 @@ test("what the loss does not depend on is not told of", function()
   ok(not flagged "impact", "another island")
 end)
 
-test("steps made again between images tell, too", function()
+test("steps made again between images report it, too", function()
   sim.checkpoint(7)
   sim.grad(loss(HIT["a bounce"], WAYS.speculative), 1.5)
   sim.checkpoint()
   ok(flagged "impact")
 end)
 
--- A fall of 1.4 m, a bounce, and on until 1.2 s: y = r + e v s - g s^2/2, v = g t, s = 1.2 - t.
+-- A fall of 1.4 m, a bounce, and the motion until 1.2 s: y = r + e v s - g s^2/2, v = g t, s = 1.2 - t.
 test("the flag is where the derivative is wrong", function()
   local g, e, r = 9.81, 0.8, 0.1
   local t = math.sqrt(2 * 1.4 / g)
@@ -189,8 +189,8 @@ test("the flag is where the derivative is wrong", function()
   end
 end)
 
--- Bodies that meet as a step ends, to rounding, strike at the start of the next one. All of the motion by p: `gap` is from
--- where they meet after so many steps.
+-- Bodies that meet at the end of a step, to rounding, strike at the start of the next one. The whole motion depends on
+-- p: `gap` is the distance at which they meet after so many steps.
 local ON_TIME = {
   ["a ball on a floor"] = function(w, p)
     floor(w, 0.2, 1)
@@ -208,7 +208,7 @@ local ON_TIME = {
   end,
 }
 
-test("what meets as a step ends has the derivative of the motion", function()
+test("a meeting as a step ends has the derivative of the motion", function()
   for name, make in pairs(ON_TIME) do
     for _, steps in ipairs { 1, 8, 64 } do -- until they meet
       local function motion(p)
@@ -237,7 +237,7 @@ test("what meets as a step ends has the derivative of the motion", function()
   end
 end)
 
-test("where something rests meanwhile the derivative says that it is not whole", function()
+test("where a body rests meanwhile the derivative is reported as incomplete", function()
   local function height(y)
     local w = sim.world { stepping = "event", dt = 1 / 64 }
     floor(w, 0, 0)
@@ -252,7 +252,7 @@ test("where something rests meanwhile the derivative says that it is not whole",
   ok(not flagged "partial", "after as good as 16 steps")
 end)
 
-test("check_grad says it, as differences of the same steps agree", function()
+test("check_grad reports it, as differences of the same steps agree", function()
   local lines, print_ = {}, print
   print = function(line) lines[#lines + 1] = tostring(line) end
   local success, worst, flags = pcall(sim.check_grad, loss(HIT["a bounce"], WAYS.speculative), 1.5)
@@ -304,8 +304,8 @@ for _ = 1, tonumber(arg[1]) do sim.value_and_grad(height "speculative", 0.5) end
   os.execute("rm -r '" .. folder .. "'")
 end)
 
--- A rebound of a bisecting step begins above the surface, so its speed depends on height, forces and
--- the length of the sub-step.
+-- A rebound of a bisecting step begins above the surface, so its speed depends on height, forces and the length of the
+-- sub-step.
 test("the gradient of bisecting rebounds is that of differences", function()
   sim.random.seed(2)
   local r = sim.random.split()

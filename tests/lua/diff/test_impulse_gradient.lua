@@ -1,4 +1,4 @@
--- What contacts and joints tell of the last step: losses that ask for peak forces and the like.
+-- Reports of contacts and joints on the last step: losses of peak forces and the like.
 local sim = require "sim2d"
 
 -- Gradients agree with differences of values, and values with those of plain numbers.
@@ -17,7 +17,7 @@ local function agrees(f, p, tolerance, options)
   return g, value
 end
 
--- A sum that every number of the contacts enters.
+-- A sum that depends on every number of the contacts.
 local function of_contacts(list)
   local sum = 0
   for _, c in ipairs(list) do
@@ -136,7 +136,7 @@ test("the peak force of a bounce, and by which step it was", function()
   near(g.e, 3 * 4 * 0.5, 1e-9)
 end)
 
-test("shared loads are told as they were, and flagged", function()
+test("shared loads are reported unchanged, and flagged", function()
   local function loss(which)
     return function(p)
       local w = sim.world { dt = 0.01 }
@@ -155,8 +155,8 @@ test("shared loads are told as they were, and flagged", function()
   ok(flags:find "redundant", flags)
 end)
 
--- Two hinges at one place repeat each other, also where there are more rows than bodies can move: a gear beside them has its
--- derivative, and how they share a load is said to have none.
+-- Two hinges at one place are redundant, also where there are more rows than velocities: a gear on the same bodies has
+-- its derivative, and the division of the load between the hinges is reported to have none.
 test("joints that repeat each other leave others their derivative", function()
   local function loss(asked, geared)
     return function(p)
@@ -196,7 +196,7 @@ test("clones, snapshots, checkpoints and states set by hand", function()
     w:step(30)
     return of_contacts(w:contacts())
   end
-  local want = agrees(straight, p, nil, { step = 1e-5 }).mu -- 1e-4 on, the ball rolls a step earlier: a kink
+  local want = agrees(straight, p, nil, { step = 1e-5 }).mu -- from 1e-4 on the ball rolls a step earlier: a kink
   near(sim.grad(function(q)
     local w = build(q)
     w:step(30)
@@ -226,7 +226,7 @@ test("clones, snapshots, checkpoints and states set by hand", function()
   end, p).mu, 1, 1e-12)
 end)
 
-test("what has no derivative raises, and plain it may be used", function()
+test("operations without a derivative raise, and work with plain numbers", function()
   local function loss(settings, plain)
     return function(p)
       local w = sim.world(settings)
@@ -306,8 +306,8 @@ local more = {
   end,
 }
 
--- Steps of differences: short where a limit is near (in second parts of a wheel's steps, too), or forces turn what they
--- are the cause of. Rows of ground friction are parallel to the momentum to 1e-6 (docs/gradients-worlds.md).
+-- Steps of differences: short where a limit is near (also in second parts of a wheel's steps), or where forces turn
+-- with their own effect. Rows of ground friction are parallel to the momentum to 1e-6 (docs/gradients-worlds.md).
 local function reactions(name, make, way, settings)
   local short = name == "slider" or name == "rope" or name == "wheel" and way == "substeps"
   local step = short and 1e-5 or settings.geometric_stiffness and 1e-4 or 1e-3
@@ -340,14 +340,14 @@ for name, make in pairs(makers) do
     plain = {}, none = { stabilization = "none" }, theta = { alpha = 0.6, beta = 0.6 }, bisect = { stepping = "bisect" },
     event = { stepping = "event" },
     turning = { geometric_stiffness = "on" }, psd = { geometric_stiffness = "psd" },
-    -- (what is just taut after the first part is on an edge in the second)
+    -- (a joint that is just taut after the first part is on an edge in the second)
     substeps = name ~= "rope" and { substeps = 2 } or nil,
   } do
     reactions(name, make, way, settings)
   end
 end
 
--- Ground has no part in rows of geometric stiffness, but gets what they push the other body with.
+-- Ground is not in the rows of geometric stiffness, but carries the forces with which they push the other body.
 for _, way in ipairs { "on", "psd" } do
   for _, type in ipairs { "static", "world" } do
     test(("reactions of ground, geometric stiffness %s, %s"):format(way, type), function()
@@ -393,7 +393,7 @@ test("the weight that hangs on a joint", function()
   near(g.m, 10, 1e-9)
 end)
 
--- ---- What acted at features that are gone at the end -------------------------------------------
+-- ---- Impulses at features that end within the step ---------------------------------------------
 
 test("two corners bear a box that slides over others", function()
   local g, value = agrees(function(p)
@@ -457,7 +457,7 @@ for _, stepping in ipairs { "bisect", "event" } do test("bounces: their impulses
   near(g.v, 6, 1e-9)
 end) end
 
-test("what a joint is off by", function()
+test("the error of a joint", function()
   agrees(function(p)
     local w = sim.world { dt = 0.01, stabilization = "none" }
     local a = w:box { size = { 1, 1 }, angular_velocity = p.w }
@@ -481,7 +481,7 @@ end)
 
 -- ---- Through the times of impacts -------------------------------------------------------------
 
--- Sums over the steps up to and with that of the first landing, or (`last`) of that step alone.
+-- Sums over the steps up to and including the first landing, or (`last`) over that step alone.
 local function dropped(read, last)
   return function(p)
     local w = sim.world { gravity = { 0, -p.g }, dt = p.dt, stepping = "event" }
@@ -506,7 +506,7 @@ local READ = {
   body = function(body) return select(2, body:net_contact_impulse()) end,
 }
 
-test("a ball that is let go and bounces: m (1 + e) sqrt(2 g h)", function()
+test("a ball that is dropped and bounces: m (1 + e) sqrt(2 g h)", function()
   for what, read in pairs(READ) do
     local m, e, h, g = 2, 0.6, 1.3, 9.81
     local slopes, value = agrees(function(p)
@@ -532,7 +532,7 @@ test("the step of a landing has the impact, and the rest from there on", functio
       return peak + 0.01 * p.h
     end, { m = m, h = h, g = g, dt = dt }, 1e-8)
     near(value, m * g * steps * dt + 0.01 * h, 1e-9, what)
-    near(slopes.h, 0.01, 1e-9, what) -- a later landing is a harder one, with a shorter rest
+    near(slopes.h, 0.01, 1e-9, what) -- a later landing is a harder one, followed by a shorter rest
     near(slopes.m, g * steps * dt, 1e-9, what)
     near(slopes.g, m * steps * dt, 1e-9, what)
     near(slopes.dt, m * g * steps, 1e-8, what)
@@ -599,10 +599,10 @@ test("jointed bodies that land: contacts and joints", function()
   end
 end)
 
--- ---- Impacts that are kept in part --------------------------------------------------------------
+-- ---- Partly kept impacts ------------------------------------------------------------------------
 
--- Rows of boxes, hinged or not, that fall askew: targets of e times the arrival would give energy (each of these seeds
--- has such an impact).
+-- Rows of boxes, hinged or not, that fall at an angle: targets of e times the arrival would add energy (each of these
+-- seeds has such an impact).
 local function askew(seed)
   sim.random.seed(seed)
   local r, c, weight = sim.random.split(), {}, {}
@@ -648,7 +648,7 @@ end)
 
 -- ---- Parts of a step --------------------------------------------------------------------------
 
--- Functions in steps have each part noted by itself; impulses are those of all parts.
+-- With functions in steps each part is noted separately; impulses are sums over all parts.
 local ASKED = {
   ["force law"] = function(_, ball, p)
     ball:force_law(function(b) return -p.k * b.vx, 0, 0 end)
@@ -666,7 +666,7 @@ local ASKED = {
   end,
 }
 
--- The impact is in the fifth step; `later` looks at the sliding after it.
+-- The impact is in the fifth step; with `later` the loss is of the sliding after it.
 local function pushed(kind, settings, e, later)
   return function(p)
     local given = { dt = 0.01 }
@@ -694,8 +694,8 @@ test("impulses of all parts of a step with functions in it", function()
           local loss = pushed(kind, { substeps = substeps, stepping = stepping }, later and 0 or 0.5, later)
           local p = { y = 0.2, v = 2, m = 1.5, k = 0.7 }
           ok(loss(p) ~= 0, kind)
-          -- What is asked at the start of a part goes by which part an impact is in; shorter steps are rounding where
-          -- a derivative is 0.
+          -- A value read at the start of a part depends on the part that contains an impact; with shorter steps
+          -- differences are rounding where a derivative is 0.
           local error = sim.check_grad(loss, p, { print = false, step = stepping == "event" and 1e-4 or nil })
           ok(error < 1e-6, ("%s, %d parts, later %s, %s: %.3g"):format(kind, substeps, tostring(later), stepping, error))
         end
@@ -704,7 +704,7 @@ test("impulses of all parts of a step with functions in it", function()
   end
 end)
 
-test("what a ball at rest weighs, in parts and with a force law that does nothing", function()
+test("the weight of a ball at rest, in parts and with a force law that returns 0", function()
   for _, stepping in ipairs(STEPPINGS) do
     for _, substeps in ipairs { 1, 2, 4 } do
       local slope = sim.grad(function(m)

@@ -1,5 +1,5 @@
--- sim.jacobian of what random scenes (random_scenes.lua) show after every step: rows are the
--- gradients of the single numbers, whichever way they were found.
+-- sim.jacobian of observations of random scenes (random_scenes.lua) after every step: rows are the gradients of the
+-- single numbers, whichever method found them.
 local sim = require "sim2d"
 local scenes = require "random_scenes"
 local scene, loss, with, leaves, at = scenes.scene, scenes.loss, scenes.with, scenes.leaves, scenes.at
@@ -39,14 +39,14 @@ for _, stepping in ipairs { "speculative", "event", "bisect" } do
     local moving = 0
     for seed = 1, 36, fewer(1, 6) do
       local s = scene(seed, stepping)
-      local refused = not pcall(scenes.build, s, s.p) -- some options are not for events
+      local refused = not pcall(scenes.build, s, s.p) -- some options are not available with events
       if not refused and compare(seed, s) then moving = moving + 1 end
     end
     ok(moving > (fewer(24, 3)), moving)
   end)
 end
 
--- How long it takes grows with the log, not with its square: each step is undone a few times.
+-- The time grows with the log, not with its square: each step is undone a few times.
 test("a row is not a sweep", function()
   local calls = 0
   local drag = sim.custom { forward = function(v, k) return -k * v end, backward = function(g, _, v, k)

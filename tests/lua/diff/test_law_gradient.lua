@@ -1,5 +1,5 @@
--- Derivatives through force laws against differences: what they read of poses, velocities, the time, dt
--- and parameters, in flight, where bodies meet, on the ground and on joints.
+-- Derivatives through force laws compared with differences: by poses, velocities, the time, dt and parameters that they
+-- read, in flight, at impacts, on the ground and on joints.
 local sim = require "sim2d"
 
 math.randomseed(7)
@@ -8,7 +8,7 @@ local function between(lo, hi) return lo + (hi - lo) * math.random() end
 
 local function pick(list) return list[math.random(#list)] end
 
--- Central differences of two lengths, whose error is of the fourth order.
+-- Central differences of two lengths, with an error of the fourth order.
 local function agrees(f, p, what)
   local _, gradient = sim.value_and_grad(f, p)
   for key, value in pairs(p) do
@@ -28,7 +28,7 @@ end
 test("two bodies that laws couple, above the ground", function()
   for n = 1, fewer(60, 12) do
     local settings = { stepping = pick { "auto", "event", "speculative", "bisect" }, substeps = pick { 1, 1, 1, 2 } }
-    -- Steps of a given length do not know when an impact is.
+    -- Steps of a given length do not locate the time of an impact.
     local ground = (settings.stepping == "auto" or settings.stepping == "event") and n % 2 == 0
     local spin, together, push, bounce, friction = between(0, 4), between(0, 60), between(0, 5), pick { 0, 0.8 }, between(0, 0.5)
     local high, far, steps = between(0.8, 2), between(-2, 2), math.random(20, 50)

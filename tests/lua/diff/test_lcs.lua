@@ -1,4 +1,4 @@
--- world:lcs: a step as a linear complementarity system, against the step.
+-- world:lcs: a step as a linear complementarity system, compared with the step.
 local sim = require "sim2d"
 
 local EXACT = 1e-9 -- a step of the system against one of the world
@@ -9,7 +9,7 @@ local function speculative(settings)
   return sim.world(settings)
 end
 
--- x after a step of the world, which stays where it is.
+-- x after a step of a copy of the world.
 local function stepped(lcs, world)
   local clone = world:clone()
   clone:step()
@@ -29,7 +29,7 @@ local function same_step(world, def, tolerance)
   return lcs, x, lambda
 end
 
--- How far a step of the system from `x` (and u) is from that of the world that `put` puts there.
+-- The difference between a step of the system from `x` (and u) and one of the world that `put` sets there.
 local function miss(lcs, world, put, x, u)
   local clone = world:clone()
   put(clone, x)
@@ -37,7 +37,7 @@ local function miss(lcs, world, put, x, u)
   return (assert(lcs:step(x, u or lcs.u0)) - stepped(lcs, clone)):norm()
 end
 
--- All numbers of x and u moved by eps, one at a time: the worst, over eps^2.
+-- All numbers of x and u moved by eps, one at a time: the largest difference, over eps^2.
 local function curvature(lcs, world, put, eps, skip)
   local worst = 0
   for k = 1, lcs.x0.size + lcs.u0.size do
@@ -48,13 +48,13 @@ local function curvature(lcs, world, put, eps, skip)
   return worst / eps ^ 2
 end
 
--- First order is right where the miss falls as eps^2.
+-- First order is right where the difference falls as eps^2.
 local function second_order(lcs, world, put, skip)
   local coarse, fine = curvature(lcs, world, put, 5e-4, skip), curvature(lcs, world, put, 1e-4, skip)
   ok(fine < 2 * coarse + 1e-9 / 1e-8, ("%g eps^2, then %g"):format(coarse, fine))
 end
 
--- Puts free bodies, named in the order of the coordinates, at x.
+-- Sets free bodies, named in the order of the coordinates, to x.
 local function put_bodies(names)
   return function(world, x)
     local n = 3 * #names
@@ -70,7 +70,7 @@ local function ground(world, friction)
   return world:segment { from = { -10, 0 }, to = { 10, 0 }, friction = friction or 0.5, name = "ground" }
 end
 
--- ---- Known answers ------------------------------------------------------------------------------
+-- ---- Known solutions ----------------------------------------------------------------------------
 
 test("a ball above the ground, by hand", function()
   local h, m, g = 0.01, 2, 10
@@ -88,7 +88,7 @@ test("a ball above the ground, by hand", function()
   near(lcs.E[1][3], 1 / h, 1e-10) near(lcs.E[1][6], 1, 1e-12)
   near(lcs.F[1][1], 1 / m, 1e-14) near(lcs.H[1][1], h / m, 1e-14)
   near(lcs.c[1], -h * g - 0.5 / h, 1e-10)
-  -- what carries it to the ground, and its impulse
+  -- the system step that reaches the ground, and its impulse
   local x, lambda = lcs:step(lcs.x0)
   near(x[3], 0.5, 1e-12) near(x[6], -0.1, 1e-12)
   near(lambda[1], m * (0.2 + h * g - 0.1), 1e-12)
@@ -133,7 +133,7 @@ test("a box sticks, and slides", function()
     for _, contact in ipairs(lcs.contacts) do normal = normal + lambda[contact.rows.normal] end
     near(normal, 2 * g * world.dt, 1e-9)
   end
-  -- the same system says when it begins to slide
+  -- the same system gives the time at which it begins to slide
   world:act { 5 }
   local lcs = world:lcs()
   near(lcs:step(lcs.x0, { 15 })[5], (15 - g) / 2 * world.dt, 1e-9)
@@ -159,7 +159,7 @@ test("landings, with what they end as", function()
 end)
 
 test("a box that lands on a corner", function()
-  -- a short step: corners that turn far in one are linearised again at its end, which is no row
+  -- a short step: corners that turn far in a step are linearised again at its end, which the system does not contain
   local world = speculative { stabilization = "none", dt = 0.001 }
   ground(world)
   world:box { size = { 1, 0.6 }, mass = 2, angle = 0.3, position = { 0, 0.4353 }, velocity = { 1, -2 },
@@ -188,7 +188,7 @@ test("stacks", function()
   end
 end)
 
--- A cart with a pole, and what is set of them: x, angle and their speeds.
+-- A cart with a pole, and its settable numbers: x, angle and their speeds.
 local function cart_pole(options)
   local world = speculative { dt = 0.01, stabilization = options.stabilization }
   local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0, name = "cart" }
@@ -227,7 +227,7 @@ test("without contacts it is linearize", function()
 end)
 
 test("a pole between walls", function()
-  -- it arrives, it was stopped and is pressed on, it leaves
+  -- it arrives, it was stopped and is still pressed, it leaves
   local world, put = cart_pole { wall = 0.15, stabilization = "none" }
   put(world, { 0.05, -0.142, 0.3, -0.8 })
   world:act { 2 }
@@ -241,7 +241,7 @@ test("a pole between walls", function()
   for _ = 1, 60 do
     local now = same_step(plain)
     touched = touched + (now.lambda0.size > 0 and now.lambda0:max() > 1e-6 and 1 or 0)
-    -- what projection of contacts moves, which no row knows, is small
+    -- the displacement by projection of contacts, which is in no row, is small
     ok(now.defect:norm() < 2e-2, tostring(now.defect:norm()))
     plain:step()
   end
@@ -349,7 +349,7 @@ test("random heaps", function()
   near(worst, 0, 1e-7)
 end)
 
-test("what follows from rows that press is the derivative of the step", function()
+test("the consequences of rows that press are in the derivative of the step", function()
   for _, case in ipairs { { 0, -0.142, 0.3, -0.8 }, { 0.05, -0.142, 0.3, -0.8 } } do
     local world, put = cart_pole { wall = 0.15, stabilization = "none" }
     put(world, case)
@@ -426,7 +426,7 @@ test("the world stays as it is", function()
   eq(a.d:table(), b.d:table())
 end)
 
-test("what is no input, and what has no rows, is told by name", function()
+test("a body that is no input, or has no rows, is reported by name", function()
   local world = speculative()
   ground(world)
   local ball = world:circle { radius = 0.2, position = { 0, 0.21 }, velocity = { 1, -3 }, restitution = 0.5, name = "ball" }

@@ -1,4 +1,4 @@
--- world:linearize and what it is for.
+-- world:linearize and its uses.
 local sim = require "sim2d"
 
 -- A cart on a rail and `links` poles upright on it; coordinates are the rail's translation and the
@@ -112,7 +112,7 @@ test("actuators, joints and names are inputs", function()
   near((columns[1] - columns[3]):norm(), 0, 1e-14)
   near((columns[4] - columns[5]):norm(), 0, 1e-14)
   ok(columns[4]:norm() > 0.01)
-  -- What an actuator does is what its column says.
+  -- The effect of an actuator is its column.
   local clone = world:clone { callbacks = true }
   clone:act { 0, 0, 1e-3 }
   clone:step()
@@ -184,7 +184,7 @@ test("a thruster turns with its body", function()
   near(body.omega, 0.7 - 0.05 * 1.5 * 0.52 / body.inertia, 1e-14)
 end)
 
-test("a thruster whose body is gone is said to be", function()
+test("a thruster whose body was destroyed is reported", function()
   local world = sim.world {}
   world:box { size = { 1, 1 } }
   local gone = world:box { size = { 1, 1 }, position = { 3, 0 } }
@@ -196,7 +196,7 @@ test("a thruster whose body is gone is said to be", function()
   end
 end)
 
-test("what a force law does with plain numbers alone has no derivative", function()
+test("the effect of a force law by plain numbers alone has no derivative", function()
   local world, cart = cart_poles(1)
   cart:force_law(function(body) return 0, math.sin(body.x), 0 end)
   raises("use sim.sin for math.sin", function() world:linearize() end)
@@ -260,7 +260,7 @@ test("functions of the script that act in a step are in A and B", function()
       for i = 1, #before do
         near(B[{ i, 1 }], by_u[i][1], 1e-12)
       end
-      -- A by a change of where the first disc is, which rigid rows allow
+      -- A, by a change of the first disc's position that rigid rows allow
       if not kind:find "constraint" then
         local by_x = sim.jacobian(function(x)
           local one = world_with(kind, stepping)
@@ -276,7 +276,7 @@ test("functions of the script that act in a step are in A and B", function()
   end
 end)
 
-test("misuse says what to do", function()
+test("misuse raises a message with the remedy", function()
   local world, cart, joints = cart_poles(1)
   local _, other_cart = cart_poles(1)
   local function wrong(inputs, message)
@@ -312,9 +312,9 @@ test("misuse says what to do", function()
   raises("cannot be called from inside a step", function() world:step() end)
 end)
 
--- A step of two stages goes h^2/2 a from rest, one of first order h^2 a. At rest in balance both go nowhere, which does not
--- tell one from the other; a force then does.
-test("of what stands in balance the derivatives are those of differences, by force and by place, in every flow", function()
+-- A step of two stages moves by h^2/2 a from rest, one of first order by h^2 a. In equilibrium both stay at rest, which
+-- does not distinguish them; a force does.
+test("in equilibrium the derivatives are those of differences, by force and by position, in every flow", function()
   for _, flow in ipairs { "auto", "projected" } do
     local function moved(change)
       local world, cart, joints = cart_poles(1, { dt = 0.01, flow = flow })
@@ -336,7 +336,7 @@ test("of what stands in balance the derivatives are those of differences, by for
   end
 end)
 
--- The rows of both stages turn, each with its own part of the impulse; commands are held over both.
+-- The rows of both stages turn, each with its own part of the impulse; commands are constant over both.
 test("in motion the derivatives of both stages are those of differences", function()
   local function moved(at, u)
     local world, _, joints = cart_poles(2, { dt = 0.01 })

@@ -1,4 +1,4 @@
--- sim.linalg.lqr against closed forms, the Riccati iteration and differences.
+-- sim.linalg.lqr compared with closed forms, the Riccati iteration and differences.
 local sim = require "sim2d"
 local lqr = sim.linalg.lqr
 
@@ -13,8 +13,8 @@ test("one state: the root of the quadratic", function()
   end
 end)
 
-test("what is not counted but unstable is mirrored at the unit circle", function()
-  local K = lqr({ { 2, 0 }, { 0, 0.5 } }, { 1, 0 }, { 1e-14, 0 }, 1) -- the dearest input there is
+test("an unstable mode without cost is mirrored at the unit circle", function()
+  local K = lqr({ { 2, 0 }, { 0, 0.5 } }, { 1, 0 }, { 1e-14, 0 }, 1) -- the most expensive input possible
   near(2 - K[{ 1, 1 }], 0.5, 1e-9)
 end)
 
@@ -48,12 +48,12 @@ test("weights as numbers, diagonals and matrices", function()
   eq(K.shape, { 1, 2 })
 end)
 
-test("where there is no regulator it says so", function()
-  local _, why = lqr({ { 1.2, 0 }, { 0, 0.5 } }, { 0, 1 }, 1, 1) -- grows, out of reach
+test("where there is no regulator it is reported", function()
+  local _, why = lqr({ { 1.2, 0 }, { 0, 0.5 } }, { 0, 1 }, 1, 1) -- grows, not controllable
   eq(why, "no regulator: a motion that does not die out is not reached by the inputs, or not counted by Q")
-  _, why = lqr({ { 1, 0 }, { 0, 0.5 } }, { 0, 1 }, 1, 1) -- stays, out of reach
+  _, why = lqr({ { 1, 0 }, { 0, 0.5 } }, { 0, 1 }, 1, 1) -- stays, not controllable
   ok(why:find "no regulator", why)
-  _, why = lqr({ { 1.2, 0 }, { 0, 0.5 } }, { 1, 1 }, { 0, 1 }, 1) -- grows, not counted
+  _, why = lqr({ { 1.2, 0 }, { 0, 0.5 } }, { 1, 1 }, { 0, 1 }, 1) -- grows, not observed in the cost
   eq(why, "no regulator: a motion that does not die out is not counted by Q")
   _, why = lqr({ { 1, 0.1 }, { 0, 1 } }, { 0, 1 }, 1, 0)
   eq(why, "R is not positive definite")
@@ -75,7 +75,7 @@ test("its derivatives are those of differences", function()
   end
 end)
 
-test("it balances what linearize gives", function()
+test("it balances the system that linearize gives", function()
   local world = sim.world { dt = 1 / 100 }
   local cart = world:box { size = { 0.4, 0.2 }, mass = 1 }
   local pole = world:box { size = { 0.05, 0.5 }, mass = 0.2, position = { 0, 0.25 } }

@@ -28,7 +28,7 @@ local shapes = {
   end,
 }
 
--- A number that all of a hit enters.
+-- A number that depends on all fields of a hit.
 local function of_hit(hit)
   return 3 * hit.fraction + hit.point[1] ^ 2 + 2 * hit.point.y + 0.7 * hit.normal[1] + 0.4 * hit.normal.y
 end
@@ -85,7 +85,7 @@ test("a fan, and all hits", function()
   local p = { x = 4, y = 0.1, range = 5, angle = 0.2, spread = 0.8 }
   agrees(function(q)
     local w = sim.world {}
-    w:box { position = { q.x, 0 }, size = { 1, 2.7 } } -- some rays pass by
+    w:box { position = { q.x, 0 }, size = { 1, 2.7 } } -- some rays miss
     local fan, sum = w:raycast_fan({ q.y, q.y }, { rays = 7, range = q.range, angle = q.angle, spread = q.spread }), 0
     for i, distance in ipairs(fan.distances) do sum = sum + i * distance end
     return sum
@@ -101,7 +101,7 @@ test("a fan, and all hits", function()
   end, { range = 9, y = 0.1 })
 end)
 
-test("what is missed has no derivative and no error; a body one is inside of is not hit", function()
+test("a miss has no derivative and no error; a body is not hit from inside", function()
   local function f(x)
     local w = sim.world {}
     w:circle { radius = x }

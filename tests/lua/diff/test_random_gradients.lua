@@ -1,5 +1,5 @@
--- Gradients of random scenes (random_scenes.lua), each by a few of its numbers, against extrapolated
--- central differences.
+-- Gradients of random scenes (random_scenes.lua) by a few of their numbers each, compared with extrapolated central
+-- differences.
 local sim = require "sim2d"
 local scenes = require "random_scenes"
 local scene, loss, with, leaves, at = scenes.scene, scenes.loss, scenes.with, scenes.leaves, scenes.at
@@ -12,14 +12,14 @@ local function moved(t, path, by, depth)
   return with(t, { [path[depth]] = moved(t[path[depth]], path, by, depth + 1) })
 end
 
--- What a number is, whoever's it is.
+-- The class of a number: its path without indices.
 local function class_of(path)
   local names = {}
   for _, key in ipairs(path) do names[#names + 1] = type(key) == "string" and key or nil end
   return table.concat(names, ".")
 end
 
--- Extrapolated central difference, and how much the two one-sided ones differ.
+-- Extrapolated central difference, and its difference from the one-sided one.
 local function difference(s, path, h, middle)
   local function f(by) return loss(s, moved(s.p, path, by)) end
   local right, left, right2, left2 = f(h), f(-h), f(h / 2), f(-h / 2)
@@ -28,8 +28,8 @@ local function difference(s, path, h, middle)
   return d, math.abs(one - d)
 end
 
--- "right", "wrong", or "switch" where differences of no two steps agree, or those of both sides do
--- not, or the value jumps (the smaller the step, the more these differ).
+-- "right", "wrong", or "switch": no two step lengths give equal differences, or the two sides differ, or the value
+-- jumps (then the differences grow as the step shrinks).
 local function judge(s, path, g, floor, middle)
   if g ~= g then return "wrong" end
   local x, last, last_kink = at(s.p, path), nil, nil
@@ -50,7 +50,7 @@ local function judge(s, path, g, floor, middle)
   return verdict
 end
 
--- Of `most` numbers how many are what. Wrong ones count as "said" where a flag says so, if `flagged`.
+-- Counts the verdicts of `most` numbers. With `flagged`, wrong ones count as "said" where a flag reports them.
 local function examine(seed, s, most, flagged)
   local count = { right = 0, wrong = 0, switch = 0, said = 0 }
   local middle, g = sim.value_and_grad(function(p) return loss(s, p) end, s.p)
@@ -86,7 +86,7 @@ end
 
 local PART = fewer(1, 4) -- every fourth scene under sanitizers
 
-test("gradients of random scenes are what differences give", function()
+test("gradients of random scenes are those of differences", function()
   local sum = { right = 0, wrong = 0, switch = 0, said = 0 }
   for seed = PART - 1, 89, PART do
     local s = scene(seed, seed > 80 and "speculative" or nil)
@@ -114,14 +114,14 @@ test("so are those of impulses in event stepping", function()
   print(("  %d right, %d at a switch, %d with a flag"):format(sum.right, sum.switch, sum.said))
 end)
 
--- ---- What was found so -----------------------------------------------------------------------
+-- ---- Former findings -------------------------------------------------------------------------
 
 local function right(loss, p, step)
   local worst = sim.check_grad(loss, p, { print = false, step = step or 1e-4 })
   ok(worst < 1e-6, ("off by %.1e"):format(worst))
 end
 
-test("what a piece has of a point that did not press stays out of the part before", function()
+test("data of a piece for a point that did not press stay out of the part before", function()
   for substeps = 1, 4 do
     right(function(p)
       local w = sim.world { stepping = "event", dt = substeps / 180, substeps = substeps }
@@ -149,7 +149,7 @@ test("impulses of a bisected step turn with the right factor in the next", funct
   right(f, { m = 1, v = -1 })
 end)
 
-test("a mend next to an open limit tells modes by what it mends", function()
+test("modes of a correction next to an open limit depend on the correction alone", function()
   local function f(p)
     local w = sim.world { stepping = "speculative" }
     w:box { type = "static", position = { 0, -0.5 }, size = { 50, 1 }, friction = 0.8 }
@@ -179,12 +179,12 @@ test("points that share friction slide against each other", function()
       w:run { steps = 70 }
       return rod.x + rod.y + rod.angle
     end
-    -- Within 1e-4 of two of these masses a landing on both points sets in a step earlier: a kink.
+    -- Within 1e-4 of two of these masses a landing on both points begins a step earlier: a kink.
     right(f, { angle = 0.3, m = 0.8 }, 1e-5)
   end
 end)
 
-test("a motor at its bound on a hinge that gives way", function()
+test("a motor at its bound on a compliant hinge", function()
   for i = 1, 10 do
     local function f(p)
       local w = sim.world { dt = 0.01 }
@@ -274,7 +274,7 @@ end
 
 test("of two points that land flat the one with more friction holds", function()
   local function f(p)
-    local w = sim.world { dt = 1 / 60, stepping = "speculative" } -- else one of them comes first
+    local w = sim.world { dt = 1 / 60, stepping = "speculative" } -- otherwise one of them comes first
     w:box { type = "static", position = { 0, -0.5 }, size = { 0.6, 1 }, friction = 0.5, angle = p.tilt }
     local box = w:box { size = { 0.7, 0.3 }, position = { 0.1, 0.1501 }, angle = p.angle, mass = p.m, friction = 0.6,
       velocity = { 0, -1 } }
@@ -300,7 +300,7 @@ test("boxes at rest on two corners are on no edge", function()
   ok(not is_weak(f, p))
 end)
 
-test("what the motion pressed together is on no edge in impacts and mends", function()
+test("bodies that the motion pressed together are on no edge in impacts and corrections", function()
   for _, seed in ipairs { 10, 13, 28, 46, 173, 272 } do
     local s = scene(seed, "speculative")
     ok(not is_weak(function(p) return loss(s, p) end, s.p), "seed " .. seed)
@@ -318,7 +318,7 @@ test("a load that just reaches the friction there is stays on an edge", function
   end, { push = 4 }))
 end)
 
--- Differences by these angles are smooth, so only the flag tells that the gradient misses a part.
+-- Differences by these angles are smooth, so only the flag reports that the gradient misses a part.
 test("the angle of a box that lands flat is flagged", function()
   for seed, body in pairs { [1441] = 3, [1703] = 2, [2810] = 2 } do
     local s = scene(seed)

@@ -4,7 +4,7 @@ local sim = require "sim2d"
 local WAYS = { {}, { stepping = "speculative" }, { stepping = "bisect" }, { substeps = 2 }, { alpha = 0.6, beta = 0.6 },
   { alpha = 0.6, beta = 0.6, geometric_stiffness = "on" } }
 
--- The difference quotient that three steps agree on, or nil: rounding or a kink decides.
+-- The difference quotient on which three step lengths agree, or nil: rounding or a kink dominates.
 local function difference(f, p, i)
   local last, before
   for _, h in ipairs { 1e-2, 1e-3, 1e-4, 1e-5, 1e-6 } do
@@ -21,7 +21,8 @@ test("light links between heavy ones have the derivative that differences have",
   local r = sim.random.split()
   r:seed(11)
   local compared, flagged = 0, 0
-  for case = 1, 130 do -- (of 120 as many are comparable as by projection, less 11: where the number of pieces of a step changes)
+  -- (out of 120, as many are comparable as by projection, minus the 11 where the number of pieces of a step changes)
+  for case = 1, 130 do
     local n, ratio, steps, changed = r:integer(2, 7), 10 ^ r:uniform(6, 10), r:integer(1, 8), nil
     local m, weight = {}, {}
     for i = 1, n do
@@ -48,7 +49,7 @@ test("light links between heavy ones have the derivative that differences have",
     end
     local p = { r:uniform(0.5, 2), r:uniform(-1, 1), r:uniform(-1, 1) }
     local _, gradient = sim.value_and_grad(loss, p)
-    -- rows of an open chain never repeat each other, whatever the masses are
+    -- rows of an open chain are never redundant, whatever the masses are
     for _, flag in ipairs(sim.tape_stats().flags) do
       if flag == "redundant" or flag == "undetermined" then flagged = flagged + 1 end
     end
@@ -64,9 +65,9 @@ test("light links between heavy ones have the derivative that differences have",
   eq(flagged, 0)
 end)
 
--- Two light links in a row have rows that give way (geometric stiffness) by 1e-6 of a diagonal along rigid ones.
--- Growth of 1e2 to 1e3 a step leaves differences nothing to compare; motions do not know the unit of mass, so
--- that the sum of m dl/dm is 0.
+-- Two light links in a row have rows that are compliant (geometric stiffness) by 1e-6 of a diagonal next to rigid ones.
+-- A growth of 1e2 to 1e3 a step makes differences useless; motions do not depend on the unit of mass, so the sum of m
+-- dl/dm is 0.
 test("two light links in a row have a derivative, which knows no unit of mass", function()
   for _, case in ipairs { { 4, 1, 20 }, { 4, 2, 20 }, { 5, 1, 17 }, { 6, 1, 15 }, { 8, 2, 14 } } do
     local n, first, steps = table.unpack(case)

@@ -1,5 +1,5 @@
--- Contacts that are redundant: rows of boxes on a floor, and corners that land at once. Motions do not
--- depend on how a load is shared; but what makes such contacts contradict each other has no derivative.
+-- Redundant contacts: rows of boxes on a floor, and corners that land at once. Motions do not depend on the division of
+-- a load; but a change that makes such contacts contradict each other has no derivative.
 local sim = require "sim2d"
 
 local WAYS = { "speculative", "bisect", "event" }
@@ -68,10 +68,10 @@ test("derivatives of a row of boxes are right or flagged", function()
       end
     end
   end
-  ok(wrong >= 20, wrong .. " that are not whole, of which flags tell") -- else this compares nothing
+  ok(wrong >= 20, wrong .. " that are not whole, of which flags tell") -- otherwise this compares nothing
 end)
 
-test("what keeps them compatible has its derivative", function()
+test("changes that keep them compatible have their derivative", function()
   for _, way in ipairs(WAYS) do
     for _, push in ipairs { 4, 40 } do
       local f = row(way, 0, push, 10)
@@ -129,12 +129,12 @@ local function landing(p, flow)
   return b.x + 0.3 * b.angle + 0.2 * b.y
 end
 
-test("by what turns a box that lands flat there is no derivative", function()
+test("a box that lands flat has no derivative by data that turn it", function()
   local function projected(p) return landing(p, "projected") end
   for _, p in ipairs { { angle = 0 }, { w = 0 }, { angle = 0, y = 0.26, e = 0.3 } } do
     local keys, flags = examine(projected, p)
     ok(#keys > 0 and flags:find "together", table.concat(keys, " ") .. ": " .. flags)
-    -- By two stages what lies flat afterwards forgets how it was turned, as it should; what bounces does not.
+    -- By two stages a box that lies flat afterwards forgets its angle, as it should; one that bounces does not.
     keys, flags = examine(landing, p)
     eq(#keys, p.e and 1 or 0)
     ok(flags:find "together", flags)
@@ -147,8 +147,9 @@ test("by what turns a box that lands flat there is no derivative", function()
   eq(flags:find "weak", nil)
 end)
 
--- A foot that only slides up and down, and sticks: friction holds what its joints hold as well. It yields to them, so
--- that a floor that begins to move or an axis that tilts does what the joints make of it, and no flag is needed.
+-- A foot that only slides up and down, and sticks: friction holds directions that its joints hold as well. It yields to
+-- them, so that the joints determine the effect of a floor that begins to move or of an axis that tilts, and no flag is
+-- needed.
 test("friction beside joints that hold the same leaves all of it to them", function()
   for _, way in ipairs(WAYS) do
     local function hop(p)
@@ -162,7 +163,7 @@ test("friction beside joints that hold the same leaves all of it to them", funct
       w:run { steps = 60, progress = false }
       return body.y + 0.1 * body.vy + 0.3 * foot.x + 0.1 * foot.vx
     end
-    for _, tilt in ipairs { 0, 0.05 } do -- of 0 the landing, which slides to one side or the other, has a kink
+    for _, tilt in ipairs { 0, 0.05 } do -- at 0 the landing, which slides to one side or the other, has a kink
       local keys, flags = examine(tilt == 0 and function(p) return hop { h = p.h, s = p.s, a = 0, b = 0 } end or hop,
         { h = 0.2, s = 0, a = tilt ~= 0 and tilt or nil, b = tilt ~= 0 and -0.03 or nil })
       eq(#keys, 0, way .. ": " .. table.concat(keys, " "))
@@ -191,7 +192,7 @@ test("ordinary rest is not flagged", function()
   end
 end)
 
-test("every row of a Jacobian, and checkpoints, tell the same", function()
+test("every row of a Jacobian, and checkpoints, report the same", function()
   local function heights(p)
     local f = row("speculative", 0, 30, 6)
     return { f { f = p[1] }, f { y2 = p[2] } }
@@ -243,5 +244,5 @@ test("derivatives of stacks that land flat are right, or flagged where a box is 
     compared, apart = compared + 1, apart + (#keys == 0 and 1 or 0)
   end
   print(("  %d stacks, %d right, %d turned"):format(compared, apart, turned))
-  ok(apart >= compared // 4, apart .. " of which all is right") -- else this compares nothing
+  ok(apart >= compared // 4, apart .. " of which all is right") -- otherwise this compares nothing
 end)

@@ -1,9 +1,9 @@
--- Derivatives through functions of the script in the steps themselves: constraints, springs,
--- motions and locks as functions of time.
+-- Derivatives through functions of the script inside steps: constraints, springs, motions and locks as functions of
+-- time.
 local sim = require "sim2d"
 
--- Compares the gradient with differences, asks for derivatives that are not zero, for the same
--- bits with checkpoints, and for a value that is the plain one's.
+-- Compares the gradient with differences, and requires derivatives that are not zero, the same bits with checkpoints,
+-- and the value of a plain run.
 local function check(f, p, options)
   options = options or {}
   local value, g = sim.value_and_grad(f, p)
@@ -197,7 +197,7 @@ test("locks that are driven by a velocity", function()
   check(f, { x = 0.3, w = 3, v = 0.2, dt = 0.01 }, { step = 1e-5 })
 end)
 
-test("a function that says something else in each step", function()
+test("a function that returns another value in each step", function()
   local function f(p)
     local world = sim.world { dt = 0.01 }
     local arm = world:box { type = "kinematic", size = { 1, 0.2 } }
@@ -275,7 +275,7 @@ test("constraints in all ways to step", function()
   end
 end)
 
-test("the jacobian of what a constrained body does", function()
+test("the jacobian of the motion of a constrained body", function()
   local function f(x)
     local world = sim.world { dt = 0.01 }
     local bead = world:circle { radius = 0.1, position = { x[1], x[1] ^ 2 * x[2] } }
@@ -345,7 +345,7 @@ test("constraints on velocities", function()
   end
 end)
 
-test("constraints that give way", function()
+test("compliant constraints", function()
   for _, settings in ipairs { {}, { alpha = 0.5, beta = 0.5 }, { elasticity = "stiffness" } } do
     local function f(p)
       local def = parabola(p, "phi")
@@ -370,7 +370,7 @@ test("constraints of one side", function()
   end
 end)
 
-test("constraints that give way, by matrices", function()
+test("compliant constraints, by matrices", function()
   local function f(p)
     local world = sim.world { dt = 0.01 }
     local body = world:box { size = { 0.4, 0.1 }, position = { 1, 0 } }
@@ -442,7 +442,7 @@ test("clones and snapshots take the functions along", function()
   check(f, { x = 0.5, c = 0.8, k = 15 })
 end)
 
-test("what a motion leaves as it is goes on", function()
+test("coordinates that a motion does not set move on", function()
   local function f(p)
     local world = sim.world { dt = 0.01 }
     local tray = world:box { type = "kinematic", size = { 1, 0.1 }, velocity = { 0, p.v }, angular_velocity = p.v ^ 2 }
@@ -502,7 +502,7 @@ test("errors in functions name the place and the remedy", function()
   end))
 end)
 
-test("a backward function that raises in a step says so", function()
+test("a backward function that raises in a step is reported", function()
   local half = sim.custom { forward = function(x) return x / 2 end, backward = function() error("lost", 0) end }
   raises("^lost$", one(function(world, ball)
     world:spring { ball, anchor_b = { 0, 1 }, force = function(x) return 9 * half(x) end }

@@ -1,7 +1,7 @@
 -- Worlds with smooth derivatives.
 local sim = require "sim2d"
 
--- How far a force pushes a box in 20 steps.
+-- The distance by which a force pushes a box in 20 steps.
 local function pushed(mode, mu)
   return function(p)
     local world = sim.world { dt = 0.01, gradient = mode, smoothing = 1e-3 }

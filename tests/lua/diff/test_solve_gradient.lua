@@ -25,7 +25,7 @@ local function definite(n, skew)
   return (A:mm(A:t()) / n + sim.eye(n) * 0.5 + (S - S:t()) * (skew and 0.3 or 0)):table()
 end
 
--- A number of several lists, every entry with a weight of its own.
+-- A number of several lists, every entry with its own weight.
 local function mix(...)
   local sum, k = 0, 0
   for _, list in ipairs { ... } do
@@ -37,7 +37,7 @@ local function mix(...)
   return sum
 end
 
--- The largest relative error of gradients; steps are small so that active sets stay.
+-- The largest relative error of gradients; steps are small so that active sets do not change.
 local function worst(f, p)
   return sim.check_grad(f, p, { print = false, step = 1e-5 })
 end
@@ -200,7 +200,7 @@ test("the same bits every time", function()
   for _ = 1, 3 do eq({ sim.value_and_grad(f, p) }, first) end
 end)
 
-test("what was not solved is told as ever", function()
+test("unsolved problems are reported inside a gradient as well", function()
   sim.grad(function(x)
     local z, status, info = sim.lcp.solve({ { -1 } }, { x })
     eq({ z, status, info.status }, { nil, "infeasible", "infeasible" })
@@ -214,12 +214,12 @@ test("what was not solved is told as ever", function()
 end)
 
 test("no derivative", function()
-  -- at the kink of max(x, 0) the one-sided derivative, by the number below it
+  -- at the kink of max(x, 0) the one-sided derivative, from below
   eq(sim.grad(function(x) return sim.lcp.solve({ { 1 } }, { -x })[1] end, 0), 0.0)
   ok(math.abs(sim.grad(function(x)
     return sim.lcp.solve({ { 1 } }, { -x }, { kappa = 1e-4 })[1]
   end, 0) - 0.5) < 1e-6)
-  -- two contacts at one place: their sum is determined, each one is not
+  -- two contacts at one place: their sum is determined, each single one is not
   local W = { { 1, 0, 1, 0 }, { 0, 1, 0, 1 }, { 1, 0, 1, 0 }, { 0, 1, 0, 1 } }
   local function share(pick)
     return function(x)
@@ -275,7 +275,7 @@ test("kkt: with respect to everything, all ways to give matrices", function()
     p.C, p.J = nil, sim.array(p.J)
     ok(worst(f, p) < TOLERANCE, worst(f, p))
     ok(worst(function(q) return f { W = q.W, c = q.c } end, p) < TOLERANCE) -- without rows
-    -- W has to stay symmetric: its entries change together
+    -- W has to remain symmetric: its entries change together
     ok(worst(function(q)
       return f { W = { { 2, q.w }, { q.w, 3 } }, J = { { 1, q.w } }, c = { 1, q.w }, b = { 2 } }
     end, { w = 0.3 }) < TOLERANCE)

@@ -6,8 +6,8 @@ local function near(got, want, tolerance, what)
     ("%s: %.14g, expected %.14g"):format(what or "value", got, want))
 end
 
--- The value with tracked numbers has the bits of that without, the gradient repeats in its bits and
--- agrees with differences; returns it.
+-- The value with tracked numbers has the bits of that without, the gradient is the same in a second run and agrees with
+-- differences; returns it.
 local function agrees(f, p, tolerance, step)
   local value, g = sim.value_and_grad(f, p)
   local again, h = sim.value_and_grad(f, p)
@@ -52,19 +52,19 @@ test("where a sliding box stops depends on speed and friction, and not on its ma
     return box.x
   end
   local x, g = sim.value_and_grad(stop, { v = v0, mu = mu, m = 2 })
-  local n = math.floor(v0 / (mu * gravity * dt)) -- steps it slides
+  local n = math.floor(v0 / (mu * gravity * dt)) -- number of steps while it slides
   local slid = n * dt
-  -- The speed that is left, 0.005 m/s, is below half of what friction takes in a step, 0.025 m/s: the first stage of the next
-  -- step stops it, and it goes no further.
+  -- The remaining speed, 0.005 m/s, is below half of the decrease by friction in a step, 0.025 m/s: the first stage of
+  -- the next step stops it, and it goes no further.
   near(x, v0 * slid - mu * gravity * slid ^ 2 / 2, 1e-9, "x")
   near(g.v, slid, 1e-9, "by speed")
   near(g.mu, -gravity * slid ^ 2 / 2, 1e-9, "by friction")
-  -- Of v0^2/(2 mu g) that misses (mu g dt/2)^2/(2 mu g) at most.
+  -- The difference from v0^2/(2 mu g) is at most (mu g dt/2)^2/(2 mu g).
   near(x, v0 ^ 2 / (2 * mu * gravity), mu * gravity * dt ^ 2 / 8, "x")
   near(g.m, 0, 1e-9, "by mass")
 end)
 
-test("two balls collide as the elastic formulas say", function()
+test("two balls collide according to the elastic formulas", function()
   local m, k, v = 1.5, 0.5, 2
   local J, after = sim.jacobian(function(p)
     local w = sim.world { gravity = { 0, 0 }, dt = 0.01 }
@@ -123,7 +123,7 @@ test("a small pendulum is faster the shorter it is", function()
   ok(sim.check_grad(angle, { l = length }, { print = false }) < 1e-6)
 end)
 
--- ---- What takes tracked numbers ---------------------------------------------------------------
+-- ---- Functions that take tracked numbers ------------------------------------------------------
 
 test("bodies: everything a constructor takes", function()
   agrees(function(p)
@@ -155,7 +155,7 @@ test("fields of bodies: read what was written, and overwritten", function()
   local g = agrees(function(p)
     local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
     local a = w:circle { radius = 1, velocity = { p.a, 0 } }
-    a.vx = 1 -- what was there no longer matters
+    a.vx = 1 -- the former value no longer matters
     a.velocity = { a.vx + p.b, p.b }
     a.position = { p.b, 2 }
     a.q = { p.b, a.x * 2, a.y }
@@ -198,7 +198,7 @@ test("force laws", function()
   end, { k = 3 })
 end)
 
-test("joints: what they are made of and what they read as", function()
+test("joints: their definitions and their readings", function()
   agrees(function(p)
     local w = sim.world { gravity = { 0, 0 }, dt = 0.01 }
     local a = w:box { size = { 1, p.h }, position = { p.x, 0.3 }, angle = p.a, velocity = { 1, 2 },
@@ -265,8 +265,8 @@ end)
 
 -- ---- Copies -----------------------------------------------------------------------------------
 
--- Mends told modes relative to the room that a far limit leaves: contacts that are lifted by little
--- counted as open.
+-- Whether corrections are active must not be decided relative to the room that a far limit leaves: contacts that are
+-- lifted by little would count as open.
 test("jointed worlds: limits far from where they act leave derivatives as they are", function()
   local function rest(limits)
     local w = sim.world { dt = 1 / 240 }
@@ -343,7 +343,7 @@ test("two worlds in one loss, and numbers of one in the other", function()
   end, { g = 0.4, r = 0.5 })
 end)
 
-test("a world made outside is changed for real; what it was is constant", function()
+test("a world made outside is really changed; its former state is constant", function()
   local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
   local a = w:circle { radius = 1, velocity = { 1, 0 } }
   local start = w:snapshot()
@@ -375,7 +375,7 @@ test("bodies that come and go: slots are used again", function()
   end, { r = 0.5, v = 2 })
 end)
 
-test("an error in a callback undoes what it wrote, and the call goes on", function()
+test("an error in a callback undoes its writes, and the call goes on", function()
   local function f(p)
     local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
     local a = w:circle { radius = 1, velocity = { p, 0 } }
@@ -423,7 +423,7 @@ test("a gear gets another ratio on the tape", function()
 end)
 
 test("outlines may be nearly straight at a vertex, but not straight", function()
-  local function height(p) -- of what rests on its edge
+  local function height(p) -- of a body that rests on its edge
     local w = sim.world { dt = 0.01 }
     local b = w:polygon { vertices = { { 0, 0 }, { 1, 0 }, { 1, 1 }, { 0.5, p }, { 0, 1 } }, position = { 0, 0.5 },
       name = "flat" }
@@ -447,7 +447,7 @@ test("where bodies rest has the derivatives of closed forms", function()
     w:spring { a, anchor_a = { 0, -p.l }, anchor_b = { p.x, p.y }, rest_length = p.l, stiffness = p.k }
     a:apply_force { p.f, 0 }
     w:solve_static { tolerance = 1e-8 }
-    w:run { steps = 3, progress = false } -- forces by hand have acted: it leaves
+    w:run { steps = 3, progress = false } -- external forces have acted: it leaves
     w:solve_static { tolerance = 1e-8 }
     return 2 * a.x + a.y
   end
@@ -464,7 +464,7 @@ test("where bodies rest has the derivatives of closed forms", function()
 
   for _, way in ipairs { {}, { stepping = "bisect" }, { stabilization = "baumgarte" },
     { alpha = 0.6, beta = 0.7, geometric_stiffness = "on" }, { substeps = 3 } } do
-    local function aside(q) -- a rod that a force holds aside, by atan(f/(m g))
+    local function aside(q) -- a rod that a force holds at an angle of atan(f/(m g))
       way.gravity, way.dt = { 0, -q.g }, 0.02
       local w = sim.world(way)
       local rod = w:box { size = { 0.1, q.l }, position = { 0, -q.l / 2 }, mass = q.m }
@@ -484,7 +484,7 @@ test("where bodies rest has the derivatives of closed forms", function()
     near(d.g, -q.l / 2 * slope * t / q.g, 1e-6)
   end
 
-  local function twice(y) -- a pendulum that is held twice, l + the way down of its bob
+  local function twice(y) -- a pendulum that is held twice, l + the depth of its bob
     local w = sim.world { dt = 0.02 }
     local b = w:circle { radius = 0.1, position = { 0.3, 0 } }
     for _ = 1, 2 do w:hinge { b, anchor = { 0, y } } end
@@ -495,7 +495,7 @@ test("where bodies rest has the derivatives of closed forms", function()
   near(low, -0.1, 1e-7)
   near(slope, 1 - 0.8, 1e-6)
 
-  local function sunk(q) -- into a soft floor that tracked numbers lift
+  local function sunk(q) -- into a soft floor whose height is tracked
     local w = sim.world { gravity = { 0, -q.g }, dt = 0.02 }
     w:box { size = { 9, 1 }, position = { 0, q.y - 0.5 }, type = "static", contact_compliance = q.c }
     local ball = w:circle { radius = q.r, position = { 0, q.r + q.y }, mass = q.m, friction = 0 }
@@ -527,7 +527,7 @@ local function hung(w, p)
   return last
 end
 
-test("where a chain rests has the derivative of differences, with what follows too", function()
+test("the rest position of a chain has the derivative of differences, and so has the motion after it", function()
   local function loss(p)
     local w = sim.world { gravity = { 0.3, -p.g }, dt = 0.02 }
     local last = hung(w, p)
@@ -537,7 +537,7 @@ test("where a chain rests has the derivative of differences, with what follows t
     return last.x + 2 * last.y + 3 * last.angle
   end
   local p = { g = 9.8, m = 1, x = 3.2, f = 2, k = 100, turn = 0.3 }
-  ok(sim.check_grad(loss, p, { print = false }) < 2e-6) -- differences are worth the tolerance of rest
+  ok(sim.check_grad(loss, p, { print = false }) < 2e-6) -- differences are as accurate as the tolerance of rest
   local plain = sim.grad(loss, p)
   sim.checkpoint(2)
   local kept = sim.grad(loss, p)
@@ -621,7 +621,7 @@ end)
 
 -- ---- Misuse -----------------------------------------------------------------------------------
 
-test("what has no derivative says so", function()
+test("a missing derivative is reported", function()
   local function with(f)
     return sim.value_and_grad, function(p)
       local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
@@ -641,7 +641,7 @@ test("what has no derivative says so", function()
   end))
 end)
 
-test("a step that missed its tolerance says that its derivative is that of a solution", function()
+test("a step that missed its tolerance reports that its derivative is that of a solution", function()
   local function flags(solver)
     sim.grad(function(p)
       local w = sim.world { solver = solver, dt = 0.01 }
@@ -714,7 +714,7 @@ test("checkpoints: the same gradient, its bits too", function()
     for name, derivative in pairs(g) do
       eq(h[name], derivative, name)
     end
-    -- An image of each step is more than what it notes.
+    -- An image of each step is larger than its notes.
     ok(kept < bytes or every == 1, ("%d bytes with checkpoints, %d without"):format(kept, bytes))
   end
   raises("bad argument #1 to 'checkpoint'", sim.checkpoint, 0)

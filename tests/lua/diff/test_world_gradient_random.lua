@@ -1,5 +1,5 @@
--- Gradients through random worlds of bodies in contact, held by joints of all kinds, against
--- differences. Where two differences disagree a contact or a bound changes nearby: not compared.
+-- Gradients through random worlds of bodies in contact, held by joints of all kinds, compared with differences. Where
+-- two differences disagree a contact or a bound changes nearby: these are not compared.
 local sim = require "sim2d"
 
 local function joint(w, rng, a, b, p)
@@ -108,9 +108,9 @@ test("random worlds agree with differences", function()
   ok(skipped < 0.15 * compared, ("%d compared, %d skipped, worst %.2g"):format(compared, skipped, worst))
 end)
 
--- What velocities take of the displacement of joints may be little, as its room is a square: it has a
--- slope all the same. Two boxes on a rod, near the floor, that hardly pull on each other.
-test("a small part of what joints displaced has a derivative", function()
+-- The part of the displacement of joints that velocities take may be small, as its room is a square, but it has a
+-- slope. Two boxes on a rod, near the floor, that hardly pull on each other.
+test("a small part of the displacement of joints has a derivative", function()
   local SCENES = { -- anchors, height, velocities (the second's vx: v), angular velocities, mass, steps
     { -0.03, 0.07, -0.13, -0.04, 0.56, 1.23, -0.5, 1.21, -2.74, -1.59, 2.41, 2.38, 8 },
     { 0.07, 0, 0.15, -0.06, 0.53, -1.68, -2.7, -1.32, -2.44, 1.78, 0.89, 2.62, 4 },
@@ -133,6 +133,6 @@ test("a small part of what joints displaced has a derivative", function()
     end
     local slope = sim.grad(f, v)
     local difference = (8 * (f(v + 1e-5) - f(v - 1e-5)) - (f(v + 2e-5) - f(v - 2e-5))) / 12e-5
-    near(slope, difference, 1e-5) -- which is good to 1e-6
+    near(slope, difference, 1e-5) -- which has an accuracy of 1e-6
   end
 end)

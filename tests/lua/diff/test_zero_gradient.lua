@@ -1,7 +1,7 @@
--- Derivatives by numbers that are exactly 0: to the side of positive numbers. And why all of them are 0.
+-- Derivatives by numbers that are exactly 0: towards positive numbers. Further, the reason when all derivatives are 0.
 local sim = require "sim2d"
 
-local way -- of stepping, of the worlds below
+local way -- the stepping of the worlds below
 local function new_world(options)
   options = options or {}
   options.stepping = way
@@ -115,7 +115,7 @@ local function slide(set, options)
   end
 end
 
--- A servo without gains, or without force, has no row; its goal is on either side of where it is.
+-- A servo without gains, or without force, has no row; its goal is on either side of its position.
 local function servo(kind, set)
   return function(x)
     local w = new_world { gravity = { 0, -3 } }
@@ -192,7 +192,7 @@ local KEYS = {
     { out = function(b) return b.vy end }),
 }
 
--- What is 0 whatever the number: what the other one of a pair leaves nothing of.
+-- The derivative is 0 for any value of the number, because the other number of the pair cancels it.
 local NOTHING = {
   ["friction, min with 0"] = slide(function(w, a, _, x) w.combine_friction, a.friction = "min", x end),
   ["friction, multiply with 0"] = slide(function(w, a, _, x) w.combine_friction, a.friction = "multiply", x end),
@@ -207,7 +207,7 @@ for _, stepping in ipairs { "auto", "event", "speculative" } do
     for name, f in pairs(KEYS) do
       local value, g = sim.value_and_grad(f, 0)
       eq(value, f(0), name .. ": the value of plain numbers")
-      -- A spring without a curve takes the two stages, one with a curve the flow by projection: the loss jumps.
+      -- A spring without a curve uses the two stages, one with a curve the flow by projection: the loss jumps.
       if flags() == "jump" and stepping ~= "speculative" then
         ok(name == "spring quadratic" or name == "spring cubic", name .. ": jump")
         eq(g, 0)
@@ -298,7 +298,7 @@ test("forces that are 0 at 0", function()
   near(math.abs(g), 2 * 9.81 / 120, 1e-9)
 end)
 
--- ---- Where there is none ----------------------------------------------------------------------
+-- ---- Missing derivatives ----------------------------------------------------------------------
 
 test("an infinite derivative is flagged, where its number is a parameter", function()
   for _, stepping in ipairs { "auto", "speculative" } do
@@ -306,7 +306,7 @@ test("an infinite derivative is flagged, where its number is a parameter", funct
     local f = slide(function(w, a, b, x) w.combine_friction, a.friction, b.friction = "geometric", 0.5, x end)
     local _, g = sim.value_and_grad(f, 0)
     eq({ g, flags() }, { 0, "infinite" })
-    -- by the other number it is 0, and by others it is none of their business
+    -- by the other number it is 0, and derivatives by further numbers have no flag
     f = slide(function(w, a, b, x) w.combine_friction, a.friction, b.friction = "geometric", 0.5 + x, 0 end)
     _, g = sim.value_and_grad(f, 0)
     eq({ g, flags() }, { 0, "" })
@@ -323,7 +323,7 @@ test("a compliance of 0 is flagged where steps with it are others", function()
   eq({ g, flags() }, { 0, "jump" })
   sim.value_and_grad(pendulum(function(d, x) d.compliance, d.damping = 0, x end), 0)
   eq(flags(), "")
-  -- contacts that rest or roll in steps of a given length know it
+  -- contacts that rest or roll in steps of a given length have the derivative
   local sinks = slide(function(_, a, _, x) a.contact_compliance = x end, { out = function(b) return b.y end })
   _, g = sim.value_and_grad(sinks, 0)
   eq({ g, flags() }, { 0, "jump" })
@@ -343,7 +343,7 @@ test("a restitution of 0 after a landing", function()
   end
   way = "bisect"
   local _, g = sim.value_and_grad(f, 0)
-  -- What leaves more slowly than gravity brings it back within the step does not leave there.
+  -- A body that leaves so slowly that gravity returns it within the step does not leave.
   eq({ g, difference(f, 1e-5) }, { 0, 0 })
   eq(flags(), "impact")
   way = "speculative" -- which has none to that side
@@ -357,7 +357,7 @@ local function between(a, b)
   return a + (b - a) * math.random()
 end
 
--- A motion with random numbers, and one that is 0 by itself or beside others.
+-- A motion with random numbers, and a number that is 0 alone or among others.
 local RANDOM = {
   function()
     local key = ({ "damping", "friction", "stiffness", "max_torque" })[math.random(4)]
@@ -477,8 +477,8 @@ test("minimize and fit leave 0", function()
   near(result.parameters.drag, 0.7, 1e-4)
 end)
 
--- What joints displace goes into the velocities as far as there is energy for it: a damper or a dry friction that begins to
--- take energy makes room for more.
+-- The displacement of joints enters the velocities as far as there is energy for it: a damper or a dry friction that
+-- begins to dissipate makes room for more.
 test("a joint's damping and friction at 0, where its links strike the ground", function()
   local R = sim.random.split()
   R:seed(20261128)
@@ -506,7 +506,7 @@ test("a joint's damping and friction at 0, where its links strike the ground", f
     local d, smaller = difference(1e-6), difference(1e-7)
     local where = ("case %d: %s of a %s, %s"):format(case, key, kind, stepping)
     ok(math.abs(g - near_0) < 2e-3 * math.max(1, math.abs(g)), ("%s: %g, at 1e-9 %g"):format(where, g, near_0))
-    if math.abs(d - smaller) < 1e-3 * math.max(1, math.abs(d)) then -- else an impact more or less
+    if math.abs(d - smaller) < 1e-3 * math.max(1, math.abs(d)) then -- otherwise the number of impacts changes
       smooth = smooth + 1
       ok(math.abs(g - d) < 2e-3 * math.max(1, math.abs(g)), ("%s: %g, one-sided difference %g"):format(where, g, d))
     end
@@ -516,7 +516,7 @@ end)
 
 -- ---- Why all derivatives are 0 ----------------------------------------------------------------
 
--- The sentence of a loss that no parameter changes.
+-- The message of a loss that no parameter changes.
 local function reason(f, p)
   local _, g = sim.value_and_grad(f, p)
   for name, x in pairs(g) do near(x, 0, 1e-15, name) end
@@ -635,10 +635,10 @@ test("there is no reason where a derivative is not 0", function()
   eq(sim.tape_stats().reason, nil)
 end)
 
--- ---- Matrices at the end of what they may be ----------------------------------------------------
+-- ---- Matrices at the limits of their domain -----------------------------------------------------
 
--- Entries are shifted for differences by more than they are, or where an eigenvalue is 0: no joint could be
--- made with such a matrix.
+-- Entries are shifted for differences by more than their value, or where an eigenvalue is 0: no joint could be made
+-- with such a matrix.
 test("matrices of small compliance and of rigid directions have derivatives", function()
   local function weld(matrix, damping)
     return function(c)
@@ -664,7 +664,7 @@ test("matrices of small compliance and of rigid directions have derivatives", fu
         near(sim.grad(f, c), want, 1e-4 * math.max(1, math.abs(want)), name .. " at " .. c)
       end
     end
-    -- damping likewise, of a joint that gives way
+    -- damping likewise, of a compliant joint
     local f = weld(function() return { { 1e-3, 0, 0 }, { 0, 1e-3, 0 }, { 0, 0, 1e-2 } } end, CASES.rank_one)
     for _, c in ipairs { 1, 1e-7 } do
       local h = math.max(1e-3 * c, 1e-4)
@@ -674,8 +674,8 @@ test("matrices of small compliance and of rigid directions have derivatives", fu
   end
 end)
 
--- Joints that hold bodies at rest have no error, so no step corrects one. Where a number of the joint is another, or the
--- body is put elsewhere, it does.
+-- Joints that hold bodies at rest have no error, so no step corrects one. With another value of the joint's number, or
+-- with a displaced body, a step does.
 local AT_REST = {
   ["the length of a distance"] = function(w, x)
     local b = w:circle { radius = 0.1, position = { 0, -1 } }
@@ -710,7 +710,7 @@ local AT_REST = {
 }
 
 for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
-  test("what joints hold at rest: " .. stepping, function()
+  test("bodies that joints hold at rest: " .. stepping, function()
     way = stepping
     for name, build in pairs(AT_REST) do
       for _, steps in ipairs { 1, 5 } do
@@ -730,7 +730,7 @@ for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
   end)
 end
 
--- With bisect, projections alone take away what the loss depends on: there is no motion to be differentiated.
+-- With bisect, only projections determine the loss: there is no motion to be differentiated.
 test("a rigid joint at rest is flagged by its compliance in every stepping", function()
   for _, stepping in ipairs { "auto", "speculative", "event", "bisect" } do
     for _, kind in ipairs { "weld", "hinge", "slider", "distance" } do

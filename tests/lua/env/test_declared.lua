@@ -1,4 +1,4 @@
--- Tasks whose reward, end and start are declared, and many environments of one: the bits of one alone.
+-- Tasks whose reward, end and start are declared, and many environments of one task: the bits of a single one.
 local sim = require "sim2d"
 
 local function world(p)
@@ -25,7 +25,7 @@ local function def(changes)
   return all
 end
 
-test("what is declared is what a function would say", function()
+test("declared terms equal those of functions", function()
   local one = sim.env(def())
   local other = sim.env(def { reset = function(w, random)
     w.joints.rail.translation = 0.5 + (1.5 - 0.5) * random:uniform()
@@ -60,7 +60,7 @@ test("a number is a reward", function()
   local env = sim.env(def { reward = 1.5, terminated = "none", max_steps = 3 })
   env:reset { seed = 1 }
   eq((select(2, env:step(0))), 1.5)
-  -- a declared end beside a function as reward, and the other way round
+  -- a declared end together with a function as reward, and the reverse
   env = sim.env(def { reward = function(_, u) return u[1] end, terminated = { { of = "rail", field = "speed", hi = 0.01 } } })
   env:reset { seed = 1 }
   local _, reward, terminated = env:step(5)
@@ -114,7 +114,7 @@ local VARIANTS = {
   ["actions by number"] = { actions = { { -9 }, { 0.5 }, { 1 } } },
 }
 
--- What a vector in this mode tells, and what environments alone would in its place.
+-- Compares the results of a vector in this mode with those of single environments.
 local function compare(name, task, mode, threads, randomise)
   local n, m = 20, -- more than a thread takes at a time
     #task.observation_space.low
@@ -165,7 +165,7 @@ local function compare(name, task, mode, threads, randomise)
 end
 
 for name, changes in pairs(VARIANTS) do
-  test("many are what each is alone: " .. name, function()
+  test("many give the results of each alone: " .. name, function()
     changes.max_steps = 9
     local task = sim.env(def(changes))
     compare(name, task, "next_step", 1, false)
@@ -200,7 +200,7 @@ test("functions that raise, worlds that are closed", function()
     v:reset()
     v:step { 0, 0 }
   end)
-  -- what is added to a world of the script's own goes with the next episode, or is told
+  -- an addition to a world of the script is dropped with the next episode, or reported
   vector.envs[1].world:observe { "more", of = vector.envs[1].world.bodies.cart, field = "y" }
   raises("environment 1: it observes 4 numbers, not 3", vector.step, vector, { 0, 0, 0 })
   vector:step { 0, 0, 0 }
@@ -230,11 +230,11 @@ test("actions that are none", function()
   for _, actions in ipairs { { 1, 3 }, { 1, 1.5 }, { 1, { 1 } }, sim.array { 1, 3 }, sim.array { 0, 1 }, sim.array { 1.5, 1 } } do
     raises("an action from 1 to 2 expected", numbered.step, numbered, actions)
   end
-  -- that of an environment which is only reset is not looked at
+  -- the action of an environment that is only reset is ignored
   local short = sim.env.vector(sim.env(def { max_steps = 1 }), { count = 1 })
   short:reset()
   short:step { 0 }
-  short:step { "x" } -- not looked at
+  short:step { "x" } -- ignored
   raises("command", short.step, short, { "x" })
   vector:reset { seed = 1 }
   sim.value_and_grad(function(x)
@@ -244,7 +244,7 @@ test("actions that are none", function()
   end, 1)
 end)
 
-test("what cannot be declared", function()
+test("declarations that are refused", function()
   local function refused(pattern, changes) raises(pattern, sim.env, def(changes)) end
   refused("key 'reward': a number, a list of terms .* expected, got 'much'", { reward = "much" })
   refused("key 'reward': a number, a list of terms .* expected, got table", { reward = {} })

@@ -1,4 +1,4 @@
--- sim.env: tasks in Gymnasium's shape.
+-- sim.env: tasks with the interface of Gymnasium.
 local sim = require "sim2d"
 
 -- A cart to be brought to the origin.
@@ -26,7 +26,7 @@ test("an episode", function()
   local first, info = env:reset { seed = 4 }
   eq(info.parameters, { mass = 1 })
   local seen, reward, terminated, truncated, told = env:step { 1 }
-  -- what flies freely does so by the trapezoid
+  -- free flight is integrated by the trapezoid
   near(seen[2], 0.02, 1e-14)
   near(seen[1] - first[1], 0.5 * 0.02 ^ 2, 1e-14)
   near(reward, -seen[1] ^ 2 - 0.1, 1e-14)
@@ -116,19 +116,19 @@ test("tolerance", function()
   raises("a value between 0 and 1", tolerance, 1, { 0, 1 }, 1, "linear", 1)
 end)
 
-test("what check finds", function()
+test("findings of check", function()
   local check = sim.env.check
-  raises("what sim.env gives", check, {})
+  raises("a result of sim.env", check, {})
   raises("the same seed and actions give other numbers", check, sim.env(def { reset = function(world)
     world.bodies.cart.x = sim.random.uniform(0.5, 1.5)
   end }))
   raises("step 1: the reward is nan", check, sim.env(def { reward = function() return 0 / 0 end }))
-  raises("reset: number 1 of what is observed, 9, is not from 20 to inf", check, sim.env(def { low = { 20, -9 }, reset = function(world) world.bodies.cart.x = 9 end }))
+  raises("reset: number 1 of the observation, 9, is not from 20 to inf", check, sim.env(def { low = { 20, -9 }, reset = function(world) world.bodies.cart.x = 9 end }))
 end)
 
 test("keys that a person plays by", function()
   local function keys(changes) return sim.env(def(changes)).keys end
-  -- without any: from one end of the range to the other, of two or three actions each
+  -- without any: from one end of the range to the other, with two or three actions each
   eq(keys(), { left = { -2 }, right = { 2 } })
   eq(keys { actions = { { -1 }, { 1 } } }, { left = 1, right = 2 })
   eq(keys { actions = { { -1 }, { 0 }, { 1 } } }, { left = 1, none = 2, right = 3 })
@@ -148,12 +148,12 @@ test("keys that a person plays by", function()
   eq(keys(with(function(cart) return { "f", body = cart, kind = "force", direction = { 1, 0 }, range = { 0, 5 } } end)), { left = { 0 }, right = { 5 } })
   eq(keys(with(function(_, rail) return { "p", joint = rail, kind = "position", range = { -1, 3 } } end)), { left = { -2 }, right = { 2 } })
   eq(keys(with(function(cart) return { "f", body = cart, kind = "force", direction = { 1, 0 } } end)), {})
-  eq(sim.env(def()):play(), false) -- nobody looks on
+  eq(sim.env(def()):play(), false) -- there is no viewer
   local env = sim.env
-  raises("key 'keys': a table, name of a key %-> what it does, expected, got 3", env, def { keys = 3 })
+  raises("key 'keys': a table from names of keys to their actions, expected, got 3", env, def { keys = 3 })
   raises("names of keys in small letters expected, got 'A'", env, def { keys = { A = { 1 } } })
-  raises("'keys.r': this key is taken: the episode again", env, def { keys = { r = { 1 } } })
-  raises("'keys.up': a list of what is added to each command expected, got 1", env, def { keys = { up = 1 } })
+  raises("'keys.r': this key is taken: restart the episode", env, def { keys = { r = { 1 } } })
+  raises("'keys.up': a list of numbers to add to the commands expected, got 1", env, def { keys = { up = 1 } })
   raises("'keys.up': a list of up to 1 numbers expected", env, def { keys = { up = { 1, 2 } } })
   raises("'keys.up': an action from 1 to 2 expected, got 3", env, def { actions = { { -1 }, { 1 } }, keys = { up = 3 } })
   raises("key 'follow': a text expected, got 1", env, def { follow = 1 })
@@ -181,8 +181,8 @@ test("changes of mode are counted", function()
     end
     counts[#counts + 1] = sum
   end
-  steps({ 0, 0 }, 3)                -- two corners come to stick
-  steps({ 0.5 * MU * M * G, 0 }, 3) -- and go on to
+  steps({ 0, 0 }, 3)                -- two corners begin to stick
+  steps({ 0.5 * MU * M * G, 0 }, 3) -- and continue to
   steps({ 1.5 * MU * M * G, 0 }, 3) -- they slip
   steps({ 0, 0 }, 9)                -- and stick again
   steps({ 0, 2 * M * G }, 3)        -- and part
@@ -204,7 +204,7 @@ test("bad input", function()
   raises("key 'max_steps'", env, def { max_steps = 0 })
   raises("parameters.mass': { usual, lo, hi }", env, def { parameters = { mass = { 1, 2, 3 } } })
   raises("actions%[1%]': a list of 1 commands", env, def { actions = { { 1, 2 } } })
-  raises("the world observes nothing", env, def { world = function() return sim.world {} end, reset = "none" })
+  raises("the world has no observations", env, def { world = function() return sim.world {} end, reset = "none" })
   local cart = env(def())
   raises("before the first reset", cart.step, cart, 0)
   raises("unknown key 'sead'; did you mean 'seed'", cart.reset, cart, { sead = 1 })
@@ -222,7 +222,7 @@ test("bad input", function()
   raises("of the script", function() env(def { reset = function() error "of the script" end }) end)
 end)
 
-test("a world is used again where it is as it was built", function()
+test("a world is used again if it is unchanged since it was built", function()
   local builds = 0
   local function counted(changes)
     local all = def(changes)
@@ -240,7 +240,7 @@ test("a world is used again where it is as it was built", function()
     env:step(1)
   end
   eq({ builds, env.world == world, env.world.time > 0 }, { 1, true, true })
-  -- other parameters, other things in it, functions that run in its steps, closed: built again
+  -- other parameters, other objects in it, functions that run in its steps, closed: built again
   env:reset { parameters = { mass = 2 } }
   eq({ builds, env.world.bodies.cart.mass, env.world == world }, { 2, 2, false })
   env:reset { parameters = { mass = 2 } }
@@ -255,7 +255,7 @@ test("a world is used again where it is as it was built", function()
   env.world:close()
   env:reset { parameters = { mass = 2 } }
   eq(builds, 6)
-  -- what is random in it is drawn again
+  -- random parts are drawn again
   builds = 0
   local drawn = counted { world = function(p, random)
     local w = def().world(p)
@@ -270,7 +270,7 @@ test("a world is used again where it is as it was built", function()
   eq({ drawn.world.bodies.cart.mass, builds }, { first, 4 })
 end)
 
-test("a vector of environments does what each does alone", function()
+test("a vector of environments gives the results of each alone", function()
   local actions = {}
   local random = sim.random.split()
   for k = 1, 40 do actions[k] = random:uniform(-3, 3) end
@@ -307,11 +307,11 @@ test("a vector of environments does what each does alone", function()
   end
 end)
 
-test("vectors: what is wrong", function()
+test("vectors: errors", function()
   local task = sim.env(def { max_steps = 2 })
   raises("vector: count: an integer from 1 to 100000 expected", sim.env.vector, task, {})
   raises("vector: count: an integer from 1", sim.env.vector, task, { count = 0 })
-  raises("what sim.env gives expected, got table", sim.env.vector, {}, { count = 1 })
+  raises("a result of sim.env expected, got table", sim.env.vector, {}, { count = 1 })
   raises("unknown key 'thread'; did you mean 'threads'", sim.env.vector, task, { count = 1, thread = 1 })
   raises("autoreset: 'next_step', 'same_step' or 'disabled' expected", sim.env.vector, task, { count = 1, autoreset = 1 })
   local vector = sim.env.vector(task, { count = 2 })

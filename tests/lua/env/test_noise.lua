@@ -1,4 +1,4 @@
--- Noise of observations in tasks, vectors and batches: of the seed of the episode and of nothing else.
+-- Noise of observations in tasks, vectors and batches: it depends on the seed of the episode only.
 local sim = require "sim2d"
 
 local R = sim.random.split()
@@ -15,7 +15,7 @@ local function cart(noise, kind)
   return world
 end
 
--- A task at random: what is random in it beside its noise, how long it is, and whether its world draws.
+-- A random task: its other random parts, its length, and whether its world draws random numbers.
 local function task()
   local noise, kind = R:uniform(0.01, 1), R:choice { "field", "read" }
   local start = R:choice {
@@ -34,7 +34,7 @@ local function task()
     reset = start ~= "none" and start or nil }
 end
 
--- What an episode observes under the same commands, as one text.
+-- The observations of an episode under the same commands, as one text.
 local function episode(env, options)
   local seen = {}
   local function note(list)
@@ -48,7 +48,7 @@ local function episode(env, options)
   return table.concat(seen, " ")
 end
 
-test("an episode's seed decides its noise, whatever came before", function()
+test("an episode's seed alone determines its noise", function()
   for _ = 1, 100 do
     local def = task()
     local env, other = sim.env(def), sim.env(def)
@@ -66,7 +66,7 @@ test("an episode's seed decides its noise, whatever came before", function()
   end
 end)
 
--- Only noise: what is observed of a world at rest.
+-- Only noise: observations of a world at rest.
 local function quiet() return { name = "quiet", max_steps = 3, reward = 1, world = function() return cart(0.1, "field") end } end
 
 test("noise differs between episodes, environments, steps and numbers", function()
@@ -128,7 +128,7 @@ test("environment i of a vector is the environment with the seed s + i", functio
   end
 end)
 
-test("in a batch each world and each episode has noise of its own, of builders as of clones", function()
+test("in a batch each world and each episode has its own noise, of builders as of clones", function()
   for _, kind in ipairs { "field", "read" } do
     local n = 5
     for seed = 1, 10 do
@@ -171,7 +171,7 @@ test("clones and restored worlds observe the same noise at the same time", funct
   end
 end)
 
-test("a world that is restored to before its noise was declared has noise of its own", function()
+test("a world that is restored to before its noise was declared has its own noise", function()
   local values = {}
   for i = 1, 2 do
     local world = sim.world {}

@@ -1,7 +1,7 @@
 -- The tasks in scenes/tasks and their table in docs/tasks.md, which tools/tasks.lua writes.
 local SOURCE = os.getenv "S2_SOURCE" or "."
 
--- Of each row: what the cells say.
+-- The contents of the cells of each row.
 local function rows()
   local list = {}
   for line in io.lines(SOURCE .. "/docs/tasks.md") do
@@ -17,7 +17,7 @@ local function rows()
   return list
 end
 
--- As many digits behind the point as the table has.
+-- With as many decimals as the table has.
 local function as_printed(text, value)
   local digits = text:match "%.(%d+)$"
   return ("%." .. (digits and #digits or 0) .. "f"):format(value)
@@ -36,7 +36,7 @@ test("every task has its row, and its picture", function()
   eq(names, files)
 end)
 
-test("the table has what the baselines do", function()
+test("the table has the results of the baselines", function()
   local fast = { acrobot = true, cart_pole = true, double_cart_pole = true, reacher = true }
   for _, row in ipairs(rows()) do
     if fast[row.name] then
@@ -47,7 +47,7 @@ test("the table has what the baselines do", function()
       eq({ row.name, row.mean, row.worst, row.best, row.steps, row.solved }, { row.name, as_printed(row.mean, mean),
         as_printed(row.worst, math.min(table.unpack(returns))), as_printed(row.best, math.max(table.unpack(returns))),
         ("%.0f"):format(steps), ("%d of 20"):format(solved) })
-      -- Residuals of another build differ in their last digits: a factor of 100 is none of the table's.
+      -- Residuals of another build differ in their last digits: a factor of 100 is accepted.
       local residual, unsolved = row.residual:match "^(%S+), (%d+)$"
       ok(told.residual < 100 * tonumber(residual), row.name)
       eq(told.unsolved, tonumber(unsolved))
@@ -55,7 +55,8 @@ test("the table has what the baselines do", function()
   end
 end)
 
--- In each the keys do something, the view has what moves as an episode begins, and a picture can be made.
+-- In each task the keys have an effect, the view contains the moving bodies at the start of an episode, and a picture
+-- can be made.
 test("tasks can be seen and played", function()
   for _, row in ipairs(rows()) do
     local env = dofile(SOURCE .. "/scenes/tasks/" .. row.name .. ".lua")
@@ -67,7 +68,7 @@ test("tasks can be seen and played", function()
         ok(body.x > lo[1] and body.x < hi[1] and body.y > lo[2] and body.y < hi[2], row.name .. " " .. (body.name or ""))
       end
     end
-    local name = os.tmpname() -- not in the folder of whoever runs this by hand
+    local name = os.tmpname() -- not in the current folder of a person who runs this by hand
     ok(env:render(name .. ".svg"))
     os.remove(name)
     os.remove(name .. ".svg")

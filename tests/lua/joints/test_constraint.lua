@@ -1,4 +1,4 @@
--- Constraints of the script's own and ground friction.
+-- Constraints of the script and ground friction.
 local sim = require "sim2d"
 
 local function bead(def)
@@ -111,7 +111,7 @@ test("the world is busy while a function runs", function()
   end
 end)
 
-test("wrong answers are told by name and place", function()
+test("wrong answers are reported by name and place", function()
   local answer
   local world = bead { phi = function(q)
     if answer then return answer() end
@@ -158,7 +158,7 @@ test("nonsense is refused", function()
   eq(#world.joints, 1)
 end)
 
-test("snapshots bring functions back, clones take them along when told", function()
+test("snapshots restore functions, clones copy them on request", function()
   local world, body, wire = bead()
   world:step(5)
   local snapshot = world:snapshot()
@@ -182,7 +182,7 @@ test("snapshots bring functions back, clones take them along when told", functio
   ok(body.alive)
 end)
 
-test("ground friction stops what slides and turns", function()
+test("ground friction stops a body that slides and turns", function()
   local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
   local puck = world:circle { radius = 0.2, mass = 2, velocity = { 3, 4 }, angular_velocity = 1 }
   local friction = world:ground_friction { puck, max_force = 20, max_torque = 0.02 }
@@ -191,7 +191,7 @@ test("ground friction stops what slides and turns", function()
   near(friction.force, { -12, -16 }, 1e-9)
   world:run { duration = 3 }
   near({ puck.vx, puck.vy, puck.omega }, { 0, 0, 0 }, 1e-9)
-  near(math.sqrt(puck.x ^ 2 + puck.y ^ 2), 25 / 20, 1e-9) -- v^2/(2 a): the mean velocity of a step carries it
+  near(math.sqrt(puck.x ^ 2 + puck.y ^ 2), 25 / 20, 1e-9) -- v^2/(2 a): a step moves by its mean velocity
   near(puck.y * 3, puck.x * 4, 1e-9)
   friction.max_force = 30
   puck:apply_force { 0, 25 }
@@ -237,14 +237,15 @@ test("a row with bounds is the dry friction of a slider, to the bit of its motio
         world:run { duration = 0.5 }
         return box.x, box.vx, row
       end
-      -- Rows at velocity level go by projection, and so does the slider they are compared with.
+      -- Rows at velocity level use projection, and so does the slider with which they are compared.
       local x, vx = slide(false, "projected")
       local own_x, own_vx, row = slide(true)
       near({ own_x, own_vx }, { x, vx }, 1e-12)
       -- closed form while it slides: v = 2 - F t / m
       if force == 3 then near(own_vx, 2 - 3 * 0.5 / 2, 1e-12) else near(own_vx, 0, 1e-12) end
       eq({ row.lo, row.hi }, { -force, force })
-      -- Of the two stages the place is that of the motion, too: 2 t - F t^2/(2 m). Implicit Euler is F h t/(2 m) behind it.
+      -- With two stages the position is that of the motion as well: 2 t - F t^2/(2 m). Implicit Euler is F h t/(2 m)
+      -- behind it.
       if force == 3 and (stepping == "event" or stepping == "auto") then
         near({ (slide(false)), (select(2, slide(false))) }, { 2 * 0.5 - 3 * 0.5 ^ 2 / 4, 2 - 3 * 0.5 / 2 }, 1e-12)
       end
@@ -253,7 +254,7 @@ test("a row with bounds is the dry friction of a slider, to the bit of its motio
 end)
 
 test("bounds need not be those of friction", function()
-  -- pushes with 1 to 4 N against -x: between them it holds the speed 0.5, else the nearest acts
+  -- pushes with 1 to 4 N against -x: between these bounds it holds the speed 0.5, otherwise the nearest bound acts
   for _, case in ipairs { { 2, 0.5 }, { 6, 0.5 - 2 }, { 0.5, 0.5 + 0.5 } } do
     local pull, want = case[1], case[2]
     local world = sim.world { gravity = { -pull, 0 }, dt = 0.01 }
@@ -282,11 +283,11 @@ test("a coupled row is the friction of its unilateral constraint", function()
       world:run { duration = 1 }
       local pushed, dragged = size(slope.force), size(rough.force)
       near(pushed, 2 * 9.81 * c, 1e-8)
-      -- slides with mu times what the slope pushes with, or sticks with what holds it
+      -- slides with mu times the force of the slope, or sticks with the force that holds it
       local slides = mu < s / c
       near(dragged, slides and mu * pushed or 2 * 9.81 * s, 1e-8)
       near(rough.speed, slides and 9.81 * (s - mu * c) or 0, 1e-9)
-      -- off the slope there is none
+      -- beyond the slope there is none
       ball.velocity = { s * 5 + 1 * c, c * 5 - 1 * s }
       world:step()
       near(size(rough.force), 0, 1e-12)
@@ -294,7 +295,7 @@ test("a coupled row is the friction of its unilateral constraint", function()
   end
 end)
 
-test("what is coupled to a constraint that is off or gone does nothing", function()
+test("a coupling to a disabled or destroyed constraint does nothing", function()
   local world = sim.world { gravity = { 0, -10 } }
   local ball = world:circle { radius = 0.1, mass = 1, velocity = { 1, 0 } }
   local floor = world:constraint { bodies = { ball }, unilateral = true, phi = function(q) return q.y end }
@@ -313,14 +314,14 @@ test("what is coupled to a constraint that is off or gone does nothing", functio
   ok(ball.vx < kept)
   world:restore(snapshot)
   floor:destroy()
-  -- another constraint in its slot is not what it was coupled to
+  -- another constraint in its slot is not the one to which it was coupled
   world:constraint { bodies = { ball }, unilateral = true, phi = function(q) return q.y + 1 end }
   world:step(2)
   eq(ball.vx, kept)
   ok(rough.enabled)
 end)
 
-test("each constraint may say how its error is removed", function()
+test("each constraint may choose how its error is removed", function()
   local function pendulum(own, all)
     local world = sim.world { stepping = "speculative", stabilization = all, dt = 1 / 60 }
     local bob = world:circle { radius = 0.1, position = { 1, 0 } }
@@ -337,7 +338,7 @@ test("each constraint may say how its error is removed", function()
   near(world:residuals().joint_error, drift, 1e-15)
   eq((pendulum("baumgarte")), (pendulum(nil, "baumgarte")))
   eq((pendulum("none", "baumgarte")), drifts)
-  -- the default, auto, keeps to it also where bodies touch
+  -- the default, auto, obeys it also where bodies touch
   local ground = sim.world {}
   ground:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 }, friction = 0 }
   local box = ground:box { size = { 1, 1 }, position = { 0.5, 0.5 } }
@@ -379,7 +380,7 @@ test("rows with bounds and stabilisation have derivatives", function()
   end
 end)
 
-test("what cannot be is said by key", function()
+test("impossible values are refused with the key", function()
   local world = sim.world {}
   local body = world:circle { radius = 1 }
   local x = function(q) return q.x end
@@ -501,9 +502,9 @@ test("rows of three and four bodies are those of Lagrange's multipliers", functi
 end)
 
 test("an Atwood machine with a movable pulley is one row of three masses", function()
-  -- the rope over the fixed pulley, and that over the movable one on its other end: with y3, y1, y2
-  -- of the masses y1 + y2 + 2 y3 stays, so the tension T of the lower rope has T = m1 (g + a1) =
-  -- m2 (g + a2), 2 T = m3 (g + a3) and a1 + a2 + 2 a3 = 0
+  -- the rope over the fixed pulley, and that over the movable one on its other end: with y3, y1, y2 of the masses y1 +
+  -- y2 + 2 y3 is constant, so the tension T of the lower rope has T = m1 (g + a1) = m2 (g + a2), 2 T = m3 (g + a3) and
+  -- a1 + a2 + 2 a3 = 0
   local world = sim.world { dt = 1e-3, gravity = { 0, -9.81 } }
   local m = { 1, 2.5, 4 }
   local mass = {}
@@ -522,7 +523,7 @@ test("an Atwood machine with a movable pulley is one row of three masses", funct
   ok(rope.bodies[3] == mass[3] and rope.a == mass[1])
 end)
 
-test("a row of three that only pushes, one that gives way, and one of speeds", function()
+test("a row of three that only pushes, a compliant one, and one of speeds", function()
   local function three(def, settings)
     local world = sim.world(settings or { dt = 1e-3, gravity = { 0, -10 } })
     local bodies = {}
@@ -530,7 +531,7 @@ test("a row of three that only pushes, one that gives way, and one of speeds", f
     def.bodies = bodies
     return world, bodies, world:constraint(def)
   end
-  -- falls free until the sum is 0, then its sum stays and it pushes as three masses together
+  -- falls free until the sum is 0, then its sum is constant and it pushes as three masses together
   local world, b, stop = three { unilateral = true, phi = function(p, q, r) return p.y + q.y + r.y + 0.15 end }
   world:run { steps = 50 }
   near(b[1].vy, -0.5, 1e-12)
@@ -538,14 +539,14 @@ test("a row of three that only pushes, one that gives way, and one of speeds", f
   world:run { steps = 200 }
   near(b[1].y + b[2].y + b[3].y, -0.15, 1e-9)
   near(stop.force.y, 3 * 10 / (1 + 1 / 2 + 1 / 3), 1e-6)
-  -- y1 + y2 + y3 swings about where it would rest, as one mass on a spring
+  -- y1 + y2 + y3 oscillates about its equilibrium, as one mass on a spring
   local compliance, w = 1e-3, 1 + 1 / 2 + 1 / 3
   world, b = three({ compliance = compliance, phi = function(p, q, r) return p.y + q.y + r.y end },
     { dt = 1e-4, gravity = { 0, -10 }, alpha = 0.5, beta = 0.5 })
   world:run { steps = 1000 }
   local omega = math.sqrt(w / compliance)
   near(b[1].y + b[2].y + b[3].y, -30 / omega ^ 2 * (1 - math.cos(omega * 0.1)), 1e-5)
-  -- speeds add up to the given one, each in its share
+  -- speeds add up to the given one, each with its part
   world, b = three({ velocity_only = true, rate = -1.1, jacobian = function() return { 0, 1, 0, 0, 1, 0, 0, 1, 0 } end },
     { dt = 1e-2, gravity = { 0, 0 } })
   world:step()
@@ -576,7 +577,7 @@ test("a row of three keeps energy and value, and goes with its bodies", function
   world:restore(image)
   world:step(10)
   eq({ b[3].x, clone.bodies[3].x }, { x, x })
-  -- joined bodies do not collide, and the last one takes the constraint with it
+  -- joined bodies do not collide, and destroying the last one destroys the constraint
   b[3]:destroy()
   eq(#world.joints, 0)
   ok(not link.alive)
@@ -657,7 +658,7 @@ test("a body whose part of a row is 0 has a derivative, too", function()
   ok(sim.check_grad(loss, { 0.3, 0 }, { print = false }) < 1e-6)
 end)
 
-test("what rows of three cannot be is said", function()
+test("impossible rows of three are reported", function()
   local world = sim.world {}
   local b = {}
   for i = 1, 5 do b[i] = world:circle { radius = 0.1, position = { i, 0 } } end

@@ -98,7 +98,7 @@ test("wrong hinges are refused and nothing is made", function()
     function() world:hinge { body, anchor = { 0, 0 }, limits = { 1, -1 } } end)
   raises("key 'limits': {lo, hi} expected, got 3",
     function() world:hinge { body, anchor = { 0, 0 }, limits = 3 } end)
-  -- Names, and what is too much, would be left out without a word.
+  -- Names, and extra values, would otherwise be ignored silently.
   raises("key 'limits': {lo, hi} expected, two values without names, got key '[hl][io]'",
     function() world:hinge { body, anchor = { 0, 0 }, limits = { lo = -1, hi = 1 } } end)
   raises("key 'limits': {lo, hi} expected, two values without names, got key 3",
@@ -170,7 +170,7 @@ test("a weld to the world holds weight and torque", function()
   eq(weld.type, "weld")
 end)
 
-test("a field that its type lacks is an error that says which it has", function()
+test("a field that the type lacks is an error that lists its fields", function()
   local world, body = floating()
   local other = world:circle { radius = 0.5, mass = 1, position = { 5, 0 } }
   local second = { other, nil, anchor = { 5, 0 } }
@@ -338,7 +338,7 @@ test("a motor of a given torque, and dry friction", function()
   near(body.omega, 0, 1e-9)
 end)
 
-test("a joint breaks, says so, and can be mended", function()
+test("a joint breaks, reports it, and can be enabled again", function()
   local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
   local body = world:circle { radius = 0.5, mass = 2, name = "load" }
   local weld = world:weld { body, nil, anchor = { 0, 0 }, break_force = 25 }
@@ -392,7 +392,7 @@ end)
 
 test("the linear solver of jointed islands can be chosen", function()
   local function chain(choice)
-    -- The two stages solve joints by elimination of their own.
+    -- The two stages solve joints by their own elimination.
     local world = sim.world { dt = 1 / 240, linear_solver = choice, flow = "projected" }
     local last
     for i = 1, 12 do
@@ -456,13 +456,13 @@ test("a motor without a bound contradicts the limit it drives to, and the warnin
     local world, joint = driven(kind, stepping, limits, speed)
     local warned, named, found = 0, 0, 0
     world:on("solver_warning", function(event)
-      if event.message:find "^audit" then -- of a step whose solves all met the tolerance
+      if event.message:find "^audit" then -- of a step in which all solves met the tolerance
         found = found + 1
         return
       end
       warned = warned + 1
       local what = ("contradiction: no velocities meet the motor and the limit of %s 'm' at once"):format(kind)
-      -- In the step that meets the limit the two stages have no solution; projection, which stops short of it, still has one.
+      -- In the step that meets the limit the two stages have no solution; projection stops before it, and has one.
       if warned == 1 and event.message:find(("an island of .*%s 'm'.* was not solved by the two stages"):format(kind)) then named = named + 1 return end
       local remedy = ("with a max_%s %s 'm' would yield"):format(kind == "slider" and "force" or "torque", kind)
       named = named + (event.message:find(what, 1, true) and event.message:find(remedy, 1, true) and 1 or 0)
@@ -474,7 +474,7 @@ test("a motor without a bound contradicts the limit it drives to, and the warnin
   end
 end)
 
-test("joints that contradict each other say so and stay finite", function()
+test("joints that contradict each other are reported and stay finite", function()
   local function warnings(build)
     local world, told = sim.world {}, nil
     world:on("solver_warning", function(event) told = told or event.message end)
@@ -534,7 +534,7 @@ test("bad joints are refused", function()
 end)
 
 -- In the first two seconds motions with two steps are still alike.
-test("the energy of joints sways with h^2", function()
+test("the energy of joints oscillates with h^2", function()
   local function sway(rate) -- J
     local world = sim.world { dt = 1 / rate }
     local rod = world:box { size = { 1, 0.1 }, position = { 0.5, 0 }, mask = 0 }
@@ -553,8 +553,8 @@ test("the energy of joints sways with h^2", function()
   near(4 * sway(480) / sway(240), 1, 0.05)
 end)
 
--- A limit that is not reached may come out of the solver with an impulse of rounding. It counted as
--- met, and the next solve stopped the joint where it was.
+-- The solver may give a limit that is not reached an impulse of rounding. Such a limit must not count as met, or the
+-- next solve stops the joint.
 test("chains with limits that hit a floor move smoothly with their mass", function()
   for seed = 1, 12 do
     local random = sim.random.split()
@@ -604,7 +604,7 @@ test("coordinates that are set move bodies, joints stay exact", function()
   for _, joint in ipairs(world.joints) do near(joint.error, 0, 1e-12) end
   near(hand.position, { math.cos(0.5) + 2.3 * math.cos(-0.5), math.sin(0.5) + 2.3 * math.sin(-0.5) },
     1e-12)
-  -- One at a time, and there and back.
+  -- One at a time, forward and back.
   hinge[3].angle = 2
   reach.translation = 1
   near({ hinge[1].angle, hinge[2].angle, hinge[3].angle, reach.translation }, { 0.5, -1, 2, 1 }, 1e-12)
@@ -642,7 +642,7 @@ test("coordinates that cannot be set are refused, and nothing moves", function()
   local _, others = arm()
   raises("belongs to another world", function() world:set_coordinates { [others[1]] = 1 } end)
   eq(world:state(), state)
-  -- Derivatives do not go through.
+  -- Derivatives are not supported.
   for _, set in ipairs { function(x) world:set_coordinates { reach = x[1] } end, function(x) reach.translation = x[1] end,
     function(x) hinge[1].angle = x[1] end } do
     raises("no derivative yet: set angle, position and velocity of the bodies beyond it", function()
@@ -659,7 +659,7 @@ end)
 sim.random.seed(20260643)
 local R = sim.random.split()
 
--- A random tree of bodies on joints whose speeds can be set; `free` leaves it without ground.
+-- A random tree of bodies on joints whose speeds can be set; `free` omits its ground.
 local function tree(world, count, free)
   local bodies, joints = {}, {}
   for i = 1, count do
@@ -677,11 +677,11 @@ local function tree(world, count, free)
   return bodies, joints
 end
 
-test("a speed is what was set, and other speeds stay", function()
+test("a speed has the value that was set, and other speeds stay", function()
   for case = 1, 200 do
     local world = sim.world { gravity = { 0, 0 } }
     local _, joints = tree(world, R:integer(2, 6), case % 3 == 0)
-    if case % 2 == 0 then world:step() end -- velocities that fit the joints
+    if case % 2 == 0 then world:step() end -- velocities consistent with the joints
     local chosen, before = R:integer(1, #joints), {}
     for i, joint in ipairs(joints) do before[i] = joint.speed end
     local poses = world:state()
@@ -746,7 +746,7 @@ test("loops stay closed: the other joints get the speeds that they need", functi
     local rock = world:hinge { rocker, anchor = { d, 0 } }
     drive.speed = 2
     near(drive.speed, 2, 1e-12)
-    -- Freudenstein by differences: the rocker turns as the loop says
+    -- Freudenstein's equation by differences: the rocker turns as the loop requires
     local start, speed = rock.angle, rock.speed
     drive.angle = drive.angle + 1e-5
     local up = rock.angle

@@ -1,4 +1,4 @@
--- What is done about the error of a joint: its own `stabilization`, and rows that meet positions.
+-- Corrections of the error of a joint: its own `stabilization`, and rows that contain positions.
 local sim = require "sim2d"
 
 local KINDS = { "hinge", "weld", "slider", "wheel", "distance", "rope", "pulley", "lock", "gear" }
@@ -108,7 +108,7 @@ test("derivatives see the stabilisation of a joint", function()
   end
 end)
 
-test("a stabilisation that a joint cannot have is refused, with what to do", function()
+test("a stabilisation that a joint cannot have is refused, with a remedy", function()
   local world = sim.world {}
   local body = world:circle { radius = 1 }
   for _, all in ipairs { "projection", "pre", "post", "post_assembly" } do

@@ -1,7 +1,6 @@
--- Random scripts full of joints: bodies and joints come and go, also from callbacks, parameters
--- change, worlds are restored and cloned in between. A world must stay usable whatever is asked of
--- it, and a script must do the same twice, bit for bit. S2_FUZZ=N runs N scripts, S2_FUZZ_SEED is
--- the first.
+-- Random scripts full of joints: bodies and joints are created and destroyed, also from callbacks, parameters change,
+-- worlds are restored and cloned meanwhile. A world must remain usable after all calls, and a script must do the same
+-- twice, bit for bit. S2_FUZZ=N runs N scripts, S2_FUZZ_SEED is the first.
 local sim = require "sim2d"
 local SCRIPTS = tonumber(os.getenv "S2_FUZZ") or 12
 local FIRST = tonumber(os.getenv "S2_FUZZ_SEED") or 1
@@ -9,7 +8,7 @@ local OPERATIONS = 80
 
 local inf, nan = math.huge, 0 / 0
 
--- A generator of each script's own: sim.random is part of what is tested.
+-- Each script has its own generator: sim.random is part of the test.
 local function generator(seed)
   local state = seed * 2654435761 % 2 ^ 31 // 1
   local g = {}
@@ -167,7 +166,7 @@ local function value_for(g, key)
   return g.size(1e-6, 1e3)
 end
 
--- Anything may be refused, with words.
+-- Any call may be refused, with a message.
 local function attempt(s, fn, ...)
   local done, result = pcall(fn, ...)
   if not done then
@@ -268,12 +267,13 @@ local HOOKS = {
   end,
 }
 
--- Goes on from a snapshot as it went on the first time. Not with hooks: they draw from the script.
+-- Continues from a snapshot with the same result as the first time. Not with hooks: they draw random numbers of the
+-- script.
 local function replays(s)
   local snapshot = s.world:snapshot()
   local function go_on()
     local trace = { pcall(s.world.step, s.world, 3) }
-    trace[2] = nil -- the message has the time in it, or not
+    trace[2] = nil -- the message may contain the time
     return trace[1] and s.world:state() or { "refused" }
   end
   local first = go_on()

@@ -1,9 +1,9 @@
--- Every key of every joint constructor: what it takes, and what is said about the rest.
+-- Every key of every joint constructor: its valid values, and the messages on others.
 local sim = require "sim2d"
 
 local inf, nan = math.huge, 0 / 0
 
--- Bodies to join: two that move, a fixed one, one that is gone, one of another world.
+-- Bodies to join: two that move, a fixed one, a destroyed one, one of another world.
 local function setting()
   local world, elsewhere = sim.world {}, sim.world {}
   local s = { world = world, a = world:circle { radius = 0.5, name = "a" },
@@ -21,7 +21,7 @@ local function setting()
   return s
 end
 
--- What a kind of key takes and refuses, with what the message must say besides the key.
+-- Valid and refused values of a kind of key, with the required part of the message besides the key.
 local function number_key(least, extra)
   local key = { good = { 0.5, 2, 1e300 }, bad = { { "1", "expected, got" }, { true, "expected, got true" },
     { {}, "expected, got" }, { nan, "expected, got %-?nan" }, { print, "expected, got" } } }
@@ -89,7 +89,7 @@ local bound = number_key("not negative", { infinite = true })
 local breaks = number_key("positive", { infinite = true })
 local name = { good = { "third" }, bad = { { 3, "expected" }, { {}, "expected" }, { true, "expected" } } }
 
--- A body or joint key: what is refused there, of a setting.
+-- A body or joint key: the refused values in a setting.
 local function body_cases(s)
   return { { s.gone, "'gone' is destroyed" }, { s.stranger, "another world" }, { 3, "Body expected, got 3" },
     { "a", "Body expected, got" }, { s.hinge, "Body expected, got" }, { s.world, "Body expected, got" } }
@@ -167,7 +167,7 @@ local function definition(s, kind, with)
   return def
 end
 
--- Refused with a message of the key, and nothing is made.
+-- Refused with a message that names the key, and nothing is made.
 local function refused(s, kind, def, key, pattern)
   local before = #s.world.joints
   local message = raises(pattern, function() s.world[kind](s.world, def) end)
@@ -273,7 +273,7 @@ test("a lock holds something, a gear has a ratio", function()
   refused(s, "gear", definition(s, "gear", { ratio = 0 }), "ratio", "expected, got 0")
 end)
 
-test("constraint takes its keys, and says what is wrong with them", function()
+test("constraint takes its keys, and its messages name the error in them", function()
   local s = setting()
   local function phi(q) return q.y end
   local function slope() return 0, 0, 1 end

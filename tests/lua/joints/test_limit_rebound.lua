@@ -7,7 +7,7 @@ local STEPPINGS = { "auto", "event", "speculative", "bisect" }
 
 local function pick(list) return list[R:integer(1, #list)] end
 
--- Peaks of a height that bounces and the times of its impacts, as far as `count` of them.
+-- Peaks of a height that bounces and the times of its impacts, the first `count` of them.
 local function bounces(world, height, speed, count)
   local peaks, times, before = {}, {}, speed()
   for _ = 1, math.ceil(6 / world.dt) do
@@ -34,7 +34,7 @@ local function ball(stepping, dt, e, kind)
   return bounces(world, function() return b.y - 0.1 end, function() return b.vy end, 2)
 end
 
--- Do the two stages make the step, which take a limit where it closes?
+-- Do the two stages make the step? They stop at a limit where it closes.
 local function located(stepping, kind) return kind ~= "constraint" and (stepping == "auto" or stepping == "event") end
 
 test("a ball on a one-sided row or a limit bounces as on a contact of speculative steps, or of event steps", function()
@@ -81,14 +81,14 @@ test("a pendulum at its limit leaves with e times the speed it arrived with", fu
       before = rod.omega
       ok(world.time < 6)
     end
-    -- beyond the lowest point the height of the limit is less than what it falls back through
+    -- beyond the lowest point the height of the limit is less than the height of the fall on the way back
     local bottom = stop < -math.pi / 2 and -0.5 or low
     local energy = -low * e ^ 2
     if energy > low - bottom then near(peak, energy, 5e-3) end
   end
 end)
 
--- A chain of bodies with limits on all joints, some with springs beside them.
+-- A chain of bodies with limits on all joints, some with springs in addition.
 local function chain(world, seed, least)
   sim.random.seed(seed)
   local r = sim.random.split()
@@ -113,7 +113,7 @@ local function chain(world, seed, least)
   end
 end
 
--- The largest gain of energy in a step, over the kinetic energy there.
+-- The largest gain of energy in a step, over the kinetic energy at that time.
 local function gain(stepping, seed, least)
   local world = sim.world { stepping = stepping, dt = 1 / 1000, gravity = { 0, seed % 3 == 0 and 0 or -9.81 } }
   chain(world, seed, least)
@@ -137,7 +137,7 @@ test("no rebound brings energy", function()
   local rebounds, none = 0, 0
   for case = 1, fewer(200, 24) do
     local stepping = STEPPINGS[case % 4 + 1]
-    -- what projections bring is there without a rebound, too
+    -- the gain of projections occurs without a rebound as well
     none = math.max(none, (gain(stepping, case, nil)))
     local most, count = gain(stepping, case, case % 2 == 0 and 1 or 0)
     rebounds = rebounds + count
@@ -234,13 +234,13 @@ test("derivatives are those of differences, and flagged", function()
     local _, g = sim.value_and_grad(loss, p)
     local flags = table.concat(sim.tape_stats().flags, ",")
     for name, value in pairs(p) do
-      local up, down, h = {}, {}, 1e-5 -- the row of a constraint is known to 1e-10
+      local up, down, h = {}, {}, 1e-5 -- the row of a constraint has an accuracy of 1e-10
       for key, number in pairs(p) do up[key], down[key] = number, number end
       up[name], down[name] = value + h, value - h
       local slope = (loss(up) - loss(down)) / (2 * h)
       near(g[name], slope, 1e-5 * math.max(1, math.abs(slope)), name)
     end
-    if g.e ~= 0 then -- by the two stages a rebound is whole: its time has a derivative, too
+    if g.e ~= 0 then -- with the two stages a rebound is complete: its time has a derivative as well
       local whole = located(stepping, kind == 3 and "constraint" or "limit")
       eq(flags:find "partial" ~= nil, not whole, flags)
       flagged = flagged + (whole and 0 or 1)

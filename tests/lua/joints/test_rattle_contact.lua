@@ -1,6 +1,6 @@
--- Worlds with flow = "rattle": islands with contacts. Accuracy and order against closed forms and
--- equations solved by Runge and Kutta's method, rest, ground that moves, bodies that were placed a
--- little wrong, audits, and what the flow does not do.
+-- Worlds with flow = "rattle": islands with contacts. Accuracy and order compared with closed forms and equations
+-- solved by Runge and Kutta's method, rest, moving ground, bodies with small initial errors, audits, and the limits of
+-- the flow.
 local sim = require "sim2d"
 local scenes = require "audited_scenes"
 local rattled = require "rattled"
@@ -31,7 +31,7 @@ test("a block tips over its corner on a slope", function()
   end, 2e-5, "slope")
 end)
 
--- The force is a law: what scripts apply by hand is held over the step, which is of first order.
+-- The force is a law: a force that a script applies is constant over the step, which is of first order.
 test("a block tips under a force law", function()
   local exact = rk4(function(y)
     local c, s = math.cos(y[1]), math.sin(y[1])
@@ -48,7 +48,7 @@ test("a block tips under a force law", function()
   end, 7e-5, "tipping")
 end)
 
--- It lands on its other corner at a located time; the impact keeps the angular momentum about that.
+-- It lands on its other corner at a located time; the impact conserves the angular momentum about that corner.
 test("a block rocks from corner to corner", function()
   local f = function(y) return { y[2], -G * R * math.sin(A - y[1]) / I } end
   local y, t = { 0.2, 0 }, 0
@@ -137,8 +137,8 @@ test("a hopper lands", function()
   end, 3e-4, "hopper")
 end)
 
--- The point of a capsule that slaps onto round ground runs along its side. In one long piece stage 1 has another solution, beyond the
--- other end, with which a step gained 34 J.
+-- The point of a capsule that lands flat on round ground moves along its side. In one long piece stage 1 has another
+-- solution, beyond the other end, with which a step would gain 34 J.
 test("a capsule slaps onto round ground", function()
   for i = 0, 20 do
     for k = 0, 10 do
@@ -175,14 +175,15 @@ test("friction holds a box on a platform that goes sideways", function()
   end
 end)
 
--- Platforms level or inclined, that go sideways, up and down or both, with stacks of up to four boxes that do not tip.
+-- Platforms, level or inclined, that move sideways, up and down or both, with stacks of up to four boxes that do not
+-- tip.
 test("friction holds stacks on platforms that move at random", function()
   math.randomseed(3)
   local function between(lo, hi) return lo + (hi - lo) * math.random() end
   for case = 1, 60 do
     local w, mu, tilt, om = world(RATES[math.random(3)], { stepping = "auto" }), between(0.6, 1.2), math.random(0, 1) * between(-0.3, 0.3), between(0.5, 5)
     local c, s = math.cos(tilt), math.sin(tilt)
-    local hold = mu * c - math.abs(s) -- of G, what friction can give beside the weight
+    local hold = mu * c - math.abs(s) -- of G, the largest part of friction in addition to the weight
     local across, up = math.random(0, 1) * between(0, 0.2) * hold * G / om ^ 2, math.random(0, 1) * between(0, 0.3) * G / om ^ 2
     local platform = w:box { type = "kinematic", size = { 4, 0.2 }, friction = mu, angle = tilt }
     platform:motion(function(t) return across * (1 - math.cos(om * t)), up * (1 - math.cos(om * t)), tilt end)
@@ -204,9 +205,9 @@ test("friction holds stacks on platforms that move at random", function()
   end
 end)
 
--- Up to nearly all that friction can give. A platform that turns takes the box round, which stage 1 sees by mean
+-- Up to almost the largest friction. A platform that turns carries the box along a circle, of which stage 1 uses mean
 -- tangents: second order.
-test("friction holds a box on ground that accelerates by up to 0.9 of what it can hold", function()
+test("friction holds a box on ground that accelerates by up to 0.9 of its largest force", function()
   local A, om = 0.9 * 0.8 * G / 9, 3
   local function worst_of(rate, fraction, turn)
     local w = world(rate, { stepping = "auto" })
@@ -244,9 +245,9 @@ test("a box goes up and down with a lift, and along with a cart that a lock move
   end
 end)
 
--- What is welded to a carrier that sets out from rest, or locked to its motion, stands still as the first step begins, and so does
--- what a ball bounces off.
-test("what strikes as a step begins meets joints at their velocity then", function()
+-- A body that is welded to a carrier which starts from rest, or locked to its motion, is at rest when the first step
+-- begins, and so is the body from which a ball bounces.
+test("a body that strikes as a step begins meets joints at their velocity then", function()
   for i = 1, 2 * #RATES do
     local rate, locked = RATES[(i + 1) // 2], i % 2 == 0
     local w = world(rate, { gravity = { 0, 0 } })
@@ -266,7 +267,7 @@ test("what strikes as a step begins meets joints at their velocity then", functi
   end
 end)
 
--- Eight meetings and more in a step: what comes after the fourth is the same flow, with rows for what is near.
+-- Eight and more meetings in a step: after the fourth the flow is the same, with rows for near surfaces.
 test("a ball between near walls keeps its speed, however often it meets them in a step", function()
   for _, v in ipairs { 1, 5, 20 } do
     local w = world(60, { stepping = "auto", gravity = { 0, 0 } })
@@ -296,7 +297,7 @@ test("impulses of contacts are those of both halves of a step", function()
   clean(w)
 end)
 
--- ---- Placed a little wrong ---------------------------------------------------------------------
+-- ---- Small initial errors ----------------------------------------------------------------------
 
 test("a box that overlaps a bend of its ground is lifted where it is", function()
   local w = world(60, { stepping = "auto" })
@@ -310,8 +311,9 @@ test("a box that overlaps a bend of its ground is lifted where it is", function(
   near(box.vy, 0, 1e-9)
 end)
 
--- The corner of a box overlaps the end of a segment by less than the box is too low, and the segment is not quite parallel to the
--- box. A segment that took the box to be on its other side pushed it through, by the height of the box.
+-- The corner of a box overlaps the end of a segment by less than the box is too low, and the segment is not quite
+-- parallel to the box. A segment must not place the box on its other side, which would push it through by the height of
+-- the box.
 test("a box with a corner at a vertex of its ground moves by no more than it was misplaced", function()
   math.randomseed(5)
   local function either(lo, hi) return (math.random(2) == 1 and 1 or -1) * 10 ^ (lo + (hi - lo) * math.random()) end
@@ -335,8 +337,8 @@ test("a box with a corner at a vertex of its ground moves by no more than it was
   end
 end)
 
--- The flow by projection holds three points about a bend, which nearly contradict each other, until it lets one go. One that the event
--- step had marked as closed was never let go, and the projection called itself without end.
+-- The flow by projection holds three points about a bend, which nearly contradict each other, until it releases one. A
+-- point that the event step has marked as closed must be released as well, or the projection calls itself without end.
 test("projection on small bumps comes to an end", function()
   local apart = 0.5 -- m
   for case = 1, 400 do
@@ -355,8 +357,8 @@ test("projection on small bumps comes to an end", function()
   end
 end)
 
--- Half the height of the bend is what it may gain or lose: 9.81 d of v^2/2.
-test("a bend of 1e-7 m does not brake what slides over it", function()
+-- Half the height of the bend may be gained or lost: 9.81 d of v^2/2.
+test("a bend of 1e-7 m does not brake a body that slides over it", function()
   for _, rate in ipairs(RATES) do
     for _, v in ipairs { 0.1, 0.3, 1 } do
       local w, d = world(rate), 1e-7
@@ -369,8 +371,8 @@ test("a bend of 1e-7 m does not brake what slides over it", function()
   end
 end)
 
--- Corners slide over the ends of segments within a step, on which no row of the step before is.
-test("bumps of 1e-7 m do not brake what slides over many of them", function()
+-- Corners slide over the ends of segments within a step, on which the step before had no row.
+test("bumps of 1e-7 m do not brake a body that slides over many of them", function()
   for seed = 1, 5 do
     local points = {}
     for i = 0, 24 do points[#points + 1] = { i * 0.13 - 0.5, 1e-7 * math.sin(i * i * 1.7 + seed) } end
@@ -385,8 +387,8 @@ test("bumps of 1e-7 m do not brake what slides over many of them", function()
   end
 end)
 
--- Boxes of all sizes, on ground that is turned, at any rate. The bar is on the mean, as single boxes may lose at a bump what they
--- gained at the one before.
+-- Boxes of all sizes, on rotated ground, at any rate. The bound applies to the mean, as single boxes may lose at a bump
+-- the gain of the one before.
 test("bumps at random do not brake", function()
   math.randomseed(9)
   local function between(lo, hi) return lo + (hi - lo) * math.random() end
@@ -490,7 +492,8 @@ end)
 
 -- ---- Time --------------------------------------------------------------------------------------
 
--- After a meeting within a step what follows is asked at its own time, not at one that counts the part before twice.
+-- After a meeting within a step, functions are called with their own time, not with one that counts the part before
+-- twice.
 test("constraints and laws see the time of their piece", function()
   local function bouncing()
     local w = world(60)
@@ -504,7 +507,7 @@ test("constraints and laws see the time of their piece", function()
     near(ball.x, i / 60, 1e-12)
   end
   ok(w:stats().splits > 0)
-  -- So does an island beside one that meets.
+  -- The same in an island next to one that meets.
   local beside = bouncing()
   local bead = beside:circle { radius = 0.1, mass = 1, position = { 5, 3 } }
   beside:constraint { bodies = { bead }, phi = function(q, _, t) return q.x - 5 - t end }
@@ -535,8 +538,8 @@ local function hang_links(w, n)
   return links
 end
 
--- A ball that only passes by makes a larger island of the chain, and no other motion.
-test("a chain moves alike whatever comes near", function()
+-- A ball that only passes makes the island of the chain larger, and does not change its motion.
+test("a chain moves the same whatever body passes near it", function()
   for _, n in ipairs { 4, 8, 12 } do
     local alone, beside = sim.world { dt = 1 / 120, audit = true }, sim.world { dt = 1 / 120, audit = true }
     local a, b = hang_links(alone, n), hang_links(beside, n)
@@ -552,7 +555,7 @@ test("a chain moves alike whatever comes near", function()
   end
 end)
 
--- A chain of twelve lands on the ground, link by link, and gains nothing in any step.
+-- A chain of twelve lands on the ground, link by link, and no step gains energy.
 test("a chain of more than eight bodies lands and rests", function()
   local w = sim.world { dt = 1 / 120, audit = true }
   floor(w, 0.5)
@@ -574,7 +577,7 @@ test("a chain of more than eight bodies lands and rests", function()
   for _, link in ipairs(links) do eq(link.vy, 0) end
 end)
 
--- Where no piece has a solution, however short, the pieces of a step still come to an end.
+-- Where no piece has a solution, however short, the number of pieces of a step is still finite.
 test("a step that nothing solves has an end", function()
   local w = world(50)
   w:box { type = "static", position = { 0, -0.5 }, size = { 9, 1 } }

@@ -1,5 +1,6 @@
--- Derivatives of worlds with flow = "rattle" through contacts against differences: points that stick, slide, roll and open, times of
--- meetings and of limits that close, ground that moves, forces that contacts and joints carry, and random scenes.
+-- Derivatives of worlds with flow = "rattle" through contacts, compared with differences: points that stick, slide,
+-- roll and open, times of meetings and of limits that close, moving ground, forces of contacts and joints, and random
+-- scenes.
 local sim = require "sim2d"
 local rattled = require "rattled"
 
@@ -17,7 +18,7 @@ end
 
 local function agrees(...) return rattled.agrees(nearest, ...) end
 
--- ---- What touches ------------------------------------------------------------------------------
+-- ---- Contacts ----------------------------------------------------------------------------------
 
 test("a block slides, stops and sticks", function()
   local function slide(steps)
@@ -98,7 +99,7 @@ test("balls roll on round ground, a ladder slides, boxes slide on each other", f
   end, { mu = 0.3, m = 2, v = 1, g = G, dt = 1 / 60 })
 end)
 
--- A friction of 0 pushes once it is more.
+-- A friction of 0 begins to act when it grows.
 test("a friction of 0 has the derivative from above", function()
   local function f(p)
     local w = world(p, { combine_friction = "average" })
@@ -121,7 +122,7 @@ test("ground that moves takes along, and drags", function()
       return sum(box)
     end, { a = mu == 0.8 and 0.5 or 5, b = 0.1, m = 1, g = G, mu = mu, dt = 1 / 60 }, "together")
   end
-  -- A function of time, by its velocity at the end of a step, and at the start for what strikes then.
+  -- A function of time, by its velocity at the end of a step, and at the start for a body that strikes then.
   for _, mu in ipairs { 0.8, 0.2 } do
     for _, drop in ipairs { 0, 0.003, 0.02 } do
       agrees("lift, from " .. drop, function(p)
@@ -134,7 +135,7 @@ test("ground that moves takes along, and drags", function()
       end, { a = 0.3, b = 0.2, m = 1, g = G, mu = mu, e = 0.4, dt = 1 / 60 }, "together redundant")
     end
   end
-  -- A ball that strikes what is welded to a carrier, or locked to its motion, as the step begins.
+  -- A ball that strikes a body which is welded to a carrier, or locked to its motion, as the step begins.
   for _, locked in ipairs { false, true } do
     agrees("carrier", function(p)
       local w = world(p)
@@ -199,7 +200,7 @@ test("wheels with a motor roll and spin", function()
   end
 end)
 
-test("joints that give way, servos, gears and parts of steps beside contacts", function()
+test("compliant joints, servos, gears and parts of steps beside contacts", function()
   local joined = {
     function(w, b, c, p)
       w:weld { b, c, anchor = { 0, 0.2 }, damping = 3 * p.d,
@@ -292,7 +293,7 @@ test("force laws beside contacts", function()
   end, { m = 2, k = 1.5, g = G, dt = 1 / 60 })
 end)
 
--- Poses off the joints and overlaps are closed first, in passes that have normal rows and no friction.
+-- Joint errors and overlaps are closed first, in passes with normal rows and without friction.
 test("poses that were placed a little wrong beside contacts", function()
   for _, mu in ipairs { 0.3, 0.9 } do
     agrees("off the joint", function(p)
@@ -393,7 +394,7 @@ test("a ball lands on ground that moves", function()
   end, { a = 0.5, b = 0.2, w = -0.1, m = 1, g = G, dt = 1 / 60 })
 end)
 
--- An island that only joints act on has its own time, whatever meets in another one in the same step.
+-- An island with joints only has its own time, independent of meetings in another island in the same step.
 test("islands with and without contacts share a step", function()
   agrees("both", function(p)
     local w = world(p)
@@ -508,7 +509,8 @@ local function scene(seed, smoothing)
   end, p
 end
 
--- "right"; "said" where a flag says that it may not be; "switch" where differences of no two steps agree better than that.
+-- "right"; "said" where a flag reports that it may not be; "switch" where no two step lengths give differences that
+-- agree better than that.
 test("random scenes", function()
   local count = { right = 0, said = 0, switch = 0, wrong = 0 }
   for seed = 1, fewer(60, 15) do
@@ -531,8 +533,8 @@ end)
 
 -- ---- Smooth derivatives -------------------------------------------------------------------------
 
--- On the central path the impulse x of a ball on the ground obeys x (c + x/m) = kappa V^2 m, with c what forces bring in the step. By
--- that push and mass have their derivatives in closed form, at whatever push.
+-- On the central path the impulse x of a ball on the ground obeys x (c + x/m) = kappa V^2 m, with c the velocity change
+-- by forces in the step. This gives the derivatives by push and mass in closed form, at any push.
 test("a ball that is pushed up has the smooth derivative of its central path", function()
   for _, kappa in ipairs { 1e-8, 1e-4, 1e-2 } do
     for _, push in ipairs { 0, 5, 9, 12 } do
@@ -555,7 +557,7 @@ test("a ball that is pushed up has the smooth derivative of its central path", f
   end
 end)
 
--- Along a floor that is flat both flows have the same path, whether a block sticks or slides: they share what friction holds back.
+-- Along a flat floor both flows have the same path, whether a block sticks or slides: they have the same friction.
 test("a block that is pushed has the smooth derivative of the other flow", function()
   for _, kappa in ipairs { 1e-6, 1e-4, 1e-3 } do
     for _, push in ipairs { 0.5, 2, 4, 6 } do
@@ -580,7 +582,7 @@ test("a block that is pushed has the smooth derivative of the other flow", funct
   end
 end)
 
--- As kappa tends to 0 the derivative is the exact one, but on edges.
+-- As kappa tends to 0 the derivative tends to the exact one, except on edges.
 test("smooth derivatives of random scenes tend to the exact ones", function()
   local near_it, all = 0, 0
   for seed = 1, 40 do

@@ -1,13 +1,13 @@
--- Derivatives of worlds with flow = "rattle" against differences: random scenes of joints, chains of
--- linearisations, numbers of 0, and what has no derivative.
+-- Derivatives of worlds with flow = "rattle" compared with differences: random scenes of joints, chains of
+-- linearisations, numbers of 0, and losses without a derivative.
 local sim = require "sim2d"
 
 local function between(lo, hi) return lo + (hi - lo) * math.random() end
 
 local function pick(list) return list[math.random(#list)] end
 
--- The best of three central differences: large steps are bent, small ones rounded. What says that it is on an edge has the
--- derivative to one side.
+-- The best of three central differences: large steps have a truncation error, small ones rounding. A derivative that is
+-- reported to be on an edge is the one-sided one.
 local function agrees(f, p, message, tolerance)
   local g = sim.grad(f, p)
   local weak = table.concat(sim.tape_stats().flags, " "):find "weak"
@@ -74,7 +74,7 @@ local function keys_of(link, i, other, p)
   return keys
 end
 
--- A spring that bends, drag, a magnetic force, a pull towards another body, what drives by the time.
+-- A nonlinear spring, drag, a magnetic force, a pull towards another body, a force that depends on time.
 local function act_by_law(law, body, other, p)
   local kind, size = law.kind, law.size
   body:force_law(function(b, t)
@@ -129,7 +129,7 @@ test("random scenes of all joints", function()
   ok(weak <= 5, weak .. " on an edge")
 end)
 
--- Laws of bodies on joints and of one that flies alone, and that see each other.
+-- Laws of bodies on joints and of a free one, which depend on each other's positions.
 test("random scenes with force laws", function()
   math.randomseed(12)
   for n = 1, fewer(60, 12) do
@@ -158,8 +158,8 @@ test("random scenes with reactions of joints in the loss", function()
   end
 end)
 
--- Constraints of the script beside other joints: on a curve that moves and depends on a parameter, at a length that changes with
--- the time, and two at once that keep a point. Some know their own derivatives.
+-- Constraints of the script together with other joints: on a moving curve that depends on a parameter, at a length that
+-- changes with the time, and two at once that fix a point. Some give their own derivatives.
 local function constrain(w, kind, a, b, p, own)
   local bodies = b and { a.body, b.body } or { a.body }
   local x, y, bx, by = a.x, a.y, b and b.x or 0, b and b.y or 1
@@ -255,7 +255,7 @@ test("springs beyond the step, strong damping, servos, pieces", function()
   end, { m = 1, v = 40, dt = 1 / 60 }, "fast")
 end)
 
--- A symmetric positive matrix of n rows; the last row of `stiff` gives no way.
+-- A symmetric positive matrix of n rows; the last row of `stiff` is rigid.
 local function matrix(n, size, p, rigid)
   local m = {}
   for i = 1, n do
@@ -351,8 +351,8 @@ test("gains of 0", function()
   end
 end)
 
--- Reduced to the angle of a hinge, products of one-step linearisations are the derivative of the
--- motion, as states lie on the joints in place and speed.
+-- Reduced to the angle of a hinge, products of one-step linearisations are the derivative of the motion, as states
+-- fulfil the joints in position and speed.
 test("linearisations in coordinates chain", function()
   for _, dt in ipairs { 0.02, 0.005 } do
     local function make(angle, speed)
@@ -385,8 +385,8 @@ test("linearisations in coordinates chain", function()
   end
 end)
 
--- A limit that is closed and does not press, and dry friction that just holds: one-sided, and "weak". With a bit more or less of
--- the load they are on one side, and say nothing.
+-- A limit that is closed and does not press, and dry friction that just holds: one-sided, and "weak". With a little
+-- more or less of the load they are on one side, and there is no flag.
 test("edges of limits and of friction are flagged", function()
   local function door(p)
     local w = sim.world { dt = 1 / 60, gravity = { 0, -9.81 }, flow = "rattle" }
@@ -409,8 +409,8 @@ test("edges of limits and of friction are flagged", function()
   ok(not agrees(brake, { f = 4, most = 5 }, "brake that holds") and not agrees(brake, { f = 6, most = 5 }, "brake that slides"))
 end)
 
--- Bodies that were placed off their joints, and beyond a limit, are put back first: chains with a weld or a slider, on a base that
--- may be free.
+-- Bodies with joint errors, or beyond a limit, are corrected first: chains with a weld or a slider, on a base that may
+-- be free.
 test("poses that were placed off the joints", function()
   math.randomseed(17)
   for n = 1, 30 do
@@ -432,7 +432,7 @@ test("poses that were placed off the joints", function()
   end
 end)
 
--- Limits that close within the steps, with and without dry friction: differences over steps of 1e-4 to 1e-7 are one derivative, and
+-- Limits that close within the steps, with and without dry friction: differences over steps of 1e-4 to 1e-7 agree, and
 -- nothing is flagged. Few large steps cross a switch.
 test("motions onto limits are smooth", function()
   math.randomseed(3)
@@ -488,13 +488,13 @@ test("a slider that bounces at its limit has the derivative of its parabola", fu
   near(bounce(p), exact(p), 1e-12)
   local g, expected = sim.grad(bounce, p), sim.grad(exact, p)
   for key in pairs(p) do near(g[key], expected[key], 1e-7, key) end
-  -- By a restitution of 0 alone the derivative is left out, and says so.
+  -- Only the derivative by a restitution of 0 is left out, and a flag reports it.
   sim.grad(bounce, { v = 0.3, lo = -0.5, e = 0 })
   ok(table.concat(sim.tape_stats().flags, " "):find "partial")
 end)
 
--- Chains whose hinges and sliders reach their limits, bounce there and come to rest, with friction, springs and laws beside them. A
--- limit and the angle of a slider that gives way are more rows than velocities.
+-- Chains whose hinges and sliders reach their limits, bounce there and come to rest, with friction, springs and laws in
+-- addition. A limit and the angle of a compliant slider give more rows than velocities.
 test("random scenes with limits that bounce", function()
   math.randomseed(18)
   local bounced = 0
@@ -527,7 +527,8 @@ test("random scenes with limits that bounce", function()
   ok(bounced >= fewer(20, 3), bounced .. " bounced")
 end)
 
--- On the central path the impulse x of a slider on its limit obeys x (c + x/m) = kappa V^2 m, with c what forces bring in the step.
+-- On the central path the impulse x of a slider on its limit obeys x (c + x/m) = kappa V^2 m, with c the velocity
+-- change by forces in the step.
 test("a slider that is pushed off its limit has the smooth derivative of its central path", function()
   for _, kappa in ipairs { 1e-8, 1e-4, 1e-2 } do
     for _, push in ipairs { 0, 5, 9, 12 } do
@@ -549,9 +550,9 @@ test("a slider that is pushed off its limit has the smooth derivative of its cen
   end
 end)
 
--- ---- What moves as a function of time ------------------------------------------------------------
+-- ---- Motions as functions of time ----------------------------------------------------------------
 
--- What is locked to x = v t^3 ends a step with 3 v t^2, whatever it is joined to.
+-- A body that is locked to x = v t^3 ends a step with 3 v t^2, whatever it is joined to.
 test("a locked cart has the derivative of its function", function()
   local function run(read)
     return function(p)
@@ -581,7 +582,7 @@ local function random_motion()
       base:motion(place)
       return base
     end
-    -- A lock has a mass to move, and may leave out its angle.
+    -- A lock may move a body with mass, and may leave its angle free.
     local base, free = w:box { size = { 0.2, 0.2 }, mass = p.m, mask = 0 }, a[2] > 0
     if kind == "velocities" then
       w:lock { base, x = true, y = true, angle = not free, velocity = function(t)
@@ -594,8 +595,8 @@ local function random_motion()
   end
 end
 
--- Chains on a body or a lock that follows a function of time, with joints that give way, bounds and reactions in the loss.
-test("random scenes on what moves as a function of time", function()
+-- Chains on a body or a lock that follows a function of time, with compliant joints, bounds and reactions in the loss.
+test("random scenes on bodies that move as functions of time", function()
   math.randomseed(19)
   for n = 1, fewer(60, 12) do
     local links, base, reads = {}, random_motion(), math.random() < 0.3
@@ -631,8 +632,8 @@ end)
 
 -- ---- Edges -------------------------------------------------------------------------------------
 
--- What joints carried says whether an island is stiff, and how stiff: then the flow by projection makes the next step, with loads
--- that are the impulses of this one.
+-- The loads of joints determine whether an island is stiff, and how stiff: then the flow by projection makes the next
+-- step, with the impulses of this step as loads.
 test("impulses that make the next step stiff", function()
   agrees(function(p)
     local w = sim.world { dt = p.dt, gravity = { 0, -9.81 }, flow = "rattle" }
@@ -646,7 +647,7 @@ test("impulses that make the next step stiff", function()
   end, { m = 5, v = 8, dt = 1 / 60 }, "stiff", 1e-6)
 end)
 
-test("what has no derivative says so", function()
+test("a missing derivative is reported", function()
   local function placed(p) -- so far that a pass has to be shortened
     local w, bob = pendulum(p, {})
     bob.x, bob.y, bob.angle = -1, 0.5, 2

@@ -1,5 +1,6 @@
--- Worlds with flow = "rattle": a limit that closes ends a piece, so that what arrives there stops at that time. Accuracy and order
--- against closed forms, equations solved by Runge and Kutta's method and steps of 1/3840 s; momenta and energy.
+-- Worlds with flow = "rattle": a limit that closes ends a piece, so that a body stops there at that time. Accuracy and
+-- order compared with closed forms, equations solved by Runge and Kutta's method and steps of 1/3840 s; momenta and
+-- energy.
 local sim = require "sim2d"
 
 local RATES = { 60, 120, 240 }
@@ -27,7 +28,8 @@ local function distance(now, exact)
   return worst
 end
 
--- Under a constant force the way to the limit is a parabola, and so is that of both together: exact for any step.
+-- Under a constant force the motion to the limit is a parabola, and so is that of both bodies together: exact for any
+-- step.
 test("a push takes another body along from the limit on, exactly", function()
   local force, ma, mb, gap, time = 3, 1, 2, 0.2, 1
   local met = math.sqrt(2 * gap * mb / force)
@@ -62,7 +64,7 @@ test("a pendulum that falls on a limit stops there and gains nothing", function(
       w:step()
       local now = w:energy().total
       fastest = math.max(fastest, -rod.omega)
-      ok(now <= before + 0.003 * (120 / rate)^2, now - before) -- on the way it sways by O(h^2)
+      ok(now <= before + 0.003 * (120 / rate)^2, now - before) -- on the way it oscillates by O(h^2)
     end
     near(rod.angle, -0.5, 1e-12)
     ok(math.abs(rod.omega) <= 1e-12, rod.omega)
@@ -72,8 +74,8 @@ test("a pendulum that falls on a limit stops there and gains nothing", function(
   end
 end)
 
--- Two rods that fall from level: the outer one reaches a limit of the elbow, which keeps their angular momentum about the pivot;
--- then they swing as one.
+-- Two rods that fall from the horizontal: the outer one reaches a limit of the elbow, which conserves their angular
+-- momentum about the pivot; then they swing as one.
 test("an elbow that reaches its limit swings on as one body, to second order", function()
   local g, inertia, limit, time = 10, 1.01 / 12, 0.2, 0.3
   local function two(s)
@@ -129,7 +131,8 @@ test("an elbow that reaches its limit swings on as one body, to second order", f
   end, 1e-4)
 end)
 
--- A free pair that turns: the limit pushes along where the bodies are as it closes, so that all momenta stay.
+-- A free rotating pair: the limit pushes at the positions of the bodies as it closes, so that all momenta are
+-- conserved.
 local function free_pair(rate)
   local w = world(rate, { gravity = { 0, 0 } })
   local a = w:box { size = { 1, 1 }, velocity = { 0, 0.3 }, angular_velocity = 1, mass = 1, mask = 0 }

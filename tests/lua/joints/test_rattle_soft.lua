@@ -1,4 +1,5 @@
--- Worlds with flow = "rattle": contacts that give way, viscosity of contacts and ground friction, against closed forms.
+-- Worlds with flow = "rattle": compliant contacts, viscosity of contacts and ground friction, compared with closed
+-- forms.
 local sim = require "sim2d"
 local scenes = require "audited_scenes"
 local rattled = require "rattled"
@@ -12,10 +13,10 @@ local function floor(w, more)
   return w:box(def)
 end
 
--- ---- Contacts that give way --------------------------------------------------------------------
+-- ---- Compliant contacts ------------------------------------------------------------------------
 
--- A ball of 1 kg at 1 m/s without weight: where it is after `t`, and how fast, `gap` from ground of compliance c and damping d. It leaves
--- where the ground would pull.
+-- A ball of 1 kg at 1 m/s without weight: its position and speed after `t`, from a distance `gap` to ground of
+-- compliance c and damping d. It leaves where the ground would pull.
 local function bounced(c, d, gap, t)
   local a = d / 2
   local w = math.sqrt(1 / c - a * a)
@@ -29,7 +30,8 @@ local function bounced(c, d, gap, t)
   return x(lo) + v(lo) * (t - gap - lo), v(lo), lo
 end
 
--- When in a step it arrives and leaves sways the error, so it is the mean of squares over 32 gaps.
+-- The error depends on the times of arrival and departure within a step, so the root mean square over 32 gaps is
+-- compared.
 test("a ball bounces on soft ground as the closed form does, of second order", function()
   for _, d in ipairs { 0, 10, 30 } do
     local function error_of(rate, what)
@@ -42,7 +44,7 @@ test("a ball bounces on soft ground as the closed form does, of second order", f
         w:step(rate * 0.3)
         clean(w)
         local y, v = bounced(1e-3, d, gap, 0.3)
-        -- What is left of the speed is the restitution, and the place says how long the contact took.
+        -- The ratio of the speeds is the restitution, and the position gives the duration of the contact.
         local off = what == "restitution" and b.vy - v or b.y - 0.1 - y
         square = square + off * off / n
       end
@@ -62,7 +64,7 @@ test("a ball bounces on soft ground as the closed form does, of second order", f
 end)
 
 -- No impact, no pull and no gain of energy, however stiff the ground is.
-test("contacts that give way do not pull and bring no energy", function()
+test("compliant contacts do not pull and add no energy", function()
   for _, c in ipairs { 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-12 } do
     for _, d in ipairs { 0, 100 } do
       local w = world(120)
@@ -101,7 +103,7 @@ test("boxes sink by m g C and rest exactly", function()
 end)
 
 -- A stack of boxes on an incline that friction holds: nothing creeps.
-test("a stack that gives way stands, also on an incline", function()
+test("a compliant stack stands, also on an incline", function()
   for _, c in ipairs { 1e-4, 1e-6 } do
     local w = world(120, { gravity = { G * math.sin(0.2), -G * math.cos(0.2) } })
     floor(w, { friction = 0.8 })
@@ -120,9 +122,9 @@ test("a stack that gives way stands, also on an incline", function()
   end
 end)
 
--- Springs of a stack amplify the rounding of places, which is no motion. (Stacks further off centre creep on with 1e-11 m/s, and
--- whether they are found at rest is a matter of rounding: docs/stepping.md, "What is to be added".)
-test("a stack of five that gives way comes to exact rest", function()
+-- Springs of a stack amplify the rounding of positions, which is no motion. (Stacks further off centre creep on with
+-- 1e-11 m/s, and rounding decides whether they are found at rest.)
+test("a compliant stack of five comes to exact rest", function()
   local w = world(120)
   floor(w, { friction = 0.5 })
   local boxes = {}
@@ -135,11 +137,12 @@ test("a stack of five that gives way comes to exact rest", function()
   w:step(60)
   eq(w:stats().kept - kept, 60)
   for i = 1, 5 do eq({ boxes[i].vx, boxes[i].vy, boxes[i].omega }, { 0, 0, 0 }) end
-  -- Box i carries 6 - i weights. The ground is rigid, so the lowest one gives way alone; the others do so on both sides.
+  -- Box i carries 6 - i weights. The ground is rigid, so only the lowest box is compressed there; the others are
+  -- compressed on both sides.
   near(boxes[1].y, 0.1 - 5 * G * 1e-5 / 2, 1e-8)
 end)
 
--- As C tends to 0 the flow is that of rigid contacts, whose impacts are inelastic here.
+-- As C tends to 0 the flow tends to that of rigid contacts, whose impacts are inelastic here.
 test("a compliance near 0 is a rigid contact", function()
   local function slide(c)
     local w = world(120)
@@ -186,7 +189,7 @@ test("a box slides on viscous ground: v' = -mu g - 2 d v/m", function()
       return math.max(math.abs(b.x - x), math.abs(b.vx - v))
     end, 1e-4, "friction " .. mu)
   end
-  -- A dashpot that is too fast for the step takes the speed, and does not turn it round.
+  -- A dashpot that is too fast for the step stops the body, and does not reverse its velocity.
   local w = world(60)
   floor(w)
   local b = w:box { size = { 0.4, 0.02 }, mass = 1, position = { 0, 0.01 }, velocity = { 1, 0 }, contact_viscosity = 3000 }
@@ -199,7 +202,7 @@ test("a box slides on viscous ground: v' = -mu g - 2 d v/m", function()
   clean(w)
 end)
 
-test("on an incline a viscous box reaches its terminal speed, and what friction holds stays", function()
+test("on an incline a viscous box reaches its terminal speed, and a box that friction holds stays", function()
   local slope, d = 0.5, 3
   local w = world(120, { gravity = { G * math.sin(slope), -G * math.cos(slope) } })
   floor(w)
@@ -239,7 +242,7 @@ test("a disc slides straight and stops after v^2/(2 mu g), whichever way it goes
   end
 end)
 
--- Far from the origin places round by more than a body at rest may move: that is no speed.
+-- Far from the origin positions are rounded by more than a body at rest may move: that is no speed.
 test("pucks of all sizes stop for good, wherever they are", function()
   math.randomseed(7)
   local function between(lo, hi) return lo + (hi - lo) * math.random() end
@@ -271,8 +274,8 @@ test("ground friction turns with the motion, of second order", function()
   end, 1e-4, "side force")
 end)
 
--- The bound is a disc: a box of rows would hold a force that is askew by up to sqrt 2 times as much.
-test("ground friction holds what is within its disc, exactly", function()
+-- The bound is a disc: a box of rows would hold an oblique force that is up to sqrt 2 times as large.
+test("ground friction holds forces within its disc, exactly", function()
   for _, of in ipairs { { 2.9, 0 }, { 3, 0 }, { 3.01, 0.01 }, { 3.2, 0.2 } } do
     local w, b, joint = disc(120, {}, { gravity = { of[1] * math.sqrt(0.5), of[1] * math.sqrt(0.5) } })
     w:step(60)
@@ -314,8 +317,8 @@ test("ground friction of bodies on a hinge, and of pucks that collide", function
   for _, b in ipairs(pucks) do ok(math.abs(b.vx) + math.abs(b.vy) + math.abs(b.omega) < 1e-12) end
 end)
 
--- Two points of a side have nearly equal rows of friction. Both stages together took 21 tries a step
--- when both points began to slide against each other at once.
+-- Two points of a side have nearly equal rows of friction. A joint solve of both stages needs 21 tries a step when both
+-- points begin to slide against each other at once.
 test("boxes that land on springs take few tries of the active set", function()
   local w = sim.world { gravity = { 0, -9.81 }, dt = 1 / 120 }
   w:box { type = "static", position = { 0, -1 }, size = { 40, 2 }, friction = 0.5 }

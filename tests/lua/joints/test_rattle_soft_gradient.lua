@@ -1,4 +1,5 @@
--- Derivatives of worlds with flow = "rattle" against differences: contacts that give way, viscosity of contacts and ground friction.
+-- Derivatives of worlds with flow = "rattle" compared with differences: compliant contacts, viscosity of contacts and
+-- ground friction.
 local sim = require "sim2d"
 local rattled = require "rattled"
 
@@ -17,10 +18,10 @@ end
 
 local function agrees(...) return rattled.agrees(nearest, ...) end
 
--- ---- Contacts that give way --------------------------------------------------------------------
+-- ---- Compliant contacts ------------------------------------------------------------------------
 
--- The first two compliances take the trapezoid, the third implicit Euler.
-test("a ball bounces on ground that gives way", function()
+-- The first two compliances use the trapezoid, the third implicit Euler.
+test("a ball bounces on compliant ground", function()
   for _, c in ipairs { 1e-2, 1e-3, 1e-6 } do
     for _, d in ipairs { 0, 7 } do
       if d > 0 or c > 1e-6 then
@@ -36,7 +37,7 @@ test("a ball bounces on ground that gives way", function()
   end
 end)
 
-test("boxes with friction slide, tip and rest on ground that gives way", function()
+test("boxes with friction slide, tip and rest on compliant ground", function()
   for _, c in ipairs { 1e-3, 1e-6 } do
     for _, v in ipairs { 0.3, 3 } do
       agrees(("box, %g, %g"):format(c, v), function(p)
@@ -51,7 +52,7 @@ test("boxes with friction slide, tip and rest on ground that gives way", functio
 end)
 
 -- The compliances of both bodies add up, and their dampings combine.
-test("two balls that give way, on a slope of a ball", function()
+test("two compliant balls, on the slope of a ball", function()
   for _, c in ipairs { 1e-3, 1e-6 } do
     agrees(("balls, %g"):format(c), function(p)
       local w = world(p)
@@ -64,7 +65,7 @@ test("two balls that give way, on a slope of a ball", function()
   end
 end)
 
-test("forces of contacts that give way, and of a joint beside them", function()
+test("forces of compliant contacts, and of a joint next to them", function()
   for _, c in ipairs { 1e-3, 1e-6 } do
     agrees(("forces, %g"):format(c), function(p)
       local w = world(p)
@@ -80,7 +81,7 @@ test("forces of contacts that give way, and of a joint beside them", function()
   end
 end)
 
--- The adjoint of what rests exactly dies away, down to where it has no digits. The box sinks by m g C/2.
+-- The adjoint of a body exactly at rest decays to the smallest numbers. The box sinks by m g C/2.
 test("a box at rest", function()
   for _, c in ipairs { 1e-3, 1e-6 } do
     local g = agrees(("rest, %g"):format(c), function(p)
@@ -98,7 +99,7 @@ end)
 
 -- ---- Viscosity ---------------------------------------------------------------------------------
 
-test("viscosity slows what slides", function()
+test("viscosity slows sliding bodies", function()
   for _, visc in ipairs { 2, 400 } do
     for _, mu in ipairs { 0, 0.1 } do
       agrees(("viscosity %g, friction %g"):format(visc, mu), function(p)
@@ -180,7 +181,7 @@ local function between(lo, hi) return lo + (hi - lo) * math.random() end
 
 local function pick(list) return list[math.random(#list)] end
 
--- Materials of a body: rigid, or one that gives way by 1e-8 to 1e-2 m/N; some are viscous.
+-- Materials of a body: rigid, or with a compliance of 1e-8 to 1e-2 m/N; some are viscous.
 local function material()
   return { c = pick { 0, 10 ^ between(-4, -2), 10 ^ between(-8, -4) }, d = pick { 0, between(0, 30) }, visc = pick { 0, 10 ^ between(-1, 2.5) },
     mu = pick { 0, between(0.05, 1) } }
@@ -205,7 +206,7 @@ local function scene(seed)
   local stepping, steps, reads = pick { "auto", "event" }, math.random(3, 40), math.random() < 0.3
   local p = { m = 1, v = between(-0.5, 0.5), y = 0.01, c = 1, d = 1, visc = 1, mu = 1, f = 1, a = 0.01, dt = 1 / pick { 60, 120 }, g = G }
   return function(q)
-    -- A plane of a world seen from above has no weight, but ground friction, and a wall.
+    -- A plane seen from above has no weight, but ground friction, and a wall.
     local above = ground.kind == "plane"
     local w = world(q, { stepping = stepping, combine_friction = "average", gravity = { above and 0.1 * q.g or 0, above and 0 or -q.g } })
     local def = put_material({ type = "static", position = { 0, -0.5 }, size = { 20, 1 }, angle = above and 0 or ground.angle }, ground.of, q)
@@ -251,7 +252,8 @@ local function scene(seed)
   end, p
 end
 
--- "right"; "said" where a flag says that it may not be; "switch" where differences of no two steps agree better than that.
+-- "right"; "said" where a flag reports that it may not be; "switch" where no two step lengths give differences that
+-- agree better than that.
 test("random scenes", function()
   local count = { right = 0, said = 0, switch = 0, wrong = 0 }
   for seed = 161, 160 + fewer(80, 15) do

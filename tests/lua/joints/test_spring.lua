@@ -1,4 +1,4 @@
--- Springs with a polynomial or a function of the script for a pull.
+-- Springs whose force is a polynomial or a function of the script.
 local sim = require "sim2d"
 
 local function swinging(def)

@@ -1,11 +1,11 @@
--- Steps that are too long for how fast joint forces turn (light links that carry much): what they lose does not
--- depend on the unit of length, goes down with the step, and has derivatives.
+-- Steps that are too long for the rate at which joint forces turn (light links with a large load): their loss does not
+-- depend on the unit of length, decreases with the step, and has derivatives.
 local sim = require "sim2d"
 
 local KINDS = {
   hinge = function(w, k) return w:hinge(k) end,
   ["soft hinge"] = function(w, k)
-    k.compliance = 1e-6 -- m/N: lengths and forces both have the unit in them
+    k.compliance = 1e-6 -- m/N: lengths and forces both contain the unit
     return w:hinge(k)
   end,
   ["soft weld"] = function(w, k, unit)
@@ -14,7 +14,7 @@ local KINDS = {
   end,
 }
 
--- Four light links with a heavy one at the end, hung up and pushed; `unit`: of length, m.
+-- Four light links with a heavy one at the end, suspended and pushed; `unit`: of length, m.
 local function chain(make, unit, dt, p, flow)
   local world = sim.world { gravity = { 0, -9.81 * unit }, dt = dt, flow = flow }
   local above
@@ -29,7 +29,8 @@ local function chain(make, unit, dt, p, flow)
   return world, above
 end
 
--- What is lost in 1 s, of 50 J, and where the heavy link is then. Projection takes implicit Euler, the two stages shorter pieces.
+-- The energy lost in 1 s, of 50 J, and the final position of the heavy link. Projection uses implicit Euler, the two
+-- stages shorter pieces.
 local function lost(make, unit, dt, flow)
   local world, last = chain(make, unit, dt, nil, flow)
   local before = world:energy().total
@@ -41,9 +42,9 @@ local function lost(make, unit, dt, flow)
 end
 
 for name, make in pairs(KINDS) do
-  -- The positive part of a stiffness over turns and shifts was taken in m and rad: of links of a centimetre it held
-  -- turns with hundreds of times what acts there, and took 48 of 50 J at every step.
-  test("what a long step loses has no unit: " .. name, function()
+  -- The positive part of a stiffness over turns and shifts depends on the units m and rad: with links of a centimetre
+  -- it would hold turns with hundreds of times the real stiffness, and dissipate 48 of 50 J at every step.
+  test("the loss of a long step has no unit: " .. name, function()
     for _, flow in ipairs { "auto", "projected" } do
       local loss, x = lost(make, 1, 1 / 60, flow)
       for _, unit in ipairs { 1e-3, 1e-2, 100 } do
@@ -58,9 +59,10 @@ for name, make in pairs(KINDS) do
     for _, flow in ipairs { "auto", "projected" } do
       local coarse, fine = lost(make, 0.01, 1 / 60, flow), lost(make, 0.01, 1 / 240, flow)
       if flow == "auto" then
-        -- Pieces that resolve the swings of the light links are about as long in both, and energy sways by (h w)^2 of what is in
-        -- these. The first step has no forces of a step before: in one piece it lost hold of the links, which gained 4500 J.
-        -- Joints that give way store (m g)^2 C/2 each under the load; that swings too fast for these steps, and is damped.
+        -- Pieces that resolve the oscillations of the light links have about the same length in both, and energy
+        -- oscillates by (h w)^2 of their energy. The first step has no forces of a former step: in one piece it would
+        -- lose control of the links, which then gain 4500 J. Compliant joints store (m g)^2 C/2 each under the load;
+        -- their oscillation is too fast for these steps, and is damped.
         local stored = name == "hinge" and 0 or 4 * (100 * 9.81) ^ 2 * 1e-6 / 2
         for _, loss in ipairs { coarse, fine } do
           ok(loss > -2e-3 and loss < stored + 2e-3, ("%g, %g of 50 J, %g stored"):format(coarse, fine, stored))

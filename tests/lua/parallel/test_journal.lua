@@ -1,4 +1,4 @@
--- The journal of sim.parallel.map: cut and damaged anywhere, killed, of other jobs, in use.
+-- The journal of sim.parallel.map: cut and damaged at any place, after kills, of other jobs, in use.
 local sim = require "sim2d"
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
@@ -27,7 +27,7 @@ end
 local LOG = os.tmpname()
 at_end(function() os.remove(LOG) end)
 
--- How many jobs were computed since the last call.
+-- The number of jobs computed since the last call.
 local function computed()
   local file <close> = assert(io.open(LOG))
   local count = #file:read "a"
@@ -45,7 +45,7 @@ local function run(n, seed)
   return map(square, items(n), { journal = PATH, threads = 2, seed = seed, progress = false })
 end
 
-test("what is in the journal is not computed again", function()
+test("results in the journal are not computed again", function()
   local first = run(10)
   eq(computed(), 10)
   eq(run(10), first)

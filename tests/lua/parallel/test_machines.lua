@@ -1,4 +1,4 @@
--- sim.parallel under mpirun: the same files from any number of processes, also after kills. On one machine.
+-- sim.parallel under mpirun: the same files from any number of processes, also after kills. All on one machine.
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
 
@@ -32,7 +32,7 @@ end
 local _, said = shell(("OMPI_COMM_WORLD_SIZE=2 '%s' -e 'print(1)'"):format(SIM2D))
 local without = said:find "this build has no MPI: build with %-DS2_MPI=ON, or start one"
 
-test("a build without MPI says so when it is one of several", function()
+test("a build without MPI reports it when it is one of several", function()
   if not without then skip "this build has MPI" end
   ok(without)
 end)
@@ -80,19 +80,19 @@ end)
 test("a process that is killed ends the run, which goes on from the journal to the same files", function()
   wanted()
   ok(shell(("'%s' sweep.lua one.csv j.one 0.1"):format(SIM2D)))
-  -- one process, by a job that finds itself there; then all
+  -- one process, killed by a job; then all
   local function kills(before, n)
     local good = mpirun(n, "sweep.lua two.csv j.two 0.1", before)
     return not good
   end
-  ok(kills("S2_TEST_KILL=1", 2), "nobody was killed")
+  ok(kills("S2_TEST_KILL=1", 2), "no process was killed")
   ok(kills("timeout -s KILL 0.9", 3), "it was over before it was killed")
-  os.execute "sleep 0.5" -- until the last of them is gone, which has the journal
+  os.execute "sleep 0.5" -- until the last of them has ended, which has the journal
   ok(mpirun(4, "sweep.lua two.csv j.two 0.1"))
   eq(read "two.csv", read "one.csv")
 end)
 
-test("what goes wrong on another machine is named as it is here", function()
+test("errors on another machine are named as here", function()
   wanted()
   write("bad.lua", [[
     local sim = require "sim2d"

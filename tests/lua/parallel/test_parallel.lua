@@ -3,7 +3,7 @@ local sim = require "sim2d"
 
 local map = sim.parallel.map
 
-test("results are in the order of the items, whoever computed them", function()
+test("results are in the order of the items, whichever thread computed them", function()
   local items = {}
   for i = 1, 50 do items[i] = i end
   local results, failures = map(function(x, job)
@@ -47,7 +47,7 @@ end)
 test("the elements of an array are items, its rows are", function()
   eq(map(function(x) return 2 * x end, sim.array { 1, 2.5 }), { 2, 5 })
   eq(map(function(row) return row[1] + row[2] end, sim.array { { 1, 2 }, { 3, 4 } }), { 3, 7 })
-  -- rows arrive as the arrays that they are
+  -- rows arrive as arrays
   local random = sim.random.split()
   random:seed(1)
   for _ = 1, 20 do
@@ -89,7 +89,7 @@ test("worlds step alike in threads and here", function()
   eq(map(fall, places, { threads = 2 }), here)
 end)
 
-test("functions of modules, and what is common to all jobs", function()
+test("functions of modules, and data common to all jobs", function()
   local folder = os.tmpname()
   os.remove(folder)
   assert(os.execute("mkdir " .. folder))
@@ -135,7 +135,7 @@ test("the failure with the lowest number is raised, with its lines", function()
   ok(failures[2].message:find "x is 5")
 end)
 
-test("endless jobs end with their time limit, whatever they catch", function()
+test("endless jobs end with their time limit, whichever errors they catch", function()
   local function endless(x)
     if x == 2 then
       while true do pcall(function() while true do end end) end
@@ -167,7 +167,7 @@ test("a job that does not return is given up, and the others are done", function
   ok(failures[1].message:find "does not return from code that is not Lua")
 end)
 
-test("what cannot be sent is named with its job", function()
+test("values that cannot be sent are named with their job", function()
   local t = {}
   t.t = t
   raises("job 2: its item%.f: a function cannot be sent", map, function() end, { 1, { f = print } })
@@ -224,7 +224,7 @@ test("memory stays flat over many jobs", function()
   local before = most
   map(small, 8000, { threads = 2, each = look })
   ok(most - before < 16e6, ("%d bytes more within jobs"):format(most - before))
-  -- and out of jobs, where what the threads had may be gone by now: the most counts again
+  -- and outside of jobs, where memory of the threads may have been freed by now: the maximum counts again
   collectgarbage()
   before = used()
   most = before

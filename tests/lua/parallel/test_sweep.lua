@@ -57,7 +57,7 @@ test("failed runs are rows", function()
   local value = sweep:column "value"
   ok(value[2] ~= value[2])
   ok(lines(sweep.summary, sweep):find "1 of 3 runs failed; job 2: .*test_sweep.lua:%d+: no")
-  raises("all 3 runs failed, the first so: .*none", sim.sweep, { grid = { a = { 1, 2, 3 } },
+  raises("all 3 runs failed, the first with: .*none", sim.sweep, { grid = { a = { 1, 2, 3 } },
     run = function() error "none" end })
   raises("job 2 of 3 failed", sim.sweep, { grid = { a = { 1, 2, 3 } }, failures = "raise",
     run = function(p) if p.a == 2 then error "no" end end })
@@ -113,14 +113,14 @@ test("bars of chances are those of their mean", function()
   ok(not sweep:plot { x = "a", y = "yes" }:svg():find(">0.0</text>", 1, true))
 end)
 
-test("what is wrong is named", function()
+test("errors are named", function()
   raises("one of the tables `grid`, `list` and `random` expected", sim.sweep, { run = run })
   raises("one of the tables", sim.sweep, { run = run, grid = {}, list = {} })
   raises("there is no key 'gird'; did you mean 'grid'", sim.sweep, { run = run, gird = {} })
   raises("grid.a: a list of values expected, got 3", sim.sweep, { run = run, grid = { a = 3 } })
   raises("order: the parameters a, b expected, each once", sim.sweep,
     { run = run, grid = { a = { 1 }, b = { 1 } }, order = { "a" } })
-  raises("count: how many samples", sim.sweep, { run = run, random = { a = { 0, 1 } } })
+  raises("count: the number of samples", sim.sweep, { run = run, random = { a = { 0, 1 } } })
   raises("random.a: {lo, hi}", sim.sweep, { run = run, random = { a = { low = 1 } }, count = 1 })
   raises("job 1: its result: names that no parameter has", sim.sweep, { run = function() return { a = 1 } end,
     grid = { a = { 1 } } })
@@ -157,7 +157,7 @@ test("a robustness map has a pixel for each pair of values, and holds the runs",
   eq(count(svg, 'fill="#999999"'), 1) -- all its runs failed
   eq(count(svg, 'fill="#fde725" shape%-rendering="crispEdges"><title>'), 2) -- 1
   ok(svg:find("T &lt;&amp;&gt;", 1, true) and svg:find("b = &lt;y&gt;", 1, true))
-  -- the recordings are there, and are those of the jobs
+  -- the recordings exist, and are those of the jobs
   local recording <close> = assert(sim.read_recording(folder .. "/000009.s2d"))
   eq(recording.count, 4)
   eq(recording.run.script, "run.lua")
@@ -200,7 +200,7 @@ test("summaries of results that are infinite, or no numbers", function()
     local row = { text:match "\nv +(%d+) +(%S+) +(%S+) +(%S+) +(%S+)" }
     if some > 0 then
       eq(tonumber(row[1]), some)
-      local mean = sum / some -- of infinite numbers too
+      local mean = sum / some -- also of infinite numbers
       local shown = ("%.6g"):format(mean):gsub("^%-nan", "nan")
       if math.abs(mean) < math.huge then near(tonumber(row[2]), mean, 1e-5 * (1 + math.abs(mean))) else eq(row[2], shown) end
       if high == math.huge or low == -math.huge then eq(row[3], low == high and "0" or "inf") end

@@ -1,6 +1,6 @@
--- Bodies that move as given are thrown through piles within a step. What is crushed between them and the ground has no
--- velocities that fit: such a step is reported, and not solved for over and over. (Before: 18,000 factorisations and pivots in the
--- first of these, up to 36 s a step in others.)
+-- Kinematic bodies are driven through piles within a step. Bodies crushed between them and the ground have no
+-- consistent velocities: such a step is reported, and must not be solved again and again (which may take 18,000
+-- factorisations and pivots in the first of these, and up to 36 s a step in others).
 local sim = require "sim2d"
 
 local function pile(stepping, n, place, flow)
@@ -32,7 +32,7 @@ test("a box thrown through a pile of discs costs little, and is reported", funct
   eq(unsolved, 1)
   ok(messages[1]:find "#14", messages[1])
   ok(taken < 3000, taken)
-  -- The two stages find a way through by short pieces, 1,300 of them, and miss no tolerance.
+  -- The two stages find a way through with 1,300 short pieces, and miss no tolerance.
   taken, unsolved = thrown(pile("event", 12, place), { 1, 1 }, { 5, 3 }, { 0, 1 })
   eq(unsolved, 0)
   ok(taken < 40000, taken)
@@ -41,7 +41,7 @@ test("a box thrown through a pile of discs costs little, and is reported", funct
   end
 end)
 
--- What is left are searches for solutions of islands of up to 20 contacts that no proof ends.
+-- The remaining cost is the search for solutions of islands of up to 20 contacts, which no proof ends.
 test("so do boxes thrown through random piles", function()
   for seed = 1, fewer(24, 6) do
     math.randomseed(seed)

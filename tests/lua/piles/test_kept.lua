@@ -1,4 +1,4 @@
--- What rests is kept from step to step, and threads share out islands, as scripts see them.
+-- Islands at rest are kept from step to step, and threads share islands, as seen by scripts.
 local sim = require "sim2d"
 
 local function stack(options)
@@ -9,7 +9,7 @@ local function stack(options)
   return world, boxes
 end
 
-test("a stack at rest is kept: contacts, impulses and residuals stay what they are", function()
+test("a stack at rest is kept: contacts, impulses and residuals are unchanged", function()
   local world, boxes = stack()
   for _ = 1, 20 do world:step() end
   ok(world:stats().kept > 10)

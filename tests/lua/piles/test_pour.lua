@@ -1,4 +1,4 @@
--- Piles in motion: each step is solved, whatever is poured; the last solve is not forgotten; derivatives go through.
+-- Piles in motion: each step of any pour is solved; the last solve is reused; derivatives exist.
 local sim = require "sim2d"
 
 local poured = require "tests.lua.poured"
@@ -25,14 +25,15 @@ for name, p in pairs(POURS) do
   end)
 end
 
-test("a search that is repeated begins at what the last one found", function()
+test("a repeated search begins at the result of the last one", function()
   local world = pour { count = 100, stepping = "speculative" }
   for _ = 1, 80 do world:step() end
   local before = world:stats()
   for _ = 1, 40 do world:step() end
   local stats = world:stats()
   ok(stats.relinearisations > before.relinearisations) -- otherwise nothing is repeated
-  -- Factorisations, which no machine changes: 88 a step, and 139 where each search begins at the last step's impulses.
+  -- Factorisations, whose number is the same on all machines: 88 a step, and 139 where each search begins at the last
+  -- step's impulses.
   local mean = (stats.iterations - before.iterations) / 40
   ok(mean < 110, mean)
 end)
@@ -51,7 +52,7 @@ test("the same bits again, and from a snapshot", function()
   eq(state(bodies), there)
 end)
 
--- Speculative steps: what events meet when is rounded to 1e-8 here, and differences of that are no measure.
+-- Speculative steps: times of meetings in event steps are rounded to 1e-8 here, so differences would be useless.
 test("derivatives through a pour of 50 discs", function()
   local function worth(p)
     local world, bodies = pour { count = 50, stepping = "speculative", friction = p.mu, velocity = { p.vx, -2 }, tolerance = 1e-12 }
@@ -78,8 +79,8 @@ local function momenta(bodies)
   return all
 end
 
--- Since `before` weight, contacts and what the stepping took back have changed the momentum of each body, to rounding. The
--- largest of what was taken back from one.
+-- Since `before`, weight, contacts and the corrections of the stepping have changed the momentum of each body, to
+-- rounding. Returns the largest correction of one body.
 local function audit_momentum(world, bodies, before)
   local now, most = momenta(bodies), 0
   for i, b in ipairs(bodies) do
@@ -95,20 +96,21 @@ local function audit_momentum(world, bodies, before)
 end
 
 -- ---- Steps of a rare kind -------------------------------------------------------------------------
--- Which pour has one, and when, is chance: of rounding, which is not the same on all machines. So the seeds from 1 on are tried,
--- SEEDS at most. Solved to 1e-12, differences tell the sixth digit of a derivative.
+-- Whether and when a pour has such a step depends on rounding, which is not the same on all machines. So the seeds from
+-- 1 on are tried, SEEDS at most. With solves to 1e-12, differences give six digits of a derivative.
 
 local SEEDS, STEPS = 20, 120
 
--- The first step that adds to `key` of the statistics: the world behind it, its bodies, and what there was before. Nil where
--- there is none.
+-- The first step that adds to `key` of the statistics: returns the world after it, its bodies, and the data before it.
+-- Nil if there is none.
 local function pour_until(def, key)
   local world, bodies = pour(def)
   for _ = 1, STEPS do
     local start = { snapshot = world:snapshot(), energy = energy(world), momenta = momenta(bodies), time = world.time }
     local before = world:stats()
     world:step()
-    -- By projection nothing is gained. The two stages, which small islands of `auto` take, sway as rows turn: by 1.4e-7 of all.
+    -- By projection nothing is gained. The energy of the two stages, which small islands of `auto` use, oscillates as
+    -- rows turn: by 1.4e-7 of the whole.
     local sways = def.stepping == "auto" and def.flow ~= "projected"
     ok(energy(world) <= start.energy * (1 + (sways and 1e-6 or 1e-12)))
     start.added, start.anew = world:stats()[key] - before[key], world:stats().relinearisations - before.relinearisations
@@ -116,8 +118,8 @@ local function pour_until(def, key)
   end
 end
 
--- The step is made once more, from p.vx of the body n on and with p.dt: a number of all that it brings, and what it added to
--- `key`.
+-- Repeats the step, with velocity p.vx of body n and with p.dt: returns a number that depends on the whole result, and
+-- the increase of `key`.
 local function again(world, bodies, start, key, n, p)
   world:restore(start.snapshot)
   world.dt = p.dt
@@ -129,8 +131,8 @@ local function again(world, bodies, start, key, n, p)
   return sum, world:stats()[key] - before
 end
 
--- The derivatives by p, where differences have one: on both sides the step is of this kind, and they agree. False: it is on an
--- edge, and says nothing.
+-- The derivatives by p, where differences exist: on both sides the step is of this kind, and they agree. Returns false
+-- on an edge, where nothing is compared.
 local function check_derivatives(world, bodies, start, key, n, p)
   local function worth(q) return (again(world, bodies, start, key, n, q)) end
   local here = worth(p)
@@ -145,7 +147,7 @@ local function check_derivatives(world, bodies, start, key, n, p)
     local difference = (above - below) / (2 * h)
     local bend = math.abs(above + below - 2 * here) / h
     if as_above ~= start.added or as_below ~= start.added or bend > 1e-3 * math.abs(difference) then return false end
-    -- What rounding leaves of solves to 1e-12 may be more than the sixth digit of a difference: then two of them disagree.
+    -- The rounding of solves to 1e-12 may exceed the sixth digit of a difference: then two of them disagree.
     more[name], less[name] = p[name] + 2 * h, p[name] - 2 * h
     local wide = (worth(more) - worth(less)) / (4 * h)
     if math.abs(wide - difference) > 1e-6 * math.abs(difference) then return false end
@@ -155,9 +157,9 @@ local function check_derivatives(world, bodies, start, key, n, p)
   return true
 end
 
--- Boxes whose corners pass each other ask for other rows than those that were solved for; now and then these have no solution
--- that is found soon.
-test("rows that are not solved for stay as they were", function()
+-- Boxes whose corners pass each other require other rows than those of the solve; sometimes no solution with these is
+-- found soon.
+test("rows that are not solved for are unchanged", function()
   local checked = false
   for seed = 1, SEEDS do
     local def = { count = 80, boxes = true, stepping = "speculative", tolerance = 1e-12, seed = seed }
@@ -165,7 +167,7 @@ test("rows that are not solved for stay as they were", function()
     if world and world:stats().unsolved_solves == 0 then
       ok(world:residuals().scaled <= 1e-12)
       ok(world:residuals().penetration < 1e-8)
-      -- The same bits again; and the derivative is that of the rows that stayed.
+      -- The same bits again; and the derivative is that of the unchanged rows.
       local after = state(bodies)
       world:restore(start.snapshot)
       local p = { vx = bodies[80].vx, dt = world.dt }
@@ -178,11 +180,11 @@ test("rows that are not solved for stay as they were", function()
   ok(checked)
 end)
 
--- Speculative steps lift nobody here, so that there is nothing to take back; nor do the two stages, which `event` takes throughout
--- and `auto` in small islands.
+-- Speculative steps lift no body here, so there is nothing to take back; nor do the two stages, which `event` uses
+-- throughout and `auto` in small islands.
 for _, case in ipairs { { "auto", "auto", true }, { "event", "auto", false }, { "event", "projected", true }, { "speculative", "auto", false } } do
   local stepping, flow, takes_back = table.unpack(case)
-  test("momentum of each body is what acted on it: " .. stepping .. ", " .. flow, function()
+  test("momentum of each body is the sum of its impulses: " .. stepping .. ", " .. flow, function()
     local world, bodies = pour { count = 60, stepping = stepping, flow = flow, boxes = stepping ~= "event", seed = 4 }
     local most = 0
     for _ = 1, 80 do
@@ -195,8 +197,8 @@ for _, case in ipairs { { "auto", "auto", true }, { "event", "auto", false }, { 
   end)
 end
 
--- Large islands are made by halves, by projection. The small ones beside them come to 3e-11 by the two stages, whatever the world
--- asks for, so that differences tell derivatives where they go by projection, too.
+-- Large islands are halved, by projection. Small ones nearby reach 3e-11 by the two stages, whatever tolerance the
+-- world has; so for accurate differences they use projection as well.
 test("a step that is not solved for as a whole is made by halves", function()
   local checked = false
   for seed = 1, SEEDS do
@@ -205,14 +207,14 @@ test("a step that is not solved for as a whole is made by halves", function()
     if world and world:stats().unsolved_solves == 0 then
       ok(world:residuals().scaled <= 1e-12)
       near(world.time, start.time + world.dt, 1e-12)
-      audit_momentum(world, bodies, start.momenta) -- what acted in both halves
+      audit_momentum(world, bodies, start.momenta) -- the impulses of both halves
       local after = state(bodies)
       world:restore(start.snapshot)
       local p = { vx = bodies[20].vx, dt = world.dt }
       world:step()
       eq(state(bodies), after)
-      -- The derivative goes through both halves, whose length is that of the step; rows made again in the first have points of
-      -- their own.
+      -- The derivative goes through both halves, whose length depends on that of the step; rows that were evaluated
+      -- again in the first half have points of their own.
       checked = start.anew > 0 and check_derivatives(world, bodies, start, "halved", 20, p)
     end
     if checked then break end

@@ -1,4 +1,4 @@
--- world:annotate: what it takes, how long it stays, and that no result changes.
+-- world:annotate: its arguments, the lifetime of its marks, and that it changes no result.
 local sim = require "sim2d"
 
 local function scene()
@@ -59,14 +59,14 @@ test("one of a name stays, one without belongs to the next step", function()
   world:step(2)
   has(world, "next", false)
   has(world, "stays", true)
-  named.text = "anew"
+  named.text = "second"
   world:annotate(named)
   has(world, "stays", false)
-  has(world, "anew", true)
+  has(world, "second", true)
   world:clear_annotations "b"
-  has(world, "anew", true)
+  has(world, "second", true)
   world:clear_annotations "a"
-  has(world, "anew", false)
+  has(world, "second", false)
 end)
 
 test("a recording has them frame by frame; a function of a step may make them", function()
@@ -114,7 +114,7 @@ test("tracked numbers are drawn as plain ones", function()
   end, 1.0), 0.1, 1e-12)
 end)
 
-test("what is wrong is said", function()
+test("errors are reported", function()
   local world = scene()
   local function refused(message, def) raises(message, function() world:annotate(def) end) end
   refused("one of the keys 'line', 'arrow', 'point', 'text' expected", {})

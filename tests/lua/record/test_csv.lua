@@ -32,7 +32,7 @@ end
 local PLAIN = { { "t", 0, 1 }, { "x", 1.5, -2 } }
 local UNITS = { { "t (s)", 0, 1 }, { "x (m)", 1.5, -2 } }
 
-local CASES = { -- text, what is read (a text: part of the message), options
+local CASES = { -- text, expected columns (a text: part of the message), options
   -- separators and line ends
   { "t,x\n0,1.5\n1,-2\n", PLAIN },
   { "t;x\n0;1.5\n1;-2\n", PLAIN },
@@ -51,7 +51,7 @@ local CASES = { -- text, what is read (a text: part of the message), options
   { "t;x;;\n0;1.5;;\n1;-2;;\n", PLAIN },
   { "x\n1\n2\n", { { "x", 1, 2 } } },
   { "note,x\na;b,1\nc;d,2\n", { { "note", "a;b", "c;d" }, { "x", 1, 2 } } },
-  -- what is around the table
+  -- before and after the table
   { "\xEF\xBB\xBFt,x\n0,1.5\n1,-2\n", PLAIN },
   { "\xFF\xFE" .. ("t,x\n0,1.5\n1,-2\n"):gsub(".", "%0\0"), PLAIN },
   { "\xFE\xFF" .. ("t,x\n0,1.5\n1,-2\n"):gsub(".", "\0%0"), PLAIN },
@@ -105,7 +105,7 @@ local CASES = { -- text, what is read (a text: part of the message), options
   { "t,x\n0,1\n1\n", { { "t", 0, 1 }, { "x", 1, nan } }, { fill = true } },
   { "1;2,5\n3;4,5\n", { { 1, 2.5 }, { 3, 4.5 } } },
   { "0,5\n1,5\n", { { 0, 5 }, { 1, 5 } } },
-  -- what can be read in two ways, or not at all
+  -- ambiguous or unreadable texts
   { "t\tx\n0\t1,234\n1\t2,500\n", "line 2, column 2: '1,234' may be a fraction or a thousand; .* decimal =" },
   { "t\tx\n0\t1,234\n1\t2,500\n", { { "t", 0, 1 }, { "x", 1.234, 2.5 } }, { decimal = "," } },
   { "t\tx\n0\t1,234\n1\t2,500\n", { { "t", 0, 1 }, { "x", 1234, 2500 } }, { decimal = "." } },
@@ -144,7 +144,7 @@ end)
 
 -- ---- Random tables --------------------------------------------------------------------------------
 
--- A number as somebody may write it; what it is read as.
+-- A number in one of the usual notations, and its value when it is read.
 local function written(R, decimal, digits, groups)
   if R:uniform(0, 1) < 0.05 then return ({ "", "NaN", "N/A", "null" })[R:integer(1, 4)], nan end
   local value = R:uniform(-3000, 3000)
@@ -156,7 +156,7 @@ local function written(R, decimal, digits, groups)
     text = text:gsub("(%d)(%d%d%d)(%.)", "%1G%2%3", 1):gsub("G", groups)
   end
   if decimal == "," then
-    -- marks between groups and the decimal point change places
+    -- group marks and the decimal point change places
     text = text:gsub("%.", "D"):gsub(",", "."):gsub("D", ",")
   end
   return text, value
@@ -213,7 +213,7 @@ test("texts that look like comments or like nothing come back", function()
     local columns, rows = R:integer(1, 3), R:integer(1, 6)
     local saved = {}
     for k = 1, columns do
-      -- the first row tells that the column holds texts
+      -- the first row shows that the column holds texts
       local column = { "text" }
       for i = 2, rows do
         column[i] = words[R:integer(1, #words)]

@@ -1,4 +1,4 @@
--- sim.data, recordings as arrays and tables, and what NumPy makes of them.
+-- sim.data, recordings as arrays and tables, and how NumPy reads them.
 local sim = require "sim2d"
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
@@ -159,7 +159,7 @@ test("a .h5 file does not depend on when it was written", function()
   ok(write() == before)
 end)
 
-test("a damaged .h5 file is told", function()
+test("a damaged .h5 file is reported", function()
   has_hdf5()
   write_file("bad.h5", "\x89HDF\r\n\x1a\n and then nothing")
   local data, message = sim.data.load(path "bad.h5")
@@ -211,7 +211,7 @@ end)
 
 -- ---- NumPy ----------------------------------------------------------------------------------------
 
-test("NumPy reads what we save", function()
+test("NumPy reads the saved files", function()
   ok(sim.data.save(path "ours.npz", {
     x = sim.array { 0.1, 1 / 3 }, m = { { 1, 2, 3 }, { 4, 5, 6 } }, flag = { true, false }, n = 3,
     text = { "µ", "long text" }, nothing = {},
@@ -244,7 +244,7 @@ None
 ]==])
 end)
 
-test("we read what NumPy saves", function()
+test("files of NumPy are read", function()
   numpy [==[
 rng = np.random.default_rng(1)
 a = {"x": rng.normal(size=(5, 3)), "f": np.asfortranarray(rng.normal(size=(4, 2))).astype(">f8"),
@@ -357,10 +357,10 @@ test("columns by name and by function, in every format", function()
   run "wide.h5"
 end)
 
-test("what the script watches is a column by its name, where it was asked for", function()
+test("a watched value of the script is a column by its name, where it was requested", function()
   local world = scene()
   sim.watch("tilt of the pole", function(w) return math.deg(w.bodies.pole.angle) end, "deg")
-  sim.watch("cart.x", function() return -1 end) -- the name of a number of the world stays that
+  sim.watch("cart.x", function() return -1 end) -- the name still refers to the number of the world
   local recording = assert(world:record(path "watched.csv", {
     columns = { "cart.x", "tilt of the pole", "cart.vx", f = function() return 5 end } }))
   world:step(4)
@@ -397,7 +397,7 @@ test("mistakes in columns raise and leave no recording", function()
   raises("key 'units': only with `columns`", function() world:record(path "w.csv", { units = {} }) end)
   raises("unknown suffix '.s2d'", function() world:record(path "w.s2d", { columns = { "cart.x" } }) end)
   eq(world:record("/no/such/folder/x.csv", { columns = { "cart.x" } }), nil)
-  world:step(2) -- nothing is recorded any more, so nothing raises
+  world:step(2) -- recording has ended, so nothing raises
 end)
 
 test("a function may close its own recording, and the world goes on", function()
@@ -441,7 +441,7 @@ test("columns in a gradient call hold plain numbers", function()
   ok(data.x[4] > data.x[1])
 end)
 
-test("a full disk is told, and the world goes on", function()
+test("a full disk is reported, and the world goes on", function()
   local full = path "full.csv"
   if not os.execute("test -w /dev/full && ln -s /dev/full " .. full) then skip "there is no /dev/full" end
   local world = scene()

@@ -1,4 +1,4 @@
--- sim.read_recording: what was recorded is what is read, and no file upsets it.
+-- sim.read_recording: it returns the recorded numbers, and no damaged file crashes it.
 local sim = require "sim2d"
 
 local PATH = os.tmpname() .. ".s2d"
@@ -14,7 +14,7 @@ local function write_file(path, text)
   assert(file:write(text))
 end
 
--- Records a run and what the world said of itself at each frame.
+-- Records a run, and returns the world's own values at each frame.
 local function record(path, steps)
   local world = sim.world { dt = 0.01, gravity = { 0, -10 }, solver = "pdipm" }
   world:box { type = "static", name = "floor", position = { 0, -0.5 }, size = { 10, 1 } }
@@ -41,7 +41,7 @@ end
 
 local said = record(PATH, 60)
 
-test("frames hold what the world was, bit for bit where the file does", function()
+test("frames hold the state of the world, bit for bit where the file does", function()
   local recording <close> = assert(sim.read_recording(PATH))
   eq(#recording, 61)
   eq({ recording.count, recording.complete, recording.path }, { 61, true, PATH })
@@ -98,7 +98,7 @@ test("times find frames", function()
   raises("a time expected, got nan", recording.find, recording, 0 / 0)
 end)
 
-test("what the script watched, its plots, the run", function()
+test("watched values of the script, its plots, the run", function()
   local folder = os.tmpname()
   os.remove(folder)
   assert(os.execute("mkdir '" .. folder .. "'"))
@@ -135,7 +135,7 @@ test("a body without a name is no column", function()
   raises("no channel, body or joint", recording.column, recording, "3.y")
 end)
 
-test("mistakes are told at the line of the script", function()
+test("mistakes are reported at the line of the script", function()
   local recording = assert(sim.read_recording(PATH))
   raises("test_read_recording.lua:%d+: bad argument #1 to 'frame' %(a frame from 1 to 61 expected, got 62%)",
     function() local _ = recording:frame(62) end)
@@ -161,7 +161,7 @@ test("no file, no recording", function()
   os.remove(PATH .. ".txt")
 end)
 
--- Every frame that can be read is a whole one; the rest is a message or is not counted.
+-- Every frame that can be read is complete; the rest gives a message or is not counted.
 local function read_all(path)
   local recording, message = sim.read_recording(path)
   if not recording then return ok(type(message) == "string") end
@@ -180,7 +180,7 @@ local function read_all(path)
   return frames
 end
 
-test("a file that was cut is what came before the cut", function()
+test("a file that was cut contains the data before the cut", function()
   local whole = read_file(PATH)
   local frames = 0
   for i = 0, 40 do

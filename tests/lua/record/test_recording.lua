@@ -43,7 +43,7 @@ world:step(150)
 print "done"
 ]])
 
-test("inspect tells what a recording holds", function()
+test("inspect shows the contents of a recording", function()
   eq(run("--seed 7 --record run.s2d bounce.lua --count 3").status, 0)
   local result = run "inspect run.s2d"
   eq(result.err, "")
@@ -81,7 +81,7 @@ test("wrong words and wrong files", function()
   fails(2, "replay --validate run.s2d out.csv", "--validate writes no file")
 end)
 
-test("a recording written as another file is what the run would have written", function()
+test("a recording converted to another file equals the file of the run", function()
   eq(run("--seed 7 --record direct.csv bounce.lua --count 3").status, 0)
   eq(run("replay run.s2d out.csv").status, 0)
   ok(read_file "out.csv" == read_file "direct.csv", "csv differ")
@@ -145,7 +145,7 @@ end
   eq(run("replay piped.s2d --validate --run").status, 2)
 end)
 
--- Clocks decide how long a planner thinks: the recording knows what they decided.
+-- Clocks decide how long a planner computes: the recording contains its decisions.
 test("validate a run whose planner missed deadlines", function()
   write_file("late.lua", [[
 local sim = require "sim2d"
@@ -170,7 +170,7 @@ print(law.decisions, law.misses)
   write_file("slow", "1e6")
   local free = run "--record free.s2d late.lua"
   eq(free.out, "30\t0\n")
-  -- where there is time now, the misses of then are repeated, and the other way round
+  -- where there is enough time now, the former misses are repeated, and the reverse
   local result = run "replay --validate --run late.s2d"
   has(result.out, "30\t10\n")
   has(result.out, "took the same path, bit for bit (61 frames)")
@@ -188,7 +188,7 @@ local function exists(name)
   return file ~= nil
 end
 
-test("validate asks before it runs a script, and shows what it would run", function()
+test("validate asks before it runs a script, and shows the script", function()
   write_file("mark.lua", [[
 local sim = require "sim2d"
 io.open("ran", "w"):close()
@@ -319,7 +319,7 @@ world:step(1)
   os.remove(FOLDER .. "/armed")
 end)
 
-test("what a file holds cannot steer the terminal, and is JSON", function()
+test("the contents of a file cannot control the terminal, and are JSON", function()
   local script = "a\27[31m\n\127\xc2\x9b\xff.lua"
   write_file(script, [[
 local sim = require "sim2d"
@@ -358,7 +358,7 @@ world:step(1)
   eq(result.status, 0)
   has(result.out, "cut short")
   has(result.out, "frames          78")
-  -- and when the last frame is cut, too
+  -- and when the last frame is cut as well
   write_file("cut.s2d", read_file("killed.s2d"):sub(1, -4))
   has(run("inspect cut.s2d").out, "frames          77")
 end)
@@ -437,7 +437,7 @@ test("arrays that have grown into temporary files are those of the run", functio
   os.remove(FOLDER .. "/large.s2d")
 end)
 
-test("no room for the temporary files of arrays: what was recorded until then is written", function()
+test("no room for the temporary files of arrays: the frames until then are written", function()
   -- 12000 blocks of 512 or 1024 bytes: less than the next size of such a file
   local _, kind, status = os.execute(
     ("cd '%s' && (trap '' XFSZ; ulimit -f 12000; exec '%s' large.lua) 2>&1 | cat >out; true"):format(FOLDER, SIM2D))
@@ -509,7 +509,7 @@ test("plots a script shows or saves are in the recording of its first world", fu
   eq(run("replay --validate --run plots.s2d").status, 0)
 end)
 
-test("without a page nobody sees plots", function()
+test("without a page plots are not shown", function()
   for _, words in ipairs { "", "--record plots.csv ", "--record plots.svg " } do
     local result = run(words .. "plots.lua")
     eq(result.err, "")
@@ -561,7 +561,7 @@ print(recording:close())
 test("a .gif of many frames takes no more memory than one of few", function()
   write_file("video.lua", VIDEO)
   if run("video.lua").status == 9 then skip(read_file "out") end
-  -- an ffmpeg with so little room that it cannot hold the frames: 200 of 4 MB
+  -- an ffmpeg with too little memory for the frames: 200 of 4 MB
   local real = io.popen "command -v ffmpeg":read "l"
   assert(os.execute(("mkdir -p '%s/bin'"):format(FOLDER)))
   write_file("bin/ffmpeg", ("#!/bin/sh\nulimit -s 512; ulimit -v 800000; export MALLOC_ARENA_MAX=1\nexec timeout 60 '%s' \"$@\"\n"):format(real))

@@ -1,5 +1,5 @@
--- Bodies that slide over inner cuts: of polygons, of compounds of tiles. They must feel nothing there,
--- and must still meet what is outside.
+-- Bodies that slide over inner cuts: of polygons, of compounds of tiles. The cuts must have no effect, and the outline
+-- must.
 local sim = require "sim2d"
 
 local function steps_of(r, lo, hi)
@@ -152,8 +152,8 @@ test("a disc on a cut hill goes as on the whole one", function()
       world:run { duration = 1, progress = false }
       ends[i] = { disc.x, disc.y, disc.angle }
     end
-    -- At a vertex the contact changes from one strip to the next within a step, which then is not
-    -- linearised again: an error of a step's size. A stop at a cut would be thousands of times that.
+    -- At a vertex the contact moves from one strip to the next within a step, which then is not linearised again: an
+    -- error of the size of a step. A stop at a cut would be thousands of times larger.
     near(ends[2], ends[1], 3e-3)
   end
 end)
@@ -238,7 +238,7 @@ end)
 
 -- ---- Hollows -----------------------------------------------------------------------------------
 
--- A vertex that has sunk a little into one side of a hollow stands on the other side all the same.
+-- A vertex that has sunk a little into one side of a hollow still stands on the other side.
 test("bodies come to rest in hollows of chains, outlines and tiles", function()
   local R = sim.random.split()
   local function u(lo, hi) return R:uniform(lo, hi) end

@@ -1,7 +1,7 @@
--- Where rays begin: on surfaces, in lines, inside; and what they hit against formulas of each shape.
+-- Rays that start on surfaces, in lines and inside; and their hits, compared with formulas of each shape.
 local sim = require "sim2d"
 
--- Points with the outward normal of a random place on the surface of a body at the origin.
+-- Points and outward normals at random places on the surface of a body at the origin.
 local surfaces = {
   disc = function(r)
     local radius, a = r:uniform(0.1, 2), r:uniform(0, 7)
@@ -66,7 +66,7 @@ for name, make in pairs(surfaces) do
       eq(#world:raycast_all(from, to(-inwards, side)), 1)
       eq(world:raycast(from, to(inwards, side)), nil)
       eq(world:raycast_fan(from, { rays = 1, range = length, angle = math.atan(n[2], n[1]), spread = 0 }).hits[1], false)
-      -- deeper it begins inside
+      -- if it starts deeper, it starts inside
       local inside = { from[1] - 1e-3 * least * n[1], from[2] - 1e-3 * least * n[2] }
       eq(world:raycast(inside, { inside[1] - n[1], inside[2] - n[2] }), nil)
     end
@@ -114,7 +114,7 @@ test("lines: through, from, along and beyond", function()
     near(through.normal, { -s, c }, 1e-12)
     near(world:raycast(at(where, 0), at(where + 1, -after)).fraction, 0, 1e-12)
     near(world:raycast(at(where, 0), at(where - 1, after)).fraction, 0, 1e-12)
-    -- in line with it
+    -- collinear with it
     local first = world:raycast(at(-before, 0), at(length + after, 0))
     near(first.point, at(0, 0), 1e-12)
     near(first.normal, { -c, -s }, 1e-12)
@@ -122,8 +122,8 @@ test("lines: through, from, along and beyond", function()
     eq(world:raycast(at(-before, 0), at(-before / 2, 0)), nil) -- too short
     eq(world:raycast(at(where, 0), at(length + after, 0)), nil) -- along it
     eq(world:raycast(at(length + 1e-3, 0), at(length + after, 0)), nil) -- away
-    eq(world:raycast(at(-before, 1e-6), at(length + after, 1e-6)), nil) -- beside it
-    eq(world:raycast(at(where, 0), at(where, 0)), nil) -- nowhere
+    eq(world:raycast(at(-before, 1e-6), at(length + after, 1e-6)), nil) -- parallel to it, at a distance
+    eq(world:raycast(at(where, 0), at(where, 0)), nil) -- of length 0
   end
 end)
 
@@ -134,7 +134,7 @@ test("in line with a chain a ray meets open ends only", function()
   eq(world:raycast({ 0.5, 0 }, { 4, 0 }), nil)
 end)
 
--- Nearest point of the way where a function of distance is 0, by formulas for each shape.
+-- Nearest point on the ray where a function of distance is 0, by formulas for each shape.
 local function disc_entry(ox, oy, dx, dy, radius)
   local a, b, c = dx * dx + dy * dy, ox * dx + oy * dy, ox * ox + oy * oy - radius * radius
   local under = b * b - a * c
@@ -184,7 +184,7 @@ test("random rays against formulas", function()
       kind[2].position, kind[2].angle = at, angle
       world[kind[1]](world, kind[2])
       local hit = world:raycast(place(o), place(e))
-      if not kind[4] then -- those that begin inside are above
+      if not kind[4] then -- rays that start inside are tested above
         eq(hit ~= nil, kind[3] ~= nil, kind[1] .. " " .. seed)
         if hit then
           near(hit.fraction, kind[3], 1e-11)
@@ -206,7 +206,7 @@ test("derivatives of rays that begin on a surface, and their flag", function()
   local value, g = sim.value_and_grad(f, { x = 0.1, y = 0 })
   eq({ value, g.x, g.y }, { 0.2, 2.0, 0.0 })
   eq(sim.tape_stats().flags, { "weak" })
-  -- a little above it is differentiated as ever
+  -- a little above it the derivative exists
   value, g = sim.value_and_grad(f, { x = 0.1, y = -0.3 })
   near(g.y, -1 / 3 + 3, 1e-12)
   eq(sim.tape_stats().flags, {})

@@ -29,7 +29,7 @@ local function cut(r, points)
   return more
 end
 
--- By integrals along the line: centre, and inertia of a mass.
+-- By integrals along the line: centre, and inertia for a mass.
 local function line_integrals(points, mass)
   local length, x, y = 0, 0, 0
   for i = 2, #points do
@@ -65,7 +65,7 @@ test("centre and inertia are those of the line, however it is cut", function()
       local bodies = {
         world:chain { type = "dynamic", mass = mass, points = points },
         world:compound { mass = mass, shapes = segments(points) },
-        world:compound { mass = mass, shapes = segments(points, 3) }, -- of one density: no matter which
+        world:compound { mass = mass, shapes = segments(points, 3) }, -- of one density: any value gives the same
         world:chain { points = points }, world:chain { type = "kinematic", points = points },
       }
       for i, body in ipairs(bodies) do
@@ -130,7 +130,7 @@ test("terrain turns about the centre of its line", function()
   near({ ground.x, ground.y }, { 2, 0 }, 1e-12)
 end)
 
-test("what a wire needs", function()
+test("required data of a wire", function()
   local world = sim.world {}
   raises("a dynamic body needs an area, or a mass", world.chain, world,
     { type = "dynamic", points = { { 0, 0 }, { 1, 0 } } })

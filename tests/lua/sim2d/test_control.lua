@@ -195,7 +195,7 @@ test("nonsense is refused", function()
   eq(world.time, 0)
 end)
 
--- A world with a delayed force, a motor and a noisy output; commands of the past are under way.
+-- A world with a delayed force, a motor and a noisy output; earlier commands are still delayed.
 local function commanded()
   local world, cart = free()
   local arm = world:box { position = { 5, 0 }, size = { 1, 0.2 }, name = "arm" }
@@ -227,9 +227,9 @@ test("snapshots hold the commands under way", function()
   local snapshot = world:snapshot()
   local seen, state = future(world)
   for _ = 1, 2 do
-    world:act { 99, 3 } -- of the future that is undone, and at the very time of the snapshot
+    world:act { 99, 3 } -- in the future that is undone, and exactly at the time of the snapshot
     world:restore(snapshot)
-    world:act { w = 0.8 } -- what it is already
+    world:act { w = 0.8 } -- its present value
     local seen_again, state_again = future(world)
     eq(seen_again, seen)
     eq(state_again, state)
@@ -361,7 +361,7 @@ test("implicit positions hold their goal at any gains, with derivatives", functi
     world:actuator { "go", joint = hinge, kind = "position", kp = gains[1], kd = gains[2] }
     world:act { 1 }
     world:run { duration = 3 }
-    -- where the spring carries the arm
+    -- at the position where the spring carries the arm
     near(gains[1] * (1 - hinge.angle), 9.81 * 0.5 * math.cos(hinge.angle), 1e-6)
   end
   local world = sim.world { dt = 1 / 60, gravity = { 0, 0 } }

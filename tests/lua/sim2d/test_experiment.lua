@@ -1,4 +1,4 @@
--- sim.experiment: the table it prints, and what it makes of a wrong number.
+-- sim.experiment: its table, and its treatment of a wrong number.
 local sim = require "sim2d"
 
 local function match(text, pattern)
@@ -53,7 +53,7 @@ test("a wrong value is marked, and an error at the end", function()
   ok(not lines[5]:find "NOT")
 end)
 
-test("what is not a number equals nothing and is below nothing", function()
+test("nan equals nothing and is below nothing", function()
   local nan = 0 / 0
   local e = sim.experiment "A title"
   ok(not e:equal("nan", nan, nan, 1))
@@ -64,7 +64,7 @@ test("what is not a number equals nothing and is below nothing", function()
   ok(not e:equal("inf", 1, math.huge, 1e300))
 end)
 
-test("a figure is drawn, and written where --out says", function()
+test("a figure is drawn, and written to --out", function()
   local before, path = arg, os.tmpname() .. ".svg"
   arg = { [0] = "script.lua", "--out", path, "--seeds", "3" }
   local e = sim.experiment("A title", { seeds = { 40, "how many" } })
@@ -80,11 +80,11 @@ test("a figure is drawn, and written where --out says", function()
   os.remove(path)
 end)
 
-test("wrong use is told", function()
+test("wrong use is reported", function()
   raises("a title expected, got nil", sim.experiment)
   local e = sim.experiment "A title"
   raises("nothing was compared", e.finish, e)
-  raises("what is compared: a text expected, got number", e.equal, e, 1, 2)
+  raises("a text that names the comparison expected, got number", e.equal, e, 1, 2)
   raises("a number, a text or a boolean expected, got nil", e.equal, e, "x", nil, 1)
   raises("obtained: a number expected, got nil", e.equal, e, "x", 1, nil)
   raises("a tolerance is finite and >= 0", e.equal, e, "x", 1, 1, -1)

@@ -1,4 +1,4 @@
--- sim.optimize: minima and fits that are known, functions that fail, misuse.
+-- sim.optimize: known minima and fits, functions that fail, misuse.
 local sim = require "sim2d"
 local minimize, least_squares = sim.optimize.minimize, sim.optimize.least_squares
 
@@ -57,7 +57,7 @@ end)
 
 test("lbfgs: Powell's singular function, whose Hessian is singular at the minimum", function()
   local p, value, info = minimize(powell, { 3, -1, 0, 1 })
-  found(p, { 0, 0, 0, 0 }, 1e-3, value, info) -- the value goes with the fourth power
+  found(p, { 0, 0, 0, 0 }, 1e-3, value, info) -- the value grows with the fourth power
 end)
 
 test("lbfgs: quadratics of condition 1e6", function()
@@ -75,7 +75,7 @@ test("lbfgs: minimum at one point of the parameters' scales", function()
 end)
 
 test("lbfgs: rounding ends it, not the iterations", function()
-  for _, offset in ipairs { 1e8, 1e12 } do -- where values differ by 1e-8, 1e-4 at least
+  for _, offset in ipairs { 1e8, 1e12 } do -- where values differ by 1e-8, accurate to 1e-4 at best
     local p, _, info = minimize(function(p) return offset + rosenbrock(p) end, { -1.2, 1 },
       { tolerance = 0 })
     near(p, { 1, 1 }, 1e-4)
@@ -126,7 +126,7 @@ test("bounds: a function without curvature goes to its bound at once", function(
   ok(info.evaluations < 20)
   local p
   p, _, info = minimize(function(q) return q[1] ^ 2 + q[2] end, { 3, 4 }, { lower = { 3 }, upper = 3 })
-  eq({ p[1], info.status }, { 3.0, "stalled" }) -- the other has no end
+  eq({ p[1], info.status }, { 3.0, "stalled" }) -- the other parameter has no end
 end)
 
 test("losses and parameters in tiny units", function()
@@ -149,7 +149,7 @@ test("adam, sgd, rmsprop find the minimum of a quadratic", function()
   end
 end)
 
-test("sgd is what it says: plain, with momentum, with Nesterov's", function()
+test("sgd follows its formulas: plain, with momentum, with Nesterov's", function()
   local function f(p) return p ^ 2 / 2 end
   local options = { method = "sgd", learning_rate = 0.1, max_iterations = 2, keep = "last" }
   near(minimize(f, 1, options), 0.9 ^ 2, 1e-15)
@@ -236,9 +236,9 @@ test("nelder-mead: size of the first simplex", function()
   near(seen[4], { 2, 0, -0.5 }, 1e-15)
 end)
 
--- ---- Parameters, gradients of one's own, callbacks ------------------------------------------------
+-- ---- Parameters, custom gradients, callbacks ------------------------------------------------------
 
-test("nested tables, arrays, vectors; what is no number is passed on", function()
+test("nested tables, arrays, vectors; other values are passed on", function()
   local body = sim.world {}:circle { radius = 1, position = { 1, 2 } }
   local p0 = { k = 1, name = "arm", W = sim.ones(2, 3), links = { { m = 2 }, { m = 3, v = { 1, 1 } } },
     at = body.position }
@@ -372,7 +372,7 @@ test("where the function is not finite steps are shortened", function()
   local function wall(p) return p[1] > 0.4 and 1 / 0 or (p[1] - 1) ^ 2 + p[2] ^ 2 end
   for _, method in ipairs { "lbfgs", "adam", "nelder-mead" } do
     local p, value, info = minimize(wall, { 0, 1 }, { method = method })
-    -- the gradient leads into the wall: lbfgs and adam end where they meet it
+    -- the gradient leads into the wall: lbfgs and adam end where they reach it
     ok(p[1] <= 0.4 and value < (method == "nelder-mead" and 0.4 or 0.8), method .. " " .. value)
     ok(info.status ~= "max_iterations" or method == "adam")
   end
@@ -413,14 +413,14 @@ test("errors of the function pass", function()
   near(minimize(function(x) return x ^ 2 end, 1), 0, 1e-8)
 end)
 
-test("a function that ignores its parameters is told", function()
+test("a function that ignores its parameters is reported", function()
   local _, _, info = minimize(function() return 3 end, { 1, 2 })
   ok(info.message:find "all derivatives are 0 at the start", info.message)
   _, _, info = least_squares(function(p) return { sim.stop_gradient(p[1]) - 3 } end, { 1 })
   ok(info.message:find "all derivatives are 0 at the start", info.message)
 end)
 
-test("a plateau that a step jumped to is told", function()
+test("a plateau that a step jumped to is reported", function()
   local function f(x) return sim.max(x, 0) ^ 2 - sim.min(x, 0) * 0 + 2 * sim.clamp(x, -0.5, 9) end
   local x, _, info = minimize(f, 0.5)
   ok(x < -0.5 and info.status == "converged", info.status)
@@ -492,7 +492,7 @@ test("least squares: parameters of very different size, and ones that do nothing
   near({ p.a * 1e-8, p.b * 1e8, p.idle }, { 3, 5, 7 }, 1e-8)
   eq({ info.status, info.covariance }, { "converged" }) -- idle is not determined
   ok(info.message:find("; p.idle: no effect on the residuals", 1, true), info.message)
-  -- what is left of a derivative by rounding moves nothing, however little there is beside it
+  -- a derivative that is only rounding moves nothing, however small the other parameters' are
   local function rounded(q) return { q.a - 2, 3 * q.a - 6, 1e-17 * q.a + 1e-17 * q.idle } end
   p, _, info = least_squares(rounded, { a = 5, idle = 7 }, { lower = -10, upper = 10 })
   near({ p.a, p.idle }, { 2, 7 }, 1e-12)
@@ -532,7 +532,7 @@ test("least squares: where no step leads down it stops", function()
   eq({ x, value, info.status }, { 0.0, 9.0, "stalled" })
 end)
 
-test("least squares: options and what the function returns", function()
+test("least squares: options and results of the function", function()
   local calls = 0
   local _, _, info = least_squares(misra, { b1 = 500, b2 = 1e-4 },
     { max_iterations = 2, history = true, callback = function() calls = calls + 1 end })
@@ -598,7 +598,7 @@ test("inside of a gradient call", function()
   raises("p.x has to be plain, got a tracked number", inside(function(x)
     return minimize(function(q) return q.x ^ 2 end, { x = x })
   end))
-  eq(sim.grad(function(x) -- without gradients it may
+  eq(sim.grad(function(x) -- without gradients it is possible
     return x * minimize(function(y) return (y - 3) ^ 2 end, 3, { method = "nelder-mead" })
   end, 1) > 2.99, true)
 end)
@@ -630,7 +630,7 @@ test("least squares: robust losses are at rest where their gradient is 0, and le
     near((total(p.a, p.k + h) - total(p.a, p.k - h)) / (2 * h), 0, 1e-6)
   end
   raises("'l2', 'huber' or 'cauchy'", sim.optimize.least_squares, residuals, { a = 1, k = 1 }, { loss = "l1" })
-  -- Squares have no scale: it would do nothing.
+  -- Squares have no scale: it would have no effect.
   for _, loss in ipairs { "l2", false } do
     raises("key 'scale'.*'huber' or 'cauchy'", sim.optimize.least_squares, residuals, { a = 1, k = 1 },
       { loss = loss or nil, scale = 0.02 })

@@ -1,4 +1,4 @@
--- Runs of sim.optimize that go on where one before them ended.
+-- Runs of sim.optimize that continue an earlier run.
 local sim = require "sim2d"
 local PATH = os.tmpname()
 at_end(function() os.remove(PATH) end)
@@ -35,7 +35,7 @@ test("a run that was ended goes on with the same bits", function()
     eq({ p.x, p.y, value }, { whole.x, whole.y, whole_value })
     eq({ info.status, info.iterations, info.evaluations }, { whole_info.status, whole_info.iterations, whole_info.evaluations })
     eq(second.calls, info.evaluations - 16)
-    -- and once it is through, nothing is asked any more
+    -- and once it has ended, the function is not called any more
     local h, third = counted(rosenbrock)
     eq((sim.optimize.minimize(h, START, options)).x, whole.x)
     eq({ first.calls, third.calls }, { 17, 0 })
@@ -62,8 +62,8 @@ test("journals of other runs", function()
   raises("is of another run: of another function, method", sim.optimize.minimize, rosenbrock, START,
     { journal = PATH, method = "adam" })
   raises("key 'journal': the name of a file expected", sim.optimize.minimize, rosenbrock, START, { journal = 3 })
-  raises("nowhere", sim.optimize.minimize, rosenbrock, START, { journal = "/nowhere/at/all" })
-  -- refused runs leave it as it is, and free
+  raises("missing", sim.optimize.minimize, rosenbrock, START, { journal = "/missing/folder/file" })
+  -- refused runs leave the journal unchanged and unlocked
   eq(sim.optimize.minimize(rosenbrock, START, { journal = PATH, max_iterations = 5 }).x,
     sim.optimize.minimize(rosenbrock, START, { max_iterations = 5 }).x)
 end)

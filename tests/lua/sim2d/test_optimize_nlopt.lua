@@ -6,7 +6,7 @@ local START = { x = -1.2, y = 1 }
 
 local there, message = pcall(minimize, rosenbrock, START, { method = "nlopt" })
 if not there then
-  test("a build without NLopt says so", function() ok(message:find("NLopt was not found", 1, true), message) end)
+  test("a build without NLopt reports it", function() ok(message:find("NLopt was not found", 1, true), message) end)
   return
 end
 
@@ -52,7 +52,7 @@ test("bounds, callbacks, errors", function()
   raises("one of 'bobyqa', .* got 3", minimize, rosenbrock, START, { method = "nlopt", algorithm = 3 })
   raises("key 'algorithm' is of method 'nlopt'", minimize, rosenbrock, START, { algorithm = "bobyqa" })
   raises("at the start", minimize, function() return 0 / 0 end, START, { method = "nlopt" })
-  -- a function that is not finite in places is turned away from
+  -- a function that is not finite in places is avoided there
   p = minimize(function(q) return q < 0 and 0 / 0 or (q - 1) ^ 2 end, 3, { method = "nlopt", algorithm = "subplex", initial_step = 4 })
   near(p, 1, 1e-4)
 end)

@@ -1,4 +1,4 @@
--- sim.plot, through the SVG it writes.
+-- sim.plot, tested by its SVG.
 local sim = require "sim2d"
 
 local function count(text, pattern)
@@ -43,7 +43,7 @@ test("on logarithmic axes powers are straight", function()
   near(p[2][2] * 2, p[1][2] + p[3][2], 0.02)
 end)
 
-test("what is not finite, or not positive on a logarithmic axis, leaves a gap", function()
+test("values that are not finite, or not positive on a logarithmic axis, leave a gap", function()
   local svg = sim.plot { y = { log = true }, { { 1, 2, 3, 4, 5, 6 }, { 1, 2, 0 / 0, 4, -5, 6 } } }:svg()
   eq(count(svg:match('<path d="(M[^"]+)" fill="none" stroke="#3b6fb6"'), "M"), 3)
   ok(not svg:find("nan") and not svg:find("inf"), "numbers only")
@@ -79,15 +79,15 @@ test("arrays are taken", function()
   eq(#p, 5)
 end)
 
-test("saves, or says why not", function()
+test("saves, or reports why not", function()
   local plot = sim.plot { { { 1, 2 }, { 3, 4 } } }
   local path = os.tmpname() .. ".svg"
   eq(plot:save(path), true)
   eq(read_file(path), plot:svg())
   os.remove(path)
-  local done, message = plot:save("/nowhere/x.svg")
+  local done, message = plot:save("/missing/x.svg")
   eq(done, nil)
-  ok(message:find("nowhere"), message)
+  ok(message:find("/missing"), message)
   raises("ends with .svg or .png expected, got 'x'", function() plot:save("x") end)
   raises("a path expected, got 3", function() plot:save(3) end)
   raises("Plot expected.*with a colon", function() plot.save("x.svg") end)
@@ -123,12 +123,12 @@ test("a .png shows the curve: more of it takes more bytes", function()
   ok(full > 2 * empty, full .. " and " .. empty)
 end)
 
-test("a .png that cannot be written, or is too large, says so", function()
+test("a .png that cannot be written, or is too large, gives an error", function()
   local plot = sim.plot { width = 10000, { { 1, 2 } } }
   png_size(plot, { scale = 0.1 })
-  local done, message = plot:save("/nowhere/x.png", { scale = 0.1 })
+  local done, message = plot:save("/missing/x.png", { scale = 0.1 })
   eq(done, nil)
-  ok(message:find "/nowhere/x.png" and message:find "No such file", message)
+  ok(message:find "/missing/x.png" and message:find "No such file", message)
   done, message = plot:save(os.tmpname() .. ".png", { scale = 20 })
   eq(done, nil)
   ok(message:find "200000 x 8000 pixels", message)
@@ -213,10 +213,10 @@ test("mistakes are named", function()
   raises("unknown key 'columns'; known: height, width", function() sim.plot { { { 1 } } }:print { columns = 3 } end)
 end)
 
--- ---- Words ---------------------------------------------------------------------------------------
+-- ---- Texts ---------------------------------------------------------------------------------------
 
--- Boxes of all words of a picture: left, top, right, bottom, words. Letters are taken to be narrow, so
--- that what overlaps here overlaps in every font.
+-- Boxes of all words of a picture: left, top, right, bottom, words. Letters are assumed to be narrow, so that overlaps
+-- here are overlaps in every font.
 local function words_of(svg)
   local boxes = {}
   for attributes, words in svg:gmatch "<text ([^>]*)>([^<]*)</text>" do
@@ -288,7 +288,7 @@ test("no words are cut or lie on others", function()
   for name, def in pairs(plots) do
     for _, legend in ipairs { "auto", "inside", "above", "below", "right" } do
       def.legend = legend ~= "auto" and legend or nil
-      -- A picture of 150 x 100 px, or a name as long as the page, has no room everywhere.
+      -- A picture of 150 x 100 px, or a name as long as the page, does not have room everywhere.
       if legend == "auto" or name ~= "small" and name ~= "long" then check_words(sim.plot(def), name .. " " .. legend) end
     end
     def.legend, def.width, def.height = nil, nil, nil
@@ -424,7 +424,7 @@ test("as many bins as Freedman and Diaconis advise", function()
   for i = 0, 1000 do samples[i + 1] = i / 1000 end -- 2 * 0.5 / 1001^(1/3) = 0.1: ten bins, and one for rounding
   local n = #bars(sim.plot { { samples, kind = "histogram" } }:svg())
   ok(n == 10 or n == 11, n)
-  samples[#samples + 1] = 1e9 -- far out: there is a limit
+  samples[#samples + 1] = 1e9 -- far out: the number of bins has a limit
   eq(#bars(sim.plot { { samples, kind = "histogram" } }:svg()), 100)
 end)
 
@@ -530,7 +530,7 @@ end)
 
 -- ---- Grids ---------------------------------------------------------------------------------------
 
-test("plots of a grid share what they are asked to", function()
+test("plots of a grid share the requested axes", function()
   local function panel(most, title) return sim.plot { title = title, x = "t, s", y = "y", { { 0, most }, { 0, most } } } end
   local svg = sim.plot.grid { title = "All", share_x = true, share_y = true, panel(1, "a"), panel(10, "b"), panel(2, "c") }:svg()
   local boxes = {}
@@ -546,7 +546,7 @@ test("plots of a grid share what they are asked to", function()
   local ends = {}
   for x1, x2 in svg:gmatch '<path d="M([%d.]+) [%d.]+L([%d.]+) [%d.]+" fill="none" stroke="#3b6fb6"' do ends[#ends + 1] = x2 - x1 end
   near(ends[1] * 10, ends[2] * boxes[1][3] / boxes[2][3], 0.2)
-  eq(count(svg, ">t, s<"), 2) -- below the last ones of both columns
+  eq(count(svg, ">t, s<"), 2) -- below the last panels of both columns
   eq(count(svg, ">All<"), 1)
   for _, title in ipairs { "a", "b", "c" } do eq(count(svg, ">" .. title .. "<"), 1) end
 end)
@@ -578,7 +578,7 @@ y, m
 ]])
 end)
 
-test("letters fit, whatever is shown", function()
+test("letters fit in every plot", function()
   local defs = {
     { title = ("long "):rep(40), x = ("long "):rep(40), y = ("long "):rep(40), { { 1, 2 }, label = ("long "):rep(40) } },
     { { { 1, 2, 3 }, kind = "histogram" } },
@@ -607,9 +607,9 @@ test("more than one curve has letters at its end", function()
   ok(text:find "a\n.*b\n")
 end)
 
--- ---- Anything ------------------------------------------------------------------------------------
+-- ---- Arbitrary data ------------------------------------------------------------------------------
 
-test("whatever is given is drawn or refused, in numbers that pictures can have", function()
+test("all data are drawn or refused, in numbers that pictures can have", function()
   local random = sim.random.split()
   random:seed(11)
   local odd = { 0, -0.0, 0 / 0, 1 / 0, -1 / 0, 1e308, -1.7e308, 5e-324, -1e-310, 1, 2, -3, 1e-300, 1e5, 0.1, 1e16, 1e16 + 2 }
@@ -703,7 +703,7 @@ test("a heat map has a cell for each value, a gap for nan, and a scale", functio
   ok(text:find "░" and text:find "█")
 end)
 
-test("what is wrong with a map is said", function()
+test("errors of a map are reported", function()
   local function refused(message, series) raises(message, sim.plot, { series }) end
   local rows = { { 1, 2 }, { 3, 4 } }
   refused("series 1: a function needs x.range of the plot", { math.max, kind = "heat" })
@@ -716,7 +716,7 @@ test("what is wrong with a map is said", function()
   refused("series 1.points: only a function has them", { { 1, 2 }, { 1, 2 }, rows, kind = "heat", points = 3 })
 end)
 
-test("a spread far below its value is drawn, and told by an offset", function()
+test("a spread far below its value is drawn, with an offset in the labels", function()
   local random = sim.random.split()
   random:seed(12)
   local function span(ys)

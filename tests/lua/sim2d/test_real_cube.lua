@@ -1,4 +1,4 @@
--- The files that scripts/real_cube reads: what is wrong with one is said with its name and its row.
+-- The files that scripts/real_cube reads: an error message names the file and its row.
 local sim = require "sim2d"
 
 package.path = os.getenv "S2_SOURCE" .. "/scripts/real_cube/?.lua;" .. package.path

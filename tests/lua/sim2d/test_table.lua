@@ -1,4 +1,4 @@
--- sim.table, through the lines it prints.
+-- sim.table, tested by its printed lines.
 local sim = require "sim2d"
 
 local function printed(def)

@@ -1,5 +1,5 @@
--- A budget of work: steps of a large pile are cut, the residual says by how much, what they need not is left out, and runs stay
--- the same.
+-- A budget of work: steps of a large pile are cut, the residual shows the error, small steps are not affected, and runs
+-- are reproducible.
 local sim = require "sim2d"
 local poured = require "tests.lua.poured"
 local pour, state = poured.pour, poured.state
@@ -59,7 +59,7 @@ test("a step's work is bounded", function()
     before = now
   end
   ok(world:stats().cut > 10)
-  ok(most <= 150, most) -- 20000 is some 60 factorisations of the island; the rest is of small ones
+  ok(most <= 150, most) -- 20000 is some 60 factorisations of the island; the remaining ones are of small islands
 end)
 
 test("the same bits again, from a snapshot, and by the same budget at any time", function()
@@ -81,7 +81,7 @@ test("the same bits again, from a snapshot, and by the same budget at any time",
   ok(world:residuals().scaled <= 1e-9)
 end)
 
-test("small islands are solved whatever the budget is", function()
+test("small islands are solved with any budget", function()
   local world = sim.world { budget = 0 }
   world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 } }
   for k = 1, 5 do world:box { size = { 1, 1 }, position = { 0, k - 0.5 } } end
@@ -90,7 +90,7 @@ test("small islands are solved whatever the budget is", function()
   ok(world:residuals().scaled <= 1e-9)
 end)
 
-test("a derivative says that its steps were not solved", function()
+test("a derivative reports unsolved steps", function()
   local function flags(budget)
     sim.value_and_grad(function(p)
       local world, bodies = pour { count = 60, stepping = "speculative", budget = budget }
@@ -104,7 +104,7 @@ test("a derivative says that its steps were not solved", function()
   ok(not flags(math.huge):find "partial")
 end)
 
-test("what it must be", function()
+test("a budget has to be positive", function()
   raises("budget", function() sim.world { budget = -1 } end)
   raises("budget", function() sim.world { budget = 0 / 0 } end)
   raises("budget", function() sim.world { budget = "50ms" } end)

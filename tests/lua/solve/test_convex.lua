@@ -1,5 +1,5 @@
--- contact = "convex": sliding rises as it should, rest and sticking are Coulomb's, everything that is poured is solved, and
--- derivatives go through.
+-- contact = "convex": sliding bodies rise as the model predicts, rest and sticking are Coulomb's, every pour is solved,
+-- and derivatives exist.
 local sim = require "sim2d"
 local pour = require("tests.lua.poured").pour
 
@@ -17,7 +17,8 @@ test("a box slides above a cushion of dt mu v and comes to rest on the floor", f
   local world, box = slide "convex"
   world:step()
   near(box.vy, MU * box.vx, 1e-12)
-  -- It leaps at first, as high as that speed takes it; from then on the gap is at least what a step at this speed lifts it by.
+  -- It leaps at first, as high as that speed takes it; from then on the gap is at least the lift of a step at this
+  -- speed.
   for _ = 2, 20 do
     world:step()
     ok(box.y - 0.5 >= DT * MU * box.vx - 1e-9)
@@ -28,10 +29,10 @@ test("a box slides above a cushion of dt mu v and comes to rest on the floor", f
   eq(world:stats().unsolved_solves, 0)
   local coulomb, other = slide "coulomb"
   for _ = 1, 45 do coulomb:step() end
-  near(box.x, other.x, MU * G * DT * DT) -- as far, but for a part of a step
+  near(box.x, other.x, MU * G * DT * DT) -- as far, except for a part of a step
 end)
 
-test("what sticks is as Coulomb has it", function()
+test("sticking obeys Coulomb's law", function()
   local rest = {}
   for i, contact in ipairs { "coulomb", "convex" } do
     local world = sim.world { dt = DT, contact = contact, stepping = "speculative" }
@@ -80,7 +81,8 @@ end)
 
 test("derivatives through a pour of 50 discs", function()
   differ(function(p)
-    local world, bodies = pour { count = 50, contact = "convex", friction = p.mu, velocity = { p.vx, -2 }, tolerance = 1e-12 } -- or differences are noise
+    -- otherwise differences are noise
+    local world, bodies = pour { count = 50, contact = "convex", friction = p.mu, velocity = { p.vx, -2 }, tolerance = 1e-12 }
     for _ = 1, 40 do world:step() end
     local sum = 0
     for _, body in ipairs(bodies) do sum = sum + body.x * body.x + 0.5 * body.y + 0.1 * body.angle end
@@ -113,7 +115,7 @@ test("soft contacts keep Coulomb's law", function()
   eq(heights[1], heights[2])
 end)
 
-test("belts that run against each other contradict each other, and that is said", function()
+test("belts that run against each other contradict each other, which is reported", function()
   local world = sim.world { dt = DT, contact = "convex", gravity = { 0, -G } }
   world:box { size = { 4, 1 }, position = { 0, -0.5 }, type = "static", friction = 1, surface_speed = 1 }
   world:box { size = { 4, 1 }, position = { 0, 1.5 }, type = "static", friction = 1, surface_speed = 1 }
@@ -122,7 +124,7 @@ test("belts that run against each other contradict each other, and that is said"
   eq(world:stats().unsolved_solves, 1)
 end)
 
-test("what it does not go with", function()
+test("options that exclude it", function()
   raises("contact convex", function() sim.world { contact = "convex", stepping = "event" } end)
   raises("contact convex", function() sim.world { contact = "convex", stepping = "bisect" } end)
   raises("contact convex", function() sim.world { contact = "convex", restitution_model = "reflections" } end)

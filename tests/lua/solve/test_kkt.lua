@@ -8,7 +8,7 @@ local function near_list(list, expected)
   for i, x in ipairs(expected) do near(list[i], x, 1e-9) end
 end
 
--- Two masses, 1 and 3, tied together; the first would move at 4, the second at 0: both at 1, and
+-- Two masses, 1 and 3, tied together; alone the first would move at 4, the second at 0: together both move at 1, and
 -- the tie takes 3 from the first.
 local function tied(solver)
   return { W = { 1, 3 }, J = { { 1, -1 } }, c = { 4, 0 }, b = { 0 }, solver = solver }
@@ -31,7 +31,7 @@ test("W as rows, and coupled", function()
   for _, solver in ipairs(SOLVERS) do
     local v, lambda = sim.kkt.solve {
       W = { { 2, 1 }, { 1, 2 } }, J = { { 1, 0 } }, c = { 0, 3 }, b = { -1 }, solver = solver }
-    near_list(v, { 1, 1 }) -- held at 1, the other follows: 1 + 2 v = 3
+    near_list(v, { 1, 1 }) -- held at 1, the other one follows: 1 + 2 v = 3
     near_list(lambda, { 3 })
   end
 end)

@@ -1,4 +1,4 @@
--- sim.lcp and the matrices it reads.
+-- sim.lcp and the matrix files that it reads.
 local sim = require "sim2d"
 local lcp = sim.lcp
 
@@ -14,7 +14,7 @@ local function residual(m, b, z)
   return worst
 end
 
-test("every solver solves what it should, to the tolerance", function()
+test("every solver solves its problems to the tolerance", function()
   for _, solver in ipairs(lcp.solvers()) do
     local z, w, info = lcp.solve(M, q, { solver = solver.name })
     near(z, { 4 / 3, 7 / 3 }, 1e-8)
@@ -37,7 +37,7 @@ test("the solvers are listed with a line about each", function()
   eq(names, { "auto", "lemke", "bpp", "enumerate", "pgs", "newton", "pdipm" })
 end)
 
-test("what is not solved is nil, a status and info, never an error", function()
+test("an unsolved problem gives nil, a status and info, never an error", function()
   local z, status, info = lcp.solve({ { -1 } }, { -1 })
   eq(z, nil)
   eq(status, "infeasible")
@@ -88,7 +88,7 @@ test("the history leads to the solution", function()
   end
 end)
 
-test("malformed input raises, naming what and where", function()
+test("malformed input raises an error that names the place", function()
   raises("M%[2%]%[1%]: number expected, got 'x'", lcp.solve, { { 1, 2 }, { "x", 2 } }, q)
   raises("M%[2%]: 2 numbers expected, got 1", lcp.solve, { { 1, 2 }, { 1 } }, q)
   raises("M%[1%]: a row %(list of numbers%) expected, got 1", lcp.solve, { 1, 2 }, q)
@@ -149,7 +149,7 @@ test("the derivative of a solution", function()
   eq({ g.regular, info.kappa, w[1] }, { true, nil, 0 })
   b[2] = -2.5 -- z2 = 0 and w2 = 0
   eq(lcp.vjp(M, b, lcp.solve(M, b), { 1, 1 }).regular, false)
-  -- least norm of what is not unique
+  -- least norm of a solution that is not unique
   g = lcp.vjp({ { 1, 1 }, { 1, 1 } }, { -1, -1 }, { 0.5, 0.5 }, { 1, 1 })
   eq(g.regular, false)
   near(g.q, { -0.5, -0.5 }, 1e-12)

@@ -1,4 +1,4 @@
--- sim.ncp: functions written in Lua, shapes, statuses, errors on their way through the solver.
+-- sim.ncp: functions written in Lua, shapes, statuses, errors that pass through the solver.
 local sim = require "sim2d"
 local solve = sim.ncp.solve
 
@@ -99,7 +99,7 @@ test("rotations and quaternions", function()
       near(x[4] ^ 2 + x[5] ^ 2 + x[6] ^ 2 + x[7] ^ 2, 1, 1e-12)
       return {
         x[1] - 1, x[3] * math.cos(1) - x[2] * math.sin(1), -- an angle of 1
-        x[5], x[6], x[7] - math.sin(1), -- a turn by 2 about z
+        x[5], x[6], x[7] - math.sin(1), -- a rotation by 2 about z
       }
     end,
   }
@@ -153,25 +153,25 @@ test("undercut may be infinite", function()
   eq(info.status, "solved")
 end)
 
-test("what a function returns is checked", function()
+test("the result of a function is checked", function()
   local function returning(value)
     return function() return value end
   end
-  raises("what residual returned: list of numbers expected, got nil", solve,
+  raises("the result of residual: list of numbers expected, got nil", solve,
     { x0 = { 0 }, residual = function() end })
-  raises("what residual returned: 1 numbers expected, got 2", solve,
+  raises("the result of residual: 1 numbers expected, got 2", solve,
     { x0 = { 0 }, residual = returning { 1, 2 } })
-  raises("what residual returned%[1%]: number expected, got 'one'", solve,
+  raises("the result of residual%[1%]: number expected, got 'one'", solve,
     { x0 = { 0 }, residual = returning { "one" } })
-  raises("what jacobian returned%[1%]: 1 numbers expected, got 2", solve,
+  raises("the result of jacobian%[1%]: 1 numbers expected, got 2", solve,
     { x0 = { 0 }, residual = returning { 1 }, jacobian = returning { { 1, 2 } } })
-  raises("what theta_jacobian returned: 1 rows expected, got 0", solve, {
+  raises("the result of theta_jacobian: 1 rows expected, got 0", solve, {
     x0 = { 0 }, theta = { 1 }, residual = returning { 0 }, dw_dtheta = true,
     theta_jacobian = returning {},
   })
 end)
 
-test("what is asked is checked", function()
+test("arguments are checked", function()
   local residual = function() return {} end
   raises("bad argument #1 to 'solve' %(table expected, got no value; write { residual = ... }%)", solve)
   raises("key 'residual' is missing", solve, {})
@@ -204,7 +204,7 @@ test("what is asked is checked", function()
   raises("sim.ncp has no field 'slove'; did you mean 'solve'%?", function() return sim.ncp.slove end)
 end)
 
-test("errors of a function come back as they were, whenever they happen", function()
+test("errors of a function come back unchanged, whenever they happen", function()
   local mark = {}
   local calls, reached = 0, true
   for at = 1, 1000 do
@@ -250,7 +250,7 @@ test("a solve inside a solve, and in a coroutine", function()
   raises("attempt to yield across a C%-call boundary", task)
 end)
 
-test("functions may keep and change what they are given", function()
+test("functions may keep and change their arguments", function()
   local kept = {}
   local x = solve {
     x0 = { 3 },

@@ -109,7 +109,7 @@ test("the derivative of a program", function()
   eq({ g.regular, g.A, g.b, #g.G, #g.G[1] }, { true, nil, nil, 2, 2 })
   near(sim.qp.vjp(p, x, info, { z = { 1, 0 } }).h[1], -0.4, 1e-12) -- z = 2 (6 - h) / 5
   near_list(sim.qp.vjp(p, x, info, {}).q, { 0, 0 })
-  p.G[3], p.h[3] = { 1, 2 }, 4 -- once more
+  p.G[3], p.h[3] = { 1, 2 }, 4 -- the same row again
   x, info = sim.qp.solve(p)
   g = sim.qp.vjp(p, x, info, { x = { 1, 0 } })
   near_list(g.h, { 0.1, 0, 0.1 })
@@ -137,7 +137,7 @@ test("a derivative on the central path is that of the solve", function()
   end
 end)
 
-test("what a derivative cannot read raises", function()
+test("values that a derivative cannot read raise", function()
   local p = { P = { { 1 } }, q = { -3 }, G = { { 1 } }, h = { 2 } }
   local x, info = sim.qp.solve(p)
   raises("x: 1 numbers expected, got 2", sim.qp.vjp, p, { 1, 2 }, info, {})

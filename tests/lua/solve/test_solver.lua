@@ -1,7 +1,7 @@
--- Solvers of the script's own.
+-- Solvers written in the script.
 local sim = require "sim2d"
 
--- Projected Gauss-Seidel; `sweeps` at most.
+-- Projected Gauss-Seidel; at most `sweeps` sweeps.
 local function gauss_seidel(sweeps)
   return function(p)
     local l = { table.unpack(p.guess) }
@@ -33,7 +33,7 @@ end
 
 sim.solver("mine", gauss_seidel(5000))
 
-test("a solver of the script finds what the engine's find", function()
+test("a solver of the script finds the solutions of the engine's solvers", function()
   for _, stepping in ipairs { "speculative", "event", "bisect" } do
     local a, b = stack("mine", { stepping = stepping }), stack("pdipm", { stepping = stepping })
     a:run { steps = 60 }
@@ -66,7 +66,7 @@ test("its problem is that of world:problem", function()
   ok(seen.guess[1] > 0) -- of the step before
 end)
 
-test("what it leaves is measured, and an unsolved step is one", function()
+test("its residual is measured, and an unsolved step counts as one", function()
   sim.solver("lazy", gauss_seidel(1))
   local world = stack "lazy"
   world:step(3)
@@ -152,5 +152,5 @@ test("bad names and functions are refused", function()
   raises("'program' is a solver of the engine", function() sim.solver("program", print) end)
   raises("bad argument #2 to 'solver' %(a function that gets a problem", function() sim.solver "x" end)
   raises("'program' stands for functions that sim.solver was given", function() sim.world { solver = "program" } end)
-  raises("one of 'auto'", function() sim.world { solver = "nobody's" } end)
+  raises("one of 'auto'", function() sim.world { solver = "unknown" } end)
 end)

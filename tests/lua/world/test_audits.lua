@@ -1,4 +1,4 @@
--- Audits as scripts see them, and random scenes in which they find nothing that was not there before.
+-- Audits as seen by scripts, and random scenes in which they have no new findings.
 local sim = require "sim2d"
 local scenes = require "audited_scenes"
 
@@ -19,7 +19,7 @@ test("implicit Euler's loss of energy shows in unexplained_energy and is no find
   local w = sim.world { audit = true, dt = 0.01, stepping = "speculative" }
   w:circle { radius = 0.1, mass = 2, position = { 0, 9 } }
   w:step(10)
-  -- each step of free fall under constant g takes m (g dt)^2/2
+  -- each step of free fall with constant g loses m (g dt)^2/2
   near(w:stats().unexplained_energy, -10 * 2 * (9.81 * 0.01) ^ 2 / 2, 1e-12)
   eq(w:stats().energies, 0)
 end)
@@ -70,12 +70,13 @@ test("speculative steps of thin plates that turn by radians", function()
     eq(found.events + found.momenta, 0, seed)
     some = some + (found.passages + found.overlaps > 0 and 1 or 0)
   end
-  ok(some <= 2, some) -- 84 scenes of 150 before such steps were made in pieces; docs/stepping.md
+  ok(some <= 2, some) -- without pieces for such steps: 84 of 150 scenes
 end)
 
--- A bar that turns about its centre is fast though its centre stands. Bodies that rest until it strikes them tell nothing of
--- that speed, by which their rows are rounded: against their own their problems would miss the tolerance.
-test("what a turning bar strikes from rest is solved", function()
+-- A bar that turns about its centre is fast although its centre is at rest. Bodies at rest until it strikes them do not
+-- contain that speed, which determines the rounding of their rows: relative to their own speed their problems would
+-- miss the tolerance.
+test("the impact of a turning bar on bodies at rest is solved", function()
   for _, seed in ipairs { 1175, 1373, 1949, 2183, 3173, 10949, 15071, 18743 } do
     local found, is, _, message = scenes.run(seed, 10)
     eq(is, "bar")
@@ -83,9 +84,10 @@ test("what a turning bar strikes from rest is solved", function()
   end
 end)
 
--- A row is a plane. What a mouse drags past something by several of its sizes within a step leaves that plane far below or
--- above it, and was carried back to the other as if it still pressed: straight through a corner, and with its speed.
-test("what is dragged round a corner goes in pieces and is not carried along", function()
+-- A row is a plane. A body that a mouse drags past another one by several of its sizes within a step ends far below or
+-- above that plane. It must not be moved back to the other body as if it still pressed: that is straight through a
+-- corner, and changes its velocity.
+test("a body that is dragged round a corner moves in pieces and is not carried along", function()
   for _, seed in ipairs { 808, 1816, 7018, 8080, 8530, 14560, 18088, 19240 } do
     local found, is, how, message = scenes.run(seed, 60)
     eq(is, "mouse")
@@ -94,9 +96,9 @@ test("what is dragged round a corner goes in pieces and is not carried along", f
   end
 end)
 
--- A tiny disc that a mouse drags along a side passes its end within a piece: at the end nothing is left of its row, nor of how
--- deep it has been below that side, which turns meanwhile.
-test("what passes the end of a side within a step has not gone through the corner", function()
+-- A tiny disc that a mouse drags along a side passes its end within a piece: at the end neither its row nor its depth
+-- below that side exists any more, while the side turns.
+test("a body that passes the end of a side within a step has not gone through the corner", function()
   for _, seed in ipairs { 9898, 18826 } do
     for _, stepping in ipairs { "auto", "event" } do
       local found, is, _, message = scenes.run(seed, 60, stepping)
@@ -106,24 +108,24 @@ test("what passes the end of a side within a step has not gone through the corne
   end
 end)
 
--- A row that carries nothing: what the one turns times what the other slides closes its gap on the way. It was parted without
--- an impulse, and the two approached each other as fast after it.
-test("what turns into what it rests on presses on it", function()
+-- A row without an impulse: the turn of one body times the sliding of the other closes its gap within the step.
+-- Separating them without an impulse would leave their approach velocity unchanged.
+test("a body that turns into its support presses on it", function()
   local found, is, _, message = scenes.run(2898, 60, "event")
   eq(is, "drop")
   eq(found.jumps, 0, message)
 end)
 
--- With joints a way is straight, along the velocity of its end, and the projection closes what has turned on it: that took no
--- impulse, and the next step began with an impact.
-test("motors press on what turns by impulses", function()
+-- With joints a path is straight, along the velocity of its end, and the projection closes the gap of a turned row:
+-- that must take an impulse, or the next step begins with an impact.
+test("motors press on turning bodies by impulses", function()
   local found, is, _, message = scenes.run(8653, 60, "event")
   eq(is, "motor")
   eq(found.jumps, 0, message)
 end)
 
--- Surfaces bend a path between two poses that are right: by the square of what turns there and back within a step, too, and
--- of what slides over a corner that is as round as millimetres.
+-- Surfaces bend a path between two correct poses: by the square of a turn there and back within a step, and at a corner
+-- with a radius of millimetres.
 test("audits know how far turning there and back and small corners bend a path", function()
   for _, seed in ipairs { 4060, 18462, 9371, 9016 } do
     local found, _, _, message = scenes.run(seed, 60, "event")
@@ -131,9 +133,9 @@ test("audits know how far turning there and back and small corners bend a path",
   end
 end)
 
--- It goes 1 mm over the top to the wall and all of that back in one step: the way there bends by its square over 8 times the
--- sum of the radii, 6e-7 m, and the ends of the step are in one place.
-test("audits know how far a way there and back over what is round bends", function()
+-- It moves 1 mm over the top to the wall and the whole way back in one step: the path there bends by its square over 8
+-- times the sum of the radii, 6e-7 m, while the ends of the step are in one place.
+test("audits know how far a path there and back over a round surface bends", function()
   local w = sim.world { audit = true, dt = 1 / 240, stepping = "event" }
   w:circle { type = "static", radius = 0.1 }
   w:box { type = "static", position = { -0.6, 0.2 }, size = { 1, 0.4 }, restitution = 0.3 }
@@ -144,10 +146,11 @@ test("audits know how far a way there and back over what is round bends", functi
   eq(w:stats().overlaps, 0)
 end)
 
--- A disc slides on a bar that turns, without friction, gravity or anything that parts them: in the frame of the bar
--- x'' = w^2 x, and the Coriolis force presses it on the bar throughout. A second disc on a hinge at its centre changes nothing.
--- (With the hinge and restitution it bounced off the bar, up to 4 times in each step, as the rows of a step do not turn.)
-test("what slides on a bar that turns stays on it, with joints and without, and does not bounce", function()
+-- A disc slides on a bar that turns, without friction, gravity or any force that separates them: in the frame of the
+-- bar x'' = w^2 x, and the Coriolis force presses it on the bar throughout. A second disc on a hinge at its centre
+-- changes nothing. (With rows that do not turn, the hinge and restitution make it bounce off the bar, up to 4 times in
+-- each step.)
+test("a disc that slides on a turning bar stays on it, with joints and without, and does not bounce", function()
   for _, e in ipairs { 0, 0.8 } do
     local error = {}
     for _, n in ipairs { 6, 12, 24 } do
@@ -167,7 +170,7 @@ test("what slides on a bar that turns stays on it, with joints and without, and 
         local x = c * b.x + s * b.y
         off[jointed] = x - x0 * math.cosh(omega * T) - u / omega * math.sinh(omega * T)
         near(c * b.y - s * b.x, 0.2, 1e-12)
-        near(c * b.vy - s * b.vx, omega * x, 1e-12) -- it does not leave it, and does not go into it
+        near(c * b.vy - s * b.vx, omega * x, 1e-12) -- it neither leaves it nor enters it
         local stats = w:stats()
         eq(stats.splits, 0)
         eq(stats.jumps + stats.energies + stats.momenta, 0)
@@ -179,9 +182,9 @@ test("what slides on a bar that turns stays on it, with joints and without, and 
   end
 end)
 
--- The same with a bar that moves and friction: a derivative goes through the impulses by which what presses stops at the end of a
--- piece. (What bounced in their place has derivatives that are off by up to 0.3 %, from differences across an impact.)
-test("derivatives of what presses on a bar that turns are those of differences", function()
+-- The same with a bar that moves and friction: a derivative goes through the impulses that stop approaching surfaces at
+-- the end of a piece. (If they bounce instead, differences cross an impact, and derivatives are off by up to 0.3 %.)
+test("derivatives of a disc that presses on a turning bar are those of differences", function()
   local cases = 0
   for _, how in ipairs { { "kinematic", false, true }, { "dynamic", true, true }, { "dynamic", true, false }, { "dynamic", false, true } } do
     for case = 1, 4 do
@@ -214,14 +217,14 @@ test("derivatives of what presses on a bar that turns are those of differences",
   eq(cases, 64)
 end)
 
--- Corners that clip each other are apart again when the step ends, and a row is a plane that knows nothing of the corner
--- beside it. Only a look at the whole way tells.
+-- Corners that clip each other are separate again when the step ends, and a row is a plane that does not include the
+-- neighbouring corner. Only the whole path shows the overlap.
 local clips = {
   speculative = { 196, 556, 689, 1415, 1636, 1775, 3780, 4223, 4876, 7679, 8039, 8620, 11927, 12940, 15244, 17044, 18700, 18988, 19996 },
   bisect = { 203, 923, 1139, 1497, 2505, 2734, 3599, 6105, 6334, 6478, 8710, 9790, 10787, 14254, 15035, 15046, 17339, 17841, 19859 },
 }
 for stepping, seeds in pairs(clips) do
-  test("what clips a corner within a step overlaps nowhere on its way, " .. stepping, function()
+  test("a body that clips a corner within a step does not overlap on its way, " .. stepping, function()
     for _, seed in ipairs(seeds) do
       local found, _, how, message = scenes.run(seed, 60)
       eq(how, stepping)
@@ -230,8 +233,8 @@ for stepping, seeds in pairs(clips) do
   end)
 end
 
--- The row of such a pair is linearised where the overlap begins, a part of the way that does not move with the inputs. So
--- the derivative is whole.
+-- The row of such a pair is linearised where the overlap begins, at a part of the way that does not depend on the
+-- inputs. So the derivative is complete.
 test("the derivative of a step in which a box clips a corner is that of differences", function()
   local R, clipped = sim.random.split(), 0
   R:seed(3)
@@ -240,7 +243,7 @@ test("the derivative of a step in which a box clips a corner is that of differen
     local angle, vy, size, ground, x = u(-1, 1), u(-3, 1), u(0.1, 0.25), u(-1, 1), { u(0.1, 0.25), u(15, 35), u(-10, 10) }
     local rows
     local function loss(p)
-      -- Without audits: such a box may turn into its row by millimetres, which the projection takes away, a jump.
+      -- Without audits: such a box may turn into its row by millimetres, which the projection corrects, a jump.
       local w = sim.world { stepping = "speculative", gravity = { 0, 0 }, audit = false }
       w:box { type = "static", size = { 0.2, size }, angle = ground, friction = 0.3 }
       local b = w:box { size = { 0.2, 0.15 }, angle = angle, position = { -0.3, p[1] }, velocity = { p[2], vy },
@@ -264,8 +267,9 @@ test("the derivative of a step in which a box clips a corner is that of differen
   ok(clipped > 30, clipped)
 end)
 
--- What impacts from two sides, or a mouse about which a body circles, give in a step cancels in its sum, but bodies go by each.
-test("what pieces of a step give explains the way, though it cancels", function()
+-- Impulses from two sides, or of a mouse about which a body circles, may cancel in the sum of a step, but the bodies
+-- have moved meanwhile.
+test("impulses of the pieces of a step explain the path, although they cancel", function()
   for _, seed in ipairs { 15586, 19240 } do
     local found, is, _, message = scenes.run(seed, 60)
     eq(is, "mouse")
@@ -273,7 +277,8 @@ test("what pieces of a step give explains the way, though it cancels", function(
   end
 end)
 
--- The same of two discs, against 256 steps in place of each. (Before: twice the speed, and 28 mm in each other.)
+-- The same with two discs, compared with 256 steps in place of each. (A wrong treatment gives twice the speed, and an
+-- overlap of 28 mm.)
 test("a disc that is struck beside its middle flies off as in short steps", function()
   for _, y in ipairs { 0.06, 0.09, 0.11 } do
     local speed = {}
@@ -290,9 +295,9 @@ test("a disc that is struck beside its middle flies off as in short steps", func
   end
 end)
 
--- A motor drives an arm to its limit within a step and the limit throws it back: what the joint gives on both ways nearly
--- cancels, but the arm has gone there.
-test("what a motor and a limit give one after the other explains the way", function()
+-- A motor drives an arm to its limit within a step and the limit throws it back: the impulses of the joint on both ways
+-- nearly cancel, but the arm has been there.
+test("impulses of a motor and then of a limit explain the path", function()
   for _, seed in ipairs { 536, 1472 } do
     local found, is, how, message = scenes.run(seed, 60)
     eq(is, "arm")
@@ -338,9 +343,10 @@ test("derivatives of steps in pieces are those of differences", function()
   ok(exact >= 36, exact)
 end)
 
--- A body at rest, without forces: its island has no speed but that of the bar. Counted from the body alone a solve was to be
--- exact to 3e-15 m/s beside a tip at 36 m/s. Rounding decided whether the disc bounced, and whether it turned with the bar.
-test("what a fast bar does to a body at rest is smooth in its speed", function()
+-- A body at rest, without forces: the only speed in its island is that of the bar. Relative to the body alone a solve
+-- would have to be exact to 3e-15 m/s, next to a tip at 36 m/s. Rounding would decide whether the disc bounces, and
+-- whether it turns with the bar.
+test("the effect of a fast bar on a body at rest is smooth in its speed", function()
   for _, e in ipairs { 0, 0.69 } do
     local function loss(p)
       local w = sim.world { dt = 1 / 60, gravity = { 0, 0 } }
@@ -357,9 +363,9 @@ test("what a fast bar does to a body at rest is smooth in its speed", function()
   end
 end)
 
--- Boxes that slide over the bends of a chain, of 1e-9 to 1e-4 m: the vertex that carries a box goes from one segment to the
--- next, and the step was cut there into pieces of 1e-12 to 1e-20 s. In those a solve was to be exact to 1e-6 of a body in so
--- short a time, so that 5 m/s was at rest to its tolerance.
+-- Boxes that slide over the bends of a chain, of 1e-9 to 1e-4 m: the vertex that carries a box moves from one segment
+-- to the next, which may cut the step into pieces of 1e-12 to 1e-20 s. In such pieces a tolerance relative to 1e-6 of a
+-- body over so short a time is useless: 5 m/s would count as rest.
 local function braked(seed)
   math.randomseed(seed)
   local function u(lo, hi) return lo + (hi - lo) * math.random() end
@@ -427,7 +433,7 @@ test("steps in pieces have the same bits with any number of threads", function()
   end
 end)
 
--- `bisect` does not look ahead, and `speculative` looks along planes: what these pass through is reported.
+-- `bisect` does not look ahead, and `speculative` looks along planes: bodies that they let pass are reported.
 test("no step of random scenes passes shapes through shapes, jumps or makes momentum", function()
   local judged = 0
   for seed = 1, fewer(600, 40) do
@@ -435,7 +441,7 @@ test("no step of random scenes passes shapes through shapes, jumps or makes mome
     eq(found.momenta, 0)
     if stepping == "auto" or stepping == "event" then
       judged = judged + 1
-      local jumps = kind == "bar" and 0 or found.jumps -- of bars: docs/stepping.md
+      local jumps = kind == "bar" and 0 or found.jumps -- bars may jump
       if found.passages + found.overlaps + jumps + found.events > 0 then
         error(("seed %d, %s, %s: %s"):format(seed, kind, stepping, message))
       end
@@ -462,8 +468,8 @@ test("bodies on a constraint act on each other, whichever of them stands still",
   end
 end)
 
--- ---- Faults that are known, and seen -------------------------------------------------------------
--- These steps have faults that the present scheme makes: the audits must find them. When a scheme makes them no longer, the
+-- ---- Known faults that are found -----------------------------------------------------------------
+-- These steps have faults of the present scheme: the audits must find them. If a later scheme has no such fault, the
 -- counts below become 0.
 
 local R = sim.random.split()
@@ -477,7 +483,7 @@ local function findings(w)
   return count
 end
 
--- Steps the scene of each seed; returns how many had a finding of the kind, and how many had any.
+-- Steps the scene of each seed; returns how many scenes had a finding of the kind, and how many had any.
 local function seen(make, count, kind)
   local some, any = 0, 0
   for seed = 1, count do
@@ -492,9 +498,9 @@ local function seen(make, count, kind)
   return some, any
 end
 
--- Faults of the flow by projection (docs/stepping.md, "Known faults"). The two stages have none of them: the same worlds are sound there.
+-- Faults of the flow by projection. The two stages have none of them: the same worlds are sound there.
 
-test("a box that slips on what carries it is found", function()
+test("a box that slips on its support is found", function()
   local function slips(flow)
     return seen(function()
       local T, way, mu, size = u(1, 3), u(0.3, 2), u(0.6, 1), u(0.1, 0.6)
@@ -512,7 +518,7 @@ test("a box that slips on what carries it is found", function()
   eq({ slips "auto" }, { 0, 0 })
 end)
 
--- Without friction a box slides over bends of 0.1 to 1 micrometre: all the height there is worth a few microjoules, and
+-- Without friction a box slides over bends of 0.1 to 1 micrometre: the whole height is worth a few microjoules, and
 -- corrections take a thousandth of the energy and more.
 test("a box that is braked by bends of its ground is found", function()
   for _, flow in ipairs { "projected", "auto" } do
@@ -542,7 +548,7 @@ test("a box that is braked by bends of its ground is found", function()
   end
 end)
 
--- The motor takes max_torque times the way, the step takes more: (w h)^2/2 of the kinetic energy in each.
+-- The motor takes max_torque times the distance, the step takes more: (w h)^2/2 of the kinetic energy in each.
 test("a motor that brakes by more than its torque is found", function()
   local function brakes(flow)
     return seen(function()
@@ -656,7 +662,7 @@ test("sound motions have no finding", function()
   end
 end)
 
--- Its row says at the start that the disc carries the ball; at the end, where the row has turned, it carries nothing.
+-- At the start its row says that the disc carries the ball; at the end, where the row has turned, the impulse is 0.
 -- Closing the gap then would pull the ball back onto the disc by 5.5 mm.
 test("a ball too fast for the disc that it is on flies off at once", function()
   for _, stepping in ipairs { "event", "auto" } do
@@ -672,8 +678,8 @@ test("a ball too fast for the disc that it is on flies off at once", function()
   end
 end)
 
--- Bars that pivot about a ridge, from one slope to the other: the end that comes down met nothing before, as the pair
--- rested with the ridge.
+-- Bars that pivot about a ridge, from one slope to the other: the end that comes down had no contact, because the pair
+-- rested on the ridge.
 test("a pair that rests with one point meets with others", function()
   for _, seed in ipairs { 731, 1469 } do
     local found = scenes.run(seed, 60)
@@ -682,9 +688,9 @@ test("a pair that rests with one point meets with others", function()
   end
 end)
 
--- What slides off something that turns presses as a piece begins and has left as it ends. Without its row it was driven into the
--- other; with it, its place had an impulse in it that its velocity had not.
-test("what leaves in the middle of a step ends a piece there", function()
+-- A body that slides off a rotating one presses as a piece begins and has left as it ends. Without its row it would be
+-- driven into the other body; with it, its position would contain an impulse that its velocity does not.
+test("a body that leaves in the middle of a step ends a piece there", function()
   for _, seed in ipairs { 1811, 5501 } do
     for _, stepping in ipairs { "auto", "event" } do
       local found, is, _, message = scenes.run(seed, 60, stepping)
@@ -694,8 +700,8 @@ test("what leaves in the middle of a step ends a piece there", function()
   end
 end)
 
--- In pieces of 1e-5 s the row of a spring has a compliance of thousands of times what its impulse moves. Rounding of the impulse
--- counted as a velocity that was missed.
+-- In pieces of 1e-5 s the row of a spring has a compliance of thousands of times the displacement by its impulse.
+-- Rounding of the impulse must not count as a missed velocity.
 test("springs in short pieces of a step are solved", function()
   for _, seed in ipairs { 3993, 17655 } do
     for _, stepping in ipairs { "auto", "event" } do
@@ -706,9 +712,9 @@ test("springs in short pieces of a step are solved", function()
   end
 end)
 
--- After 200 meetings nothing is left for a piece by the two stages. The flow by projection took its touches from memory that
--- nobody had written.
-test("a step whose rest is too short for a piece goes on", function()
+-- After 200 meetings no time is left for a piece by the two stages. The flow by projection must not read its touches
+-- from uninitialised memory.
+test("a step whose remainder is too short for a piece goes on", function()
   scenes.flow = "rattle"
   local found, is = scenes.run(16547, 60, "auto")
   scenes.flow = nil
@@ -716,9 +722,9 @@ test("a step whose rest is too short for a piece goes on", function()
   for of, count in pairs(found) do eq(count, 0, of) end
 end)
 
--- The box turns about the corner between two segments, which belongs to the other segment. Its corner came down on this one
--- between start and end of a flow, and no search looked there.
-test("what turns about the corner of a chain meets the segment beside it", function()
+-- The box turns about the corner between two segments, which belongs to the other segment. Its corner lands on this one
+-- between start and end of a flow, where a search has to look.
+test("a body that turns about the corner of a chain meets the segment next to it", function()
   local w = sim.world { audit = true, dt = 1 / 120 }
   w:on("solver_warning", function() end)
   w:chain { points = { { -1, 0 }, { 0, 0 }, { 1, -2e-6 } }, friction = 0 }
@@ -732,8 +738,9 @@ test("what turns about the corner of a chain meets the segment beside it", funct
   end
 end)
 
--- Of more than eight bodies `auto` looks ahead over the step, and what is left after many meetings does so, too. Shapes that clip
--- each other on the way were moved apart at its end, with all that they press on.
+-- For more than eight bodies `auto` looks ahead over the step, and so does the rest of a step after many meetings.
+-- Shapes that clip each other on the way must not be moved apart at its end, together with all bodies on which they
+-- press.
 test("shapes that clip each other within a step that looks ahead are seen", function()
   sim.random.seed(3)
   local r, clips = sim.random.split(), { [34] = true, [53] = true, [69] = true }

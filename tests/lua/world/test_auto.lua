@@ -1,10 +1,10 @@
--- The default stepping: what bounces is where and when it should be, and so are its derivatives; heaps
--- are told. tests/dynamics/schemes/test_auto.c has which island is stepped how.
+-- The default stepping: bounces have the right places and times, and so have their derivatives; heaps are flagged.
+-- tests/dynamics/schemes/test_auto.c tests which island uses which stepping.
 local sim = require "sim2d"
 
 local G = 9.81
 
--- Height after t of what falls from h, with restitution e, by sums over its flights.
+-- Height after t of a ball dropped from h, with restitution e, by sums over its flights.
 local function bounced(h, e, t)
   local fall = sim.sqrt(2 * h / G)
   local v, s = G * fall * e, t - fall
@@ -117,9 +117,9 @@ test("pre_solve is asked about a segment that is met late in a step", function()
   ok(deepest < 1e-9, deepest) -- of the pair that stands
 end)
 
--- Of two corners that land at one time a tilt lets one strike first: by it there is no derivative, and
--- that is said; by the height there is.
-test("a box that lands flat has its derivative by the height, and says which it has not", function()
+-- If two corners land at one time, a tilt makes one of them strike first: by the tilt there is no derivative, and a
+-- flag reports it; by the height there is one.
+test("a box that lands flat has its derivative by the height, and the missing ones are flagged", function()
   for _, size in ipairs { { 1, 0.4 }, { 0.3, 1 } } do
     for _, e in ipairs { 0, 0.5 } do
       local function drop(p)
@@ -145,9 +145,9 @@ test("a box that lands flat has its derivative by the height, and says which it 
   end
 end)
 
--- The time that projection takes is told in every stepping; where steps are split it was not. (By the two stages, which the
--- default would take, joints need none.)
-test("what projection takes is in the statistics", function()
+-- The time of projections is reported in every stepping, also where steps are split. (With the two stages, which are
+-- the default, joints need none.)
+test("the time of projection is in the statistics", function()
   for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
     local w = sim.world { stepping = stepping, profile = true, flow = "projected" }
     local before
@@ -179,7 +179,7 @@ test("more than eight bodies with at most 20 pairs step as by events, more pairs
 end)
 
 -- The stones turn about corners that touch. A flow that is too long passes the meeting of the next corners, and ends
--- with both open again. The meeting was not found then, and the step ended with an overlap of 0.17 mm.
+-- with both open again. The meeting must be found nevertheless, or the step ends with an overlap of 0.17 mm.
 test("an arch that falls finds all of its meetings", function()
   local world = require "scenes.contacts.arch" { friction = 0.1 }
   world.audit = true

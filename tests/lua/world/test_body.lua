@@ -16,7 +16,7 @@ test("shapes have their mass", function()
   local triangle = world:polygon { vertices = { { 0, 0 }, { 3, 0 }, { 0, 3 } },
     position = { 30, 0 } }
   near(triangle.mass, 4.5)
-  near({ triangle.x, triangle.y }, { 31, 1 }) -- a body is where its centre of mass is
+  near({ triangle.x, triangle.y }, { 31, 1 }) -- the position of a body is its centre of mass
   local rounded = world:box { size = { 2, 2 }, radius = 0.5, position = { 40, 0 } }
   near(rounded.mass, 4 - (4 - math.pi) * 0.25, 1e-12)
 end)
@@ -252,7 +252,7 @@ test("the length of a vector and a product of two", function()
   eq(body.q:dot { 1, 0, 0 }, 2)
   raises("dot, of two lists: shapes do not fit: 2 and 3", function() return body.position:dot { 1, 2, 3 } end)
   raises("list of numbers or of rows expected, got no value", function() return body.position:dot() end)
-  -- the same words where numbers are tracked
+  -- the same messages where numbers are tracked
   local x, g = sim.value_and_grad(function(p)
     local world = sim.world { gravity = { 0, 0 } }
     local disc = world:circle { radius = 1, velocity = { p.x, 4 } }
@@ -341,8 +341,8 @@ test("data and laws of destroyed bodies do not pile up", function()
   ok(left <= 128, left .. " tables are left")
 end)
 
--- Three points about a bend: all of them are closed exactly only where the box is half its width beside it. What they overlap
--- by has to go, upwards; that one of them stays open is no error.
+-- Three points about a bend: all of them are closed exactly only where the box is half its width away. Their overlap
+-- has to be removed, upwards; if one of them remains open, that is no error.
 test("a box placed too low on a bend of a chain goes up, not along it", function()
   math.randomseed(7)
   local function u(lo, hi) return lo + (hi - lo) * math.random() end

@@ -1,5 +1,5 @@
--- Nobody can tell how fast all of it goes: the same scene with everything, floors and walls too,
--- given one velocity more ends where it did, that much further on.
+-- The result does not depend on a common velocity: the same scene with one velocity added to everything, floors and
+-- walls too, ends in the same state, displaced by that motion.
 local sim = require "sim2d"
 
 -- Bodies of all kinds above a floor, between walls; `jointed`: hinged, with rods and sliders.
@@ -82,7 +82,7 @@ end
 local steppings = { "speculative", "event", "bisect" }
 local boosts = { { 1, 0 }, { 4, 3 }, { 0, -30 }, { -64, 0 }, { 100, 0 } }
 
--- The largest difference of a place (m, rad), and when it first was above 1e-9.
+-- The largest difference of a position (m, rad), and the time when it first was above 1e-9.
 local function difference(make, seed, stepping, boost, steps, jointed)
   local w, a = make(seed, stepping, { 0, 0 }, jointed)
   local u, b = make(seed, stepping, boost, jointed)
@@ -133,12 +133,12 @@ end)
 
 test("boosts: discs in a closed box", function()
   check("box", box, 0, 3)
-  -- An impact of the fourth step has rounding 1e5 to 1e6 times as large.
+  -- An impact of the fourth step multiplies rounding by 1e5 to 1e6.
   check("box", box, 0, 8, false, 1e-8)
 end)
 
--- Later decisions between which rounding chooses (is an overlap of 1e-9 of a body mended, does
--- something bounce as slowly as the forces change its speed in half a step) part them.
+-- Later decisions that depend on rounding separate them (is an overlap of 1e-9 of a body corrected, does a body bounce
+-- that is as slow as the change of speed by forces in half a step).
 test("boosts: random bodies in a tray, alone and jointed", function()
   for seed = 1, 6 do
     check("alone " .. seed, scene, seed, 40, false)

@@ -1,4 +1,4 @@
--- Callbacks: order, what they may do, what happens when they raise.
+-- Callbacks: their order, the permitted calls, and errors that they raise.
 local sim = require "sim2d"
 
 local function falling(dt)
@@ -110,7 +110,7 @@ test("an error in before_step undoes everything, forces and random numbers too",
   eq(sim.random.uniform(), drawn)
   handle:remove()
   world:step()
-  near(ball.vx, 100 / 2 * 0.01) -- the force applied before the step is still there, once
+  near(ball.vx, 100 / 2 * 0.01) -- the force applied before the step still acts, once
 end)
 
 test("errors inside the engine's step are rethrown as they are", function()
@@ -267,7 +267,7 @@ test("other worlds may be stepped from callbacks", function()
   end)
   world:before_step(function() other:step() end)
   world:step(2)
-  near(other.time, 0.06) -- laws are asked at both ends of a step
+  near(other.time, 0.06) -- laws are called at both ends of a step
 end)
 
 test("bodies may come and go between steps of a run", function()
@@ -291,7 +291,7 @@ test("filters forbid contacts with a plain false", function()
   local asked = {}
   world:filter(function(a, b)
     asked[#asked + 1] = a.name .. " " .. b.name
-    return nil -- says nothing
+    return nil -- returns nothing
   end)
   world:step(2)
   eq(#asked, 1)

@@ -33,7 +33,7 @@ end
 
 -- ---- Sliding ----------------------------------------------------------------------------------
 
--- Where a box stops: v^2 / (2 mu g). Times and impulses of the steps make it exact to O(dt).
+-- Where a box stops: v^2 / (2 mu g). The discrete times and impulses of the steps make it exact to O(dt).
 test("a box that slides to rest tends to v^2 / (2 mu g)", function()
   local gravity, p = 9.81, { v = 3, mu = 0.4, m = 1.7 }
   local function stop(dt)
@@ -52,15 +52,15 @@ test("a box that slides to rest tends to v^2 / (2 mu g)", function()
     close(g.v, p.v / (p.mu * gravity), 3 * dt, "by speed")
     close(g.mu, -p.v ^ 2 / (2 * p.mu ^ 2 * gravity), 6 * dt, "by friction")
     close(g.m, 0, 1e-9, "by mass")
-    local n = math.floor(p.v / (p.mu * gravity * dt)) -- whole steps it slides
+    local n = math.floor(p.v / (p.mu * gravity * dt)) -- number of whole steps in which it slides
     close(g.v, n * dt, 1e-9, "by speed, of these steps")
     close(g.mu, -gravity * dt ^ 2 * n * (n + 1) / 2, 1e-9, "by friction, of these steps")
   end
 end)
 
--- The scene in which lcp-physics (px, s, y down) says (2.9616, +35.640): differences of its own steps
--- and its adjoint with the factor transposed say (2.435331, -10.555556). Its contact is 0.05 px below
--- the disc, which the radius takes up here; the inertia is that of a radius of 30.
+-- The scene for which lcp-physics (px, s, y down) gives (2.9616, +35.640): differences of its own steps and its adjoint
+-- with the factor transposed give (2.435331, -10.555556). Its contact is 0.05 px below the disc, which the radius
+-- includes here; the inertia is that of a radius of 30.
 test("a disc that slides until it rolls", function()
   local function run(radius, inertia, steps)
     return function(p)
@@ -170,7 +170,7 @@ local function bounce(stepping, steps)
   end
 end
 
--- `gap`: so far above the ground the ball turns round, at the speed that it has there on its way up
+-- `gap`: height above the ground at which the ball reverses, with the speed that it has there on its way up
 local function bounce_exact(p, gap)
   local function skipped(v) return (v - sim.sqrt(v ^ 2 - 2 * gravity * (gap or 0))) / gravity end
   local fall = sim.sqrt(2 * (p.y0 - 0.25) / gravity)
@@ -214,16 +214,16 @@ test("event stepping has the right derivatives through impacts, at every step si
   end
 end)
 
--- The documented bias: what fixed steps give is the derivative of what they compute, and that does
--- not tend to the derivative of the motion.
-test("fixed steps have the derivative of what they compute, which is biased", function()
+-- The documented bias: the gradient through fixed steps is the derivative of their result, and that does not tend to
+-- the derivative of the motion.
+test("fixed steps have the derivative of their result, which is biased", function()
   local p = { y0 = 1.25, e = 0.8 }
   local value, g = sim.value_and_grad(bounce_exact, p)
   for _, stepping in ipairs { "speculative", "bisect" } do
     local f = bounce(stepping, 1440)
     local v, h = gradient(f, p)
-    -- bisect turns the ball round where the gap is contact_margin (0.01 m): without the time that it takes from
-    -- there and back, -4.8e-3 m. Implicit Euler is -6.2e-3 m off in both ways, in proportion to dt.
+    -- bisect reverses the ball where the gap is contact_margin (0.01 m): it omits the time from there and back, -4.8e-3
+    -- m. Implicit Euler has an error of -6.2e-3 m in both steppings, in proportion to dt.
     local turned = stepping == "bisect" and bounce_exact(p, 0.01) or value
     close(v, turned, 1e-2, stepping)
     close(bounce(stepping, 14400)(p), turned, 1e-3, stepping .. ", short steps")
@@ -283,7 +283,7 @@ test("a box on two to eight points: motions have their derivatives", function()
   end
 end)
 
-test("what sticks does not move for a little more push", function()
+test("a sticking body does not move for a little more push", function()
   for supports = 1, 4 do
     local scene = pushed(supports)
     local v, g = gradient(function(q) local b = scene(q) return b.vx + b.x + b.vy + b.omega end,
@@ -295,8 +295,8 @@ test("what sticks does not move for a little more push", function()
   end
 end)
 
-test("a stack and walls: pushed as one, wedged, and let go", function()
-  -- Three boxes on each other on a moving floor of no friction: they go as one body of 3 m.
+test("a stack and walls: pushed as one, wedged, and released", function()
+  -- Three boxes on each other on a moving floor without friction: they move as one body of 3 m.
   local function stack(p)
     local w = sim.world { gravity = { 0, -10 }, dt = 0.01 }
     w:segment { from = { -10, 0 }, to = { 10, 0 }, friction = 0 }
@@ -386,7 +386,7 @@ test("a tracked number where it has no place names the remedy", function()
   raises("tracked", function() ball.vx = kept end)
   world:restore(snapshot)
   eq(ball.vx, 3)
-  -- In another thread of Lua: an unfinished call cannot be left, and one that ended is over.
+  -- In another thread of Lua: an unfinished call cannot be left, and one that has ended is over.
   local left = coroutine.create(function()
     return sim.grad(function(p) coroutine.yield(p) return p end, 1)
   end)
@@ -395,6 +395,6 @@ test("a tracked number where it has no place names the remedy", function()
   local other = coroutine.create(function() return kept + 1 end)
   good, message = coroutine.resume(other)
   ok(not good and message:find "outside of the gradient call it belongs to", message)
-  -- A coroutine inside of the call computes as the call does.
+  -- A coroutine inside the call computes as the call does.
   eq(sim.grad(function(p) return coroutine.wrap(function() return p * p end)() end, 3), 6.0)
 end)

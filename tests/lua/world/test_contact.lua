@@ -1,7 +1,7 @@
 -- sim.contact: frictional contact problems given as matrices.
 local sim = require "sim2d"
 
--- Coulomb's law of a solution, contact by contact.
+-- Coulomb's law for a solution, contact by contact.
 local function lawful(r, u, mu, tolerance)
   for k = 1, #r // 2 do
     local rn, rt, un, ut = r[2 * k - 1], r[2 * k], u[2 * k - 1], u[2 * k]
@@ -101,7 +101,7 @@ test("a world's own step problem", function()
   eq(row, 5)
 end)
 
--- Central differences of the loss along every number of `list`, a part of the problem.
+-- Central differences of the loss by every number of `list`, a part of the problem.
 local function slopes(problem, list, loss, step)
   local found = {}
   for i, value in ipairs(list) do
@@ -137,7 +137,7 @@ test("derivatives are those of differences, exact and on the path", function()
     eq({ info.status, g.regular, g.why, g.bias }, { "solved", true, nil, nil })
     near(g.q, slopes(p, p.q, loss, 1e-5), 1e-7)
     near(g.mu, slopes(p, p.mu, loss, 1e-5), 1e-7)
-    for i = 1, 4 do -- entries that are 0 too
+    for i = 1, 4 do -- also entries that are 0
       near(g.W[i], slopes(p, p.W[i], loss, 1e-5), 1e-7)
     end
   end
@@ -181,7 +181,7 @@ test("derivatives of the global form", function()
       end
       if type(M[1]) == "number" then
         near(g.M, slopes(p, M, loss, 1e-5), 1e-7)
-      else -- of M the lower half is read
+      else -- only the lower half of M is read
         for i = 1, 3 do
           near(g.M[i], slopes(p, M[i], loss, 1e-5), 1e-7)
         end
@@ -191,8 +191,8 @@ test("derivatives of the global form", function()
   end
 end)
 
-test("what has no derivative says why", function()
-  local p = { W = { 1, 1 }, q = { -1, 0.5 }, mu = 0.5 } -- sticks with all its friction
+test("a missing derivative is reported with the reason", function()
+  local p = { W = { 1, 1 }, q = { -1, 0.5 }, mu = 0.5 } -- sticks with its largest friction
   local r, u, info = sim.contact.solve(p)
   local g = sim.contact.vjp(p, r, u, info, { u = { 0, 1 } })
   eq(g.regular, false)
@@ -244,7 +244,7 @@ test("files come back as they went", function()
   ok(message:find("cannot read", 1, true))
 end)
 
-test("what has no solution says so", function()
+test("a missing solution is reported", function()
   local r, status, info = sim.contact.solve { W = { -1, 1 }, q = { -1, 0 }, mu = 0.5 }
   eq(r, nil)
   ok(status ~= "solved" and info.residual > 1e-9)

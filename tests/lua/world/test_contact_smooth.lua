@@ -1,13 +1,13 @@
--- A step with contacts is a smooth function of what enters it, between changes of modes. Two methods
--- whose answers differ by 1e-7 are both within the tolerance; but where a step takes now the one and
--- now the other, differences over 1e-4 .. 1e-7 show a derivative that is not there.
+-- A step with contacts is a smooth function of its inputs, between changes of modes. Two methods whose results differ
+-- by 1e-7 are both within the tolerance; but where a step uses one or the other by chance, differences over 1e-4 ..
+-- 1e-7 show a derivative that does not exist.
 local sim = require "sim2d"
 
 local SIZES = { { 0.4, 0.06, 5 }, { 0.08, 0.5, 2.5 }, { 0.1, 0.45, 4 }, { 0.1, 0.4, 3.5 } } -- m, m, kg
-local TORQUES = { 3, 9, 9 } -- N m, at most
+local TORQUES = { 3, 9, 9 } -- N m, largest torques
 
--- Foot, leg, thigh and torso that stand on the floor, sink under random torques and fall. `more`
--- N m are added to each torque. Returns where the torso is after `steps`, m.
+-- Foot, leg, thigh and torso that stand on the floor, sink under random torques and fall. `more` N m are added to each
+-- torque. Returns the position of the torso after `steps`, m.
 local function end_of_hopper(steps, torques, more, contact)
   local world = sim.world { gravity = { 0, -9.81 }, dt = 1 / 120, contact = contact }
   world:box { type = "static", position = { 0, -1 }, size = { 100, 2 }, category = 1, mask = 2, friction = 0.9 }
@@ -32,9 +32,9 @@ local function end_of_hopper(steps, torques, more, contact)
   return parts[4].x + parts[4].y
 end
 
--- The differences over e = 10^-from .. 10^-7 agree to `part` of them and to `rounding` (m) over 1e-7.
--- Over more than 1e-5 a fallen hopper meets the floor in other steps. Rounding, 1e-15 m, is
--- multiplied by 10 while the hopper stands, and by up to 1e4 in its fall.
+-- The differences over e = 10^-from .. 10^-7 agree to `part` of them and to `rounding` (m) over 1e-7. Over more than
+-- 1e-5 a fallen hopper meets the floor in other steps. Rounding, 1e-15 m, is multiplied by 10 while the hopper stands,
+-- and by up to 1e4 in its fall.
 local function differences_agree(steps, seed, from, part, rounding, contact)
   sim.random.seed(seed)
   local torques = {}
@@ -64,8 +64,8 @@ test("the same holds under the convex law of contact", function()
   end
 end)
 
--- A hand on a slider pushes a box along the floor by a force that comes and goes; friction at the
--- hand and below the box allows several motions. Returns where the box and the hand are, m.
+-- A hand on a slider pushes a box along the floor by a force that varies; friction at the hand and below the box allows
+-- several motions. Returns the positions of the box and the hand, m.
 local function pushed_box(order, force)
   local world, made = sim.world { gravity = { 0, -10 }, dt = 1 / 120 }, {}
   local makers = {

@@ -1,5 +1,5 @@
--- Event stepping gains no energy: boxes, discs and capsules without restitution in a closed crate
--- that moves, measured in the crate.
+-- Event stepping gains no energy: boxes, discs and capsules without restitution in a closed crate that moves, measured
+-- in the frame of the crate.
 local sim = require "sim2d"
 local function crate(seed, V, mu, flow)
   local g, e = 9.81, 0
@@ -30,11 +30,11 @@ local function crate(seed, V, mu, flow)
   return w, energy, B
 end
 
--- What mends lift at rest: overlaps of 1e-9 of a body, where nothing moves that could pay for it.
+-- The lift by corrections at rest: overlaps of 1e-9 of a body, where no motion could provide the energy.
 local MENDED = 2e-9
 
--- The flow by projection takes back what a step brings. By the two stages energy sways by the square of what rows turn in a step:
--- here by 2.6e-4 of the kinetic energy at most (3e-5 at 1/480 s). It never rises above the start.
+-- The flow by projection takes back the gain of a step. By the two stages energy oscillates by the square of the turn
+-- of rows in a step: here by at most 2.6e-4 of the kinetic energy (3e-5 at 1/480 s). It never rises above the start.
 local SWAY = 5e-4
 
 test("without restitution nothing gains energy in a moving crate", function()
@@ -87,8 +87,8 @@ test("a closed box of discs that moves at any speed keeps its energy bound", fun
   end
 end)
 
--- What brings the corner back that rocking has lifted is a spring, or comes through joints: no force on the body itself. It counts
--- all the same; such a block rocked for ever, and crept.
+-- A spring, or joints, return the corner that rocking has lifted: there is no force on the body itself. Such a force
+-- must count as well, or the block rocks for ever, and creeps.
 local function pressed(by)
   local world = sim.world { dt = 0.005, gravity = { 0, 0 } }
   world:box { type = "static", size = { 1, 0.02 }, position = { 0, -0.01 }, friction = 0.3 }
@@ -104,13 +104,13 @@ local function pressed(by)
   near(block.vx, 0, 1e-6)
 end
 
-test("what a spring presses down comes to rest", function()
+test("a body that a spring presses down comes to rest", function()
   pressed(function(world, block)
     world:spring { block, nil, anchor_a = { 0, 0.06 }, anchor_b = { 0, -0.5 }, rest_length = 0.46, stiffness = 300, damping = 0.5 }
   end)
 end)
 
-test("what a force presses down through joints comes to rest", function()
+test("a body that a force presses down through joints comes to rest", function()
   pressed(function(world, block)
     local arm = world:box { size = { 0.05, 0.02 }, mass = 0.3, mask = 0, position = { 0, 0.06 } }
     local rail = world:slider { arm, axis = { 0, 1 }, anchor = { 0, 0.06 }, damping = 2 }

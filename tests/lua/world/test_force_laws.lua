@@ -1,5 +1,4 @@
--- Force laws as continuous forces: closed forms, order, energy, where bodies meet; linear steps and
--- plans through them.
+-- Force laws as continuous forces: closed forms, order, energy, impacts; linear steps and plans with them.
 local sim = require "sim2d"
 
 math.randomseed(20)
@@ -16,15 +15,14 @@ local function disc(settings, def, law)
   return body, world
 end
 
--- Errors at dt and dt/2 tell the order.
+-- Errors at dt and dt/2 give the order.
 local function order(error_at, dt)
   return math.log(math.abs(error_at(dt)) / math.abs(error_at(dt / 2)), 2)
 end
 
 -- ---- Springs -----------------------------------------------------------------------------------
 
--- Velocity Verlet keeps m v^2/2 + k (1 - (h w)^2/4) x^2/2 of a spring, which is within (h w)^2/4 of
--- its energy.
+-- Velocity Verlet conserves m v^2/2 + k (1 - (h w)^2/4) x^2/2 of a spring, which is within (h w)^2/4 of its energy.
 test("springs of any stiffness keep their energy below h w = 2", function()
   for n = 1, fewer(200, 30) do
     local dt, mass = pick { 1 / 30, 1 / 60, 1 / 120, 1 / 240 }, between(0.1, 5)
@@ -61,7 +59,7 @@ test("a spring keeps its energy in every stepping", function()
         local energy = body.vx ^ 2 / 2 + 50 * body.x ^ 2
         most, least = math.max(most, energy), math.min(least, energy)
       end
-      -- Of symplectic Euler it sways by h w/2 about a mean.
+      -- With symplectic Euler it oscillates by h w/2 about a mean.
       local sway = (stepping == "auto" or stepping == "event") and 0.01 or 0.1
       ok(most < 50 * (1 + sway) and least > 50 * (1 - sway), ("%s: %g to %g J"):format(stepping, least, most))
     end
@@ -176,7 +174,7 @@ for name, make in pairs(closed_forms) do
         local x, y = at(duration)
         return math.sqrt((body.x - x) ^ 2 + (body.y - y) ^ 2)
       end
-      -- Two lengths whose errors happen to have other signs tell nothing of the order: three do.
+      -- Two step lengths whose errors happen to have opposite signs do not show the order: three do.
       local coarse, fine, finest = miss(1 / 120), miss(1 / 240), miss(1 / 960)
       ok(fine < 5e-3, ("%d: %g"):format(n, fine))
       ok(finest < math.max(coarse, fine) / 12, ("%d: %g, %g, %g"):format(n, coarse, fine, finest))
@@ -219,8 +217,8 @@ end)
 
 -- ---- Where bodies meet -------------------------------------------------------------------------
 
--- A ball between two walls on a spring about the middle: the time of flight from wall to wall is
--- known, and so is the place after any time.
+-- A ball between two walls on a spring about the middle: the time of flight from wall to wall is known, and so is its
+-- position at any time.
 test("impacts in the middle of steps leave the order", function()
   for n = 1, 20 do
     local w, half, speed = between(2, 8), between(0.5, 1), between(3, 8)
@@ -247,8 +245,8 @@ test("impacts in the middle of steps leave the order", function()
   end
 end)
 
--- A body that is struck goes further than the search for contacts expected, which makes the step
--- again. With a large margin the first search finds all that there is.
+-- A body that is struck moves further than the search for contacts expected, so the step is repeated. With a large
+-- margin the first search finds all contacts.
 test("a step that is made again begins with the law at its start", function()
   for n = 1, 40 do
     local k, c, speed, far = between(10, 400), between(0, 0.5), between(30, 80), between(0.5, 1.2)
@@ -287,7 +285,7 @@ test("the derivative by a law of a step that is made again", function()
   end
 end)
 
-test("what slides on the ground by a spring keeps its energy", function()
+test("a body that slides on the ground by a spring keeps its energy", function()
   for n = 1, 20 do
     local dt, w = pick { 1 / 60, 1 / 120 }, between(3, 12)
     local world = sim.world { dt = dt }
@@ -319,7 +317,7 @@ end)
 
 -- ---- On joints ---------------------------------------------------------------------------------
 
-test("springs on what hangs on joints gain nothing", function()
+test("springs on bodies that hang on joints gain nothing", function()
   for n = 1, 20 do
     local k, links = between(20, 100), math.random(3)
     local world = sim.world { gravity = { 0, 0 }, dt = pick { 1 / 60, 1 / 120 } }
@@ -341,12 +339,12 @@ test("springs on what hangs on joints gain nothing", function()
       world:step()
       most = math.max(most, energy())
     end
-    -- Symplectic Euler sways by h w/2.
+    -- Symplectic Euler oscillates by h w/2.
     ok(most < 1.25 * before, ("%d: %g of %g J"):format(n, most, before))
   end
 end)
 
--- ---- How they are asked ------------------------------------------------------------------------
+-- ---- Calls -------------------------------------------------------------------------------------
 
 test("laws see the moment that they are asked for", function()
   local seen = {}
@@ -486,8 +484,8 @@ test("a complementarity system is the step with its law", function()
   end
 end)
 
--- Nothing would act there, without a word.
-test("what no force moves takes neither force laws nor actuators", function()
+-- A law or actuator there would silently have no effect.
+test("bodies that no force moves take neither force laws nor actuators", function()
   for _, type in ipairs { "static", "kinematic" } do
     local world = sim.world {}
     local wall = world:box { name = "wall", type = type, size = { 1, 1 } }
@@ -499,7 +497,7 @@ test("what no force moves takes neither force laws nor actuators", function()
     end
     wall.type = "dynamic"
     wall:force_law(function() return 0, wall.mass, 0 end)
-    -- a law outlives a time in which the body stands still
+    -- a law is kept while the body is static
     wall.type = type
     world:step(5)
     eq(wall.vx, 0)
@@ -509,7 +507,7 @@ test("what no force moves takes neither force laws nor actuators", function()
   end
 end)
 
--- A kinematic body with a bound yields to what pushes it, by hand or by an actuator, alone or through a joint.
+-- A kinematic body with a bound yields to applied forces and to actuators, alone or through a joint.
 test("actuators push bodies with bounded drives", function()
   local function press(by, force)
     local world = sim.world { gravity = { 0, 0 } }

@@ -99,7 +99,7 @@ test("wrong views", function()
   raises("world is closed", world.view, world)
 end)
 
-test("what is watched and is no number is told once, and the others are kept", function()
+test("a watched value that is no number is reported once, and the others are kept", function()
   local out = os.tmpname()
   local file <close> = assert(io.open(out .. ".lua", "w"))
   file:write(([[
@@ -135,7 +135,7 @@ for _, name in ipairs { "text", "flag", "digits", "list", "nothing", "number" } 
   for _, suffix in ipairs { "", ".lua", ".s2d" } do os.remove(out .. suffix) end
 end)
 
-test("recordings hold what is watched", function()
+test("recordings hold the watched values", function()
   local world = sim.world {}
   local ball = world:circle { radius = 1 }
   local recording

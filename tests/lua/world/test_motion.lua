@@ -23,7 +23,8 @@ test("locks follow positions and velocities", function()
       near(b.angle, t * t, 1e-9)
     end
     ok(lock.error < 1e-9 and by_speed.error < 1e-9)
-    -- The two stages end with the velocity of the motion itself, to the differences of 1/1024 of a step; others with the mean.
+    -- The two stages end with the velocity of the motion itself, up to the differences of 1/1024 of a step; the others
+    -- with the mean.
     local staged = not settings.stepping and not settings.beta
     if staged then near(a.vx, 2 * math.cos(10 * world.time), 1e-6) end
     if not staged and not settings.beta then near(lock.velocity.x, a.vx, 1e-9) end

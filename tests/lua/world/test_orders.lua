@@ -1,10 +1,10 @@
--- Order of convergence where contacts turn, slide and let go.
+-- Order of convergence where contacts turn, slide and open.
 local scenes = require "order_scenes"
 
 local names = { "tipping", "incline05", "incline2", "plank", "ladder04", "ladder06", "rocking", "rolling", "rolldown", "sliding" }
 local with_joints = { "hopper" }
 local all = table.move(with_joints, 1, #with_joints, #names + 1, table.move(names, 1, #names, 1, {}))
--- What the table of docs/stepping.md compares.
+-- The steppings in the table of docs/stepping.md.
 local WAYS = { { stepping = "speculative" }, { stepping = "bisect" }, { stepping = "event", flow = "projected" }, { stepping = "event" } }
 
 if arg and arg[1] == "table" then -- sim2d tests/lua/world/test_orders.lua table: prints that table
@@ -20,8 +20,8 @@ if arg and arg[1] == "table" then -- sim2d tests/lua/world/test_orders.lua table
   return
 end
 
--- The default flow under `event` is of second order: at 1/n s the error is at most (120/n)^2 of its bar at 1/120 s. Where a
--- body stops or begins to roll within a step, the error sways below that.
+-- The default flow under `event` is of second order: at 1/n s the error is at most (120/n)^2 of its bar at 1/120 s.
+-- Where a body stops or begins to roll within a step, the error varies below that.
 local BARS = { tipping = 7e-5, incline05 = 2e-5, incline2 = 7e-6, plank = 1e-7, ladder04 = 8e-6, ladder06 = 2e-5, rocking = 5e-6,
   rolling = 2e-5, rolldown = 1e-12, sliding = 2e-5, hopper = 6e-5 }
 local SWAYS = { ladder06 = true, rolling = true, rolldown = true, sliding = true }
@@ -39,8 +39,9 @@ for _, name in ipairs(all) do
   end)
 end
 
--- The other ways, from 60 to 960 steps a second. Below 1e-6 the energy that contacts open by less than the 1e-9 of a
--- body that is projected counts. Under `bisect` what rocks lands on the margin, however short the step.
+-- The other ways, from 60 to 960 steps a second. Below 1e-6 the error is dominated by the energy of contacts that open
+-- by less than the 1e-9 of a body at which projection acts. With `bisect` a rocking body lands on the margin, however
+-- short the step.
 local FINE = 1e-6
 for _, name in ipairs(names) do
   test("order 1 or better: " .. name, function()

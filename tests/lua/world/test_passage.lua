@@ -1,5 +1,5 @@
--- No body passes through another in silence: pushed from rest, driven by springs and motors, swept
--- by bars that turn, thrown at chains. Which side of a wall a body is on is asked of its centre.
+-- No body passes through another undetected: pushed from rest, driven by springs and motors, swept by bars that turn,
+-- thrown at chains. The centre of a body defines its side of a wall.
 local sim = require "sim2d"
 
 local function random(seed)
@@ -22,8 +22,8 @@ local makers = {
   end,
 }
 
--- A body at rest before a wall of any direction, thickness and order of creation. push(w, r, body,
--- case) drives it and returns what acts before each step. The number that are behind the wall.
+-- A body at rest before a wall of any direction, thickness and order of creation. push(w, r, body, case) drives it and
+-- returns the action before each step. Returns the number of bodies behind the wall.
 local function behind_walls(stepping, seed, runs, push)
   local r, behind, first = random(seed), 0, nil
   for k = 1, runs do
@@ -99,7 +99,7 @@ local function gun(w, r, b, case)
 end
 
 for _, stepping in ipairs { "auto", "event", "speculative" } do
-  test("what is pushed from rest stays before a wall, " .. stepping, function()
+  test("a body that is pushed from rest stays before a wall, " .. stepping, function()
     none_behind(stepping, 11, 200, piston)
   end)
   test("springs, motors and locks drive nothing through a wall, " .. stepping, function()
@@ -107,8 +107,8 @@ for _, stepping in ipairs { "auto", "event", "speculative" } do
   end)
 end
 
--- Bars of any length that turn by 0.1 to 1.5 rad in a step beside a small body. Its angle about the
--- bar's centre, seen from the bar, stays within (0, pi) while it is beside the bar.
+-- Bars of any length that turn by 0.1 to 1.5 rad in a step next to a small body. Its angle about the bar's centre, in
+-- the frame of the bar, stays within (0, pi) while it is next to the bar.
 local function swept(stepping, seed, runs)
   local r, passed, silent = random(seed), 0, 0
   for _ = 1, runs do
@@ -150,14 +150,14 @@ local function swept(stepping, seed, runs)
   return passed, silent
 end
 
-test("bars that turn fast sweep what they meet", function()
+test("bars that turn fast sweep the bodies in their way", function()
   for _, stepping in ipairs { "auto", "event", "speculative" } do
     eq(swept(stepping, 13, 200), 0, stepping)
   end
 end)
 
--- Corners of a chain belong to one of its segments, and what the other sees of a body may be its
--- far end.
+-- Corners of a chain belong to one of its segments, so the nearest point of the other segment may be the body's far
+-- end.
 test("thin bodies stay before a chain", function()
   local r = random(14)
   for k = 1, 200 do
@@ -174,7 +174,7 @@ test("thin bodies stay before a chain", function()
   end
 end)
 
--- A push that begins with a velocity of -0, and one too small to have a square.
+-- A push that begins with a velocity of -0, and one whose square underflows.
 test("nothing comes of zeros with a sign and of denormals", function()
   for _, speed in ipairs { 0.0, -0.0, 5e-324, -5e-324, 1e-200, -1e-200 } do
     for _, first in ipairs { true, false } do
@@ -215,7 +215,8 @@ test("no rebound of a bisecting step gains energy", function()
   end
 end)
 
--- A disc is as deep in each of two tiles as it is wide on that side of the cut between them: less than where it would turn round.
+-- In each of two tiles a disc is only as deep as it is wide on that side of the cut between them: less than the depth
+-- at which a step would reverse it.
 test("a bisecting step does not pass through a wall along the cut between two tiles", function()
   for _, off in ipairs { 0, 1e-3, 0.1, -0.2 } do
     for _, speed in ipairs { 130, 300, 1000 } do
@@ -230,7 +231,7 @@ test("a bisecting step does not pass through a wall along the cut between two ti
   end
 end)
 
--- The force grows within the step: the pieces it is halved into begin and end anywhere before the wall.
+-- The force grows within the step: its halved pieces begin and end anywhere before the wall.
 test("nor does a spring pull a body through it", function()
   for k = 1, 40 do
     local w = sim.world { stepping = "bisect", dt = 1 / 240, gravity = { 0, 0 } }

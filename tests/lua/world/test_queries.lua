@@ -22,7 +22,7 @@ test("raycast gives the nearest hit or nil", function()
     function() world:raycast({ 0, 0 }) end)
 end)
 
-test("filters: categories, masks, what is ignored, sensors", function()
+test("filters: categories, masks, ignored bodies, sensors", function()
   local world, left, right, gate = scene()
   left.category, right.category, right.mask = 2, 4, 8
   local function first(filter) return (world:raycast({ -10, 0 }, { 10, 0 }, filter) or {}).body end
@@ -41,7 +41,7 @@ test("filters: categories, masks, what is ignored, sensors", function()
   eq(world:query_point({ 5, 0 }, { mask = 2 }), {})
   ok(world:query_point({ 0, 0 }, { sensors = true })[1] == gate)
   left:destroy()
-  ok(first { ignore = left } == right) -- what is gone is not found anyway
+  ok(first { ignore = left } == right) -- a destroyed body is not found anyway
   raises("raycast' %(key 'ignore': a body of this world, or a list of them, expected",
     first, { ignore = { right, sim.world {}:circle { radius = 1 } } })
   raises("raycast' %(key 'mask': integer from 1 to 4294967295 expected, got 0", first, { mask = 0 })
@@ -49,7 +49,7 @@ test("filters: categories, masks, what is ignored, sensors", function()
   raises("query_point' %(unknown key 'maks'; did you mean 'mask'", world.query_point, world, { 0, 0 }, { maks = 1 })
 end)
 
--- Bodies of several shapes among them, some with equal places.
+-- Bodies of several shapes among them, some at equal places.
 local function crowd(random)
   local world = sim.world { gravity = { 0, 0 } }
   for i = 1, random:integer(3, 25) do
@@ -139,7 +139,7 @@ test("boxes and points", function()
     function() world:query_aabb({ 1, 1 }, { 0, 0 }) end)
 end)
 
-test("what can touch nothing is found all the same", function()
+test("bodies that can touch nothing are found nevertheless", function()
   local world = sim.world { gravity = { 0, -10 }, dt = 1 / 60 }
   local ghost = world:box { size = { 1, 1 }, position = { 0, 0 }, velocity = { 1, 0 }, mask = 0 }
   local other = world:box { size = { 1, 1 }, position = { 0.2, 0 }, velocity = { 1, 0 }, category = 0 }
@@ -149,7 +149,7 @@ test("what can touch nothing is found all the same", function()
     local mark = world:snapshot()
     world:step()
     ok(world:query_point({ ghost.x, ghost.y })[1] == ghost)
-    if i == 10 then -- a ray from above meets either, which are as high
+    if i == 10 then -- a ray from above hits either of them, which are equally high
       local hit = world:raycast({ ghost.x, 5 }, { ghost.x, ghost.y })
       ok(hit.body == ghost or hit.body == other)
     end

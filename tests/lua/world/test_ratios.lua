@@ -1,5 +1,5 @@
--- Mass ratios up to 1e8 and inertias down to 1e-12: every step is solved, whatever the rounding of
--- an impulse would do to the lightest body.
+-- Mass ratios up to 1e8 and inertias down to 1e-12: every step is solved, although the rounding of an impulse may be
+-- large for the lightest body.
 local sim = require "sim2d"
 
 local STEPPINGS = { "auto", "speculative", "bisect" }

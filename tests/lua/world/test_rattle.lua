@@ -1,5 +1,5 @@
--- Worlds with flow = "rattle": accuracy and order of islands of joints, what friction and actuators
--- do, force laws on joints, rest, and what the flow leaves to others.
+-- Worlds with flow = "rattle": accuracy and order of islands of joints, effects of friction and actuators, force laws
+-- on joints, rest, and the cases that the flow leaves to others.
 local sim = require "sim2d"
 local rattled = require "rattled"
 local scenes = require "order_scenes"
@@ -194,7 +194,7 @@ test("chains of limits and friction come to exact rest", function()
   solved(w)
 end)
 
--- ---- What moves by itself ----------------------------------------------------------------------
+-- ---- Given motions -----------------------------------------------------------------------------
 
 test("a pendulum on a body that goes and turns", function()
   local function run(rate)
@@ -297,7 +297,7 @@ test("dampers as force laws on a hinge, weak and strong", function()
   end
 end)
 
-test("a magnetic force keeps the speed of what a rod holds", function()
+test("a magnetic force keeps the speed of a body on a rod", function()
   local w = world(1 / 60, { gravity = { 0, 0 } })
   local a = w:circle { radius = 0.1, mass = 1, position = { -0.5, 0 }, mask = 0 }
   local b = w:circle { radius = 0.1, mass = 1, position = { 0.5, 0 }, mask = 0 }
@@ -362,9 +362,9 @@ test("random scenes of all joints are solved", function()
   end
 end)
 
--- ---- What it leaves to others ------------------------------------------------------------------
+-- ---- Cases of the other flow -------------------------------------------------------------------
 
-test("joints that contradict each other are said to be unsolved", function()
+test("joints that contradict each other are reported as unsolved", function()
   local w = world(1 / 120)
   local box = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }
   w:hinge { box, anchor = { 0, 0 } }
@@ -424,12 +424,12 @@ test("wheels take one piece, however fast they turn", function()
   end
 end)
 
-test("what it does not know takes the other flow, with its bits", function()
+test("unsupported worlds use the other flow, with its bits", function()
   local function run(flow)
     local w = sim.world { dt = 1 / 120, flow = flow }
     local box = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }
     w:spring { box, anchor_b = { 0, 1 }, stiffness = 50, cubic = 100 }
-    -- Boxes that are too many to be stepped through their meetings.
+    -- Too many boxes to be stepped through their meetings.
     w:box { type = "static", size = { 4, 1 }, position = { -5, -0.5 } }
     local pile = {}
     for i = 1, 10 do pile[i] = w:box { size = { 1, 1 }, position = { -5 + 0.02 * i, 1.01 * i - 0.5 } } end
@@ -439,7 +439,7 @@ test("what it does not know takes the other flow, with its bits", function()
   eq(run("rattle"), run("projected"))
 end)
 
--- In `speculative` a step in which something turns far is made in pieces, which the flow by projection makes.
+-- In `speculative` a step in which a body turns far is made in pieces, with the flow by projection.
 test("speculative steps in which something turns far or is thrown", function()
   for _, rate in ipairs { 60, 120 } do
     local w = sim.world { dt = 1 / rate, flow = "rattle", stepping = "speculative", gravity = { 0, 0 }, audit = true }
@@ -450,7 +450,7 @@ test("speculative steps in which something turns far or is thrown", function()
     near(bar.angle, 0.9 * rate, 1e-9)
     eq(w:stats().unsolved, 0)
   end
-  -- A first look by the two stages leads through the wall; audits judge the step that is made.
+  -- A first attempt by the two stages leads through the wall; audits check the final step.
   local w = sim.world { dt = 1 / 120, flow = "rattle", stepping = "speculative", gravity = { 0, 0 }, audit = true }
   local ball = w:circle { radius = 0.05, mass = 0.02 }
   w:box { type = "static", position = { 0.7, 0 }, size = { 0.1, 3 } }

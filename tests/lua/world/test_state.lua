@@ -98,7 +98,7 @@ test("callbacks come along when asked for", function()
   end)
   local copy = world:clone { callbacks = true }
   copy:step()
-  eq(#seen, 3) -- laws are asked at both ends of a step
+  eq(#seen, 3) -- laws are called at both ends of a step
   ok(seen[1] == copy.bodies.ball and seen[2] == copy.bodies.ball and seen[3] == copy)
   near(copy.bodies.ball.vx, 0.5)
   near(ball.vx, 0)

@@ -128,7 +128,7 @@ test("blending, formulation and stiffness", function()
   world:step()
 end)
 
-test("blending refuses what does without it", function()
+test("blending refuses options that have none", function()
   for key, value in pairs { restitution_model = "reflections", stabilization = "baumgarte" } do
     for blend, part in pairs { alpha = 0.5, beta = 0.5, geometric_stiffness = "psd" } do
       raises("only with alpha = beta = 1", function() sim.world { [key] = value, [blend] = part } end)
@@ -145,7 +145,7 @@ test("a bounce of event stepping is where it should be for every dt", function()
     for _ = 1, count do
       world:step()
     end
-    local g = 9.81 -- falls 1 m, bounces, bounces again, and is on its way
+    local g = 9.81 -- falls 1 m, bounces, bounces again, and is still moving
     local fall = math.sqrt(2 / g)
     local since = 1.5 - fall * (1 + 2 * 0.8)
     near(ball.y - 0.5, 0.8 ^ 2 * g * fall * since - g * since ^ 2 / 2, 1e-12)
@@ -153,7 +153,7 @@ test("a bounce of event stepping is where it should be for every dt", function()
   end
 end)
 
-test("event stepping refuses what has its own step", function()
+test("event stepping refuses options of other steppings", function()
   for key, value in pairs { restitution_model = "reflections", geometric_stiffness = "psd", alpha = 0.5, beta = 0.5 } do
     raises("not with stepping event, use speculative", function()
       sim.world { stepping = "event", [key] = value }
@@ -174,7 +174,7 @@ test("which derivative a world has is a setting", function()
   raises("key 'smoothing'", function() sim.world { smoothing = 0 } end)
 end)
 
-test("what there never was is an unknown name", function()
+test("a name that never existed is unknown", function()
   local world = sim.world {}
   raises("key 'contact': one of 'coulomb', 'frictionless', 'convex' expected, got 'conical'",
     function() sim.world { contact = "conical" } end)
@@ -196,7 +196,7 @@ test("time is steps times dt", function()
   eq(world.time, 1)
 end)
 
-test("a body falls as the scheme says", function()
+test("a body falls according to the scheme", function()
   local fallen = { auto = 0.1 ^ 2 / 2, speculative = 0.01 ^ 2 * 55 } -- 1 + 2 + ... + 10
   for stepping, times in pairs(fallen) do
     local world = sim.world { dt = 0.01, stepping = stepping }
@@ -332,7 +332,7 @@ test("a task that ends or is removed is not resumed", function()
   eq(count, 101)
 end)
 
-test("a closed world says so", function()
+test("a closed world reports it", function()
   local world = sim.world {}
   local ball = world:circle { radius = 1, name = "ball" }
   local bodies = world.bodies
@@ -369,7 +369,7 @@ test("bodies are an array that knows names", function()
   ok(world.bodies[1] == a and world.bodies[2] == b and world.bodies[3] == c)
   ok(rawequal(world.bodies.ball, b))
   ok(rawequal(world.bodies, world.bodies))
-  c.name = "ball" -- of several with a name the first made is found
+  c.name = "ball" -- of several with the same name the oldest is found
   ok(world.bodies.ball == b)
   b.name = "b"
   ok(world.bodies.ball == c and world.bodies.b == b)
@@ -392,7 +392,7 @@ test("bodies are an array that knows names", function()
   eq(#world.bodies, 0)
 end)
 
-test("identity survives the collector while somebody looks", function()
+test("identity survives the collector while a reference exists", function()
   local world = sim.world {}
   local key = {}
   world:circle { radius = 1 }.data = key
@@ -492,7 +492,7 @@ test("mass matrix and Jacobian", function()
   eq(world:jacobian(disc, { 3, 5 }), { { -2, 1, 0 }, { 1, 0, 1 } })
 end)
 
-test("pictures: options, and what is wrong with them", function()
+test("pictures: options, and errors in them", function()
   local path = os.tmpname()
   os.remove(path)
   local world, other = sim.world { dt = 0.25, gravity = { 0, 0 } }, sim.world {}
@@ -595,8 +595,8 @@ test("a world is not closed while a function of it reads its arguments", functio
   world:close()
 end)
 
--- A corner that stays away from the floor may come out of the solver with an impulse of rounding. It
--- counted as touching, and the impact of the other corner stopped both.
+-- The solver may give a corner that stays away from the floor an impulse of rounding. It must not count as touching, or
+-- the impact of the other corner stops both.
 test("a body that lands on one corner moves smoothly with its mass", function()
   for _, stabilization in ipairs { "projection", "none", "pre", "post" } do
     local function land(mass)
@@ -665,10 +665,10 @@ test("kappa moves the solver ncp alone, and is checked", function()
     return { box.x, box.y, box.angle }, world
   end
   eq(fall { ncp_kappa = 1e-3 }, fall {})
-  -- the way there is another one, its end is not
+  -- the path there is another one, its end is the same
   local plain, path = fall { solver = "ncp", stepping = "speculative" }, fall { solver = "ncp", stepping = "speculative", ncp_undercut = 1e6 }
   near(path, plain, 1e-6)
-  -- friction, too, goes to the exact law with kappa
+  -- friction also tends to the exact law with kappa
   local last = math.huge
   for _, kappa in ipairs { 1e-3, 1e-5, 1e-7 } do
     local soft, world = fall { solver = "ncp", stepping = "speculative", ncp_kappa = kappa, tolerance = 0.1 }

@@ -1,4 +1,4 @@
--- Bounds on what moves as given: max_force and max_torque of kinematic bodies and locks.
+-- Bounds on given motions: max_force and max_torque of kinematic bodies and locks.
 local sim = require "sim2d"
 
 local function press(settings, bounds)
@@ -11,7 +11,7 @@ local function press(settings, bounds)
   return world, world:box(def), block
 end
 
-test("crushing says who crushes whom, and counts steps and solves", function()
+test("crushing is reported with both bodies, and counts steps and solves", function()
   local world = press()
   local told
   world:on("solver_warning", function(event) told = told or event.message end)
@@ -54,7 +54,7 @@ test("a bound is a number of the body and of its lock", function()
   eq(lock.max_torque, math.huge)
 end)
 
-test("what cannot have a bound is refused", function()
+test("a bound is refused where it is impossible", function()
   local world, body, block = press()
   raises("only a kinematic body has one", function() block.max_force = 3 end)
   raises("only a kinematic body has one", world.circle, world, { radius = 1, max_torque = 1 })
@@ -94,7 +94,7 @@ test("motions yield and come back; snapshots, clones and recordings go with them
   os.remove(path)
 end)
 
-test("what yields has its derivative", function()
+test("a bounded motion that yields has its derivative", function()
   local quiet = { print = false, step = 1e-6 }
   local function pressed(settings, how)
     return function(x)

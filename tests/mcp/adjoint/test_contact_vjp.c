@@ -1,5 +1,5 @@
-// Derivatives of contact problems against central differences of re-solved ones: local and global
-// form, exact and on the central path; and what they say where there is no derivative.
+// Derivatives of contact problems compared with central differences of re-solved ones: local and
+// global form, exact and on the central path; and the flags where there is no derivative.
 #include "sanitized.h"
 
 #include "base/memory.h"
@@ -18,7 +18,7 @@ enum { BODIES = 3, CONTACTS = 5, FREEDOMS = 3 * BODIES, ROWS = 2 * CONTACTS };
 
 typedef enum Shape { LOCAL, BODIES_DIAGONAL, COUPLED } Shape; // the form; of global ones, their M
 
-// Dense, entries that are 0 included: they have derivatives as well.
+// Dense, with entries that are 0: they have derivatives as well.
 typedef struct Data {
   double w[ROWS * ROWS], local_q[ROWS];
   double m[FREEDOMS * FREEDOMS], h[FREEDOMS * ROWS], q[FREEDOMS], b[ROWS];
@@ -95,7 +95,7 @@ static void make_random(Case *c, Shape shape, bool repeat, uint64_t seed) {
     c->data.m[i * n + i] = mass;
     c->data.q[i] = mass * s2_rng_normal(&rng);
     c->dv[i] = shape == LOCAL ? 0 : s2_rng_normal(&rng);
-    for (int k = 0; k < rows && repeat; k += 2) { // pressed on
+    for (int k = 0; k < rows && repeat; k += 2) { // pressed
       c->data.q[i] = (k == 0 ? 0.5 : 1) * c->data.q[i] - c->data.h[i * rows + k];
     }
   }
@@ -157,7 +157,7 @@ static Posed *pose(Case *c, S2Arena *arena) {
 static bool solve(Case *c, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   Posed *p = pose(c, arena);
-  // Warm, so that where there are several solutions the same one is found again.
+  // With a warm start, so that if there are several solutions the same one is found again.
   S2SolverOptions options = {.solver = S2_SOLVER_PDIPM, .tolerance = 1e-12, .max_iterations = 50};
   if (c->kappa > 0) {
     options.tolerance = 3e-14;
@@ -211,7 +211,8 @@ static double speed_of(const Case *c) {
   return scale;
 }
 
-// What every contact does; returns the smallest distance from a switch, in parts of the velocities.
+// The mode of every contact; returns the smallest distance from a switch, relative to the
+// velocities.
 static double modes_of(const Case *c, Mode *mode) {
   double margin = INFINITY, scale = speed_of(c);
   for (int k = 0; k < c->contacts; k++) {
@@ -239,7 +240,7 @@ typedef struct Check {
   Mode mode[CONTACTS];
   double worst;    // relative error so far
   int compared[4]; // by block
-  bool moved;      // a mode changed within the differences, or one was not solved
+  bool moved;      // a mode changed within the differences, or a problem was not solved
 } Check;
 
 static double loss_of(const Case *c) {
@@ -287,7 +288,7 @@ static double difference(Check *check, const double *at, double step, bool one_s
 
 enum { PROBES = 6 }; // numbers of a block that are compared, on average
 
-// Numbers of one block (W, q, ...) in parts of the largest derivative of the block times its size.
+// Numbers of one block (W, q, ...), relative to the largest derivative of the block times its size.
 static void check_block(Check *check, int block, const double *at, const double *derivative,
                         int count, double step, S2Rng *rng) {
   double unit = 0, largest = 0;
@@ -401,7 +402,7 @@ static void exact_derivatives_agree_with_differences(void **state) {
   }
 }
 
-// The steps are shorter because of the curvature of the path, and so rounding is larger.
+// The steps are shorter because of the curvature of the path, so rounding is larger.
 static void smooth_derivatives_agree_with_differences(void **state) {
   (void)state;
   for (int shape = LOCAL; shape <= COUPLED; shape++) {
@@ -412,7 +413,8 @@ static void smooth_derivatives_agree_with_differences(void **state) {
 
 // ---- Redundant contacts -----------------------------------------------------------------------
 
-// The problem whose masses and momenta have gone `way` along a direction; W and q follow them.
+// The problem whose masses and momenta have moved by `way` along a direction; W and q follow from
+// them.
 static const Data *moved_along(const Case *base, const Data *direction, double way) {
   static Case c;
   c = *base;
@@ -435,7 +437,8 @@ static double loss_slope(Check *check, const Data *direction) {
   return b1 + (b1 - b0) / 255;
 }
 
-// The same from a gradient; parts of the data it does not concern are 0 in it. *size: of the terms.
+// The same from a gradient; parts of the data outside of this form are 0 in it. *size: of the
+// terms.
 static double gradient_slope(const Case *base, const Data *gradient, const Data *direction,
                              double *size) {
   const double step = 1e-4;
@@ -451,8 +454,8 @@ static double gradient_slope(const Case *base, const Data *gradient, const Data 
   return sum;
 }
 
-// Three contacts on one edge: who bears what is open, velocities are not. In the local form W and q
-// change together, as masses and momenta have it.
+// Three contacts on one edge: the distribution of the load is undetermined, velocities are not. In
+// the local form W and q change together, as masses and momenta require.
 static void compare_redundant(Shape shape) {
   static Case c;
   static Data g, direction;
@@ -486,7 +489,7 @@ static void compare_redundant(Shape shape) {
     error /= fmax(size, 1e-3 * speed_of(&c)); // where nothing moves, size is 0
     worst = check.moved ? worst : fmax(worst, error);
     checked += !check.moved;
-    c.dr[0] = 1; // one of three loads: nobody knows
+    c.dr[0] = 1; // one of three loads, which is undetermined
     unsigned flags = vjp(&c, &(S2ContactLoss){c.dr, NULL, NULL}, &g, &arena);
     assert_int_equal(flags, held | S2_VJP_UNDETERMINED);
   }
@@ -503,7 +506,7 @@ static void redundant_contacts(void **state) {
   }
 }
 
-// ---- Known answers ----------------------------------------------------------------------------
+// ---- Known solutions --------------------------------------------------------------------------
 
 static void check_number(double value, double expected) {
   if (!(fabs(value - expected) <= 1e-9 * fmax(1, fabs(expected)))) {
@@ -511,8 +514,8 @@ static void check_number(double value, double expected) {
   }
 }
 
-// r_n = -q_n / a, u_t = q_t - mu b r_n: a ball on the floor, sliding; W has a diagonal and nothing
-// else, so nothing else has a derivative.
+// r_n = -q_n / a, u_t = q_t - mu b r_n: a ball on the floor, sliding; W has only a diagonal, so
+// nothing else has a derivative.
 static void sliding_ball(void **state) {
   (void)state;
   S2Arena arena;
@@ -544,7 +547,7 @@ static void contacts_on_the_boundary_are_flagged(void **state) {
   double r[2], u[2], dq[2];
   S2Csr w = s2_csr_diagonal(2, diagonal, &arena);
   S2LocalContactGradient to = {.q = dq};
-  const double q[3][2] = {{0, 1}, {-1, 0.5}, {-1, 0.4}}; // touches; all its friction; sticks
+  const double q[3][2] = {{0, 1}, {-1, 0.5}, {-1, 0.4}}; // touches; largest friction; sticks
   for (int i = 0; i < 3; i++) {
     r[0] = -q[i][0], r[1] = i == 0 ? 0 : -q[i][1], u[0] = 0, u[1] = i == 0 ? 1 : 0;
     S2ContactProblem problem = {1, &w, q[i], &mu};
@@ -597,7 +600,7 @@ static void nothing_to_do(void **state) {
   S2Csr w = s2_csr_diagonal(0, NULL, &arena), m = s2_csr_diagonal(3, (double[]){1, 2, 2}, &arena);
   S2Csr h = s2_csr_from_triplets(3, 0, 0, NULL, &arena);
   S2ContactProblem local = {.w = &w};
-  double v[3], none[1]; // no numbers, but somewhere
+  double v[3], none[1]; // no numbers, but a valid address
   S2ContactSolution solution = {.r = none, .u = none, .z = none};
   S2LocalContactGradient to = {0};
   assert_int_equal(s2_contact_smooth_solve(&local, 0.1, &options, &arena, &solution), S2_SOLVED);

@@ -1,5 +1,5 @@
-// Derivatives of step problems in the local form with respect to what their rows hold, which
-// contact problems given as matrices do not vary (test_contact_vjp.c).
+// Derivatives of step problems in the local form by the numbers in their rows, which contact
+// problems given as matrices do not vary (test_contact_vjp.c).
 #include "base/rng.h"
 #include "mcp/contact/contact.h"
 
@@ -44,7 +44,7 @@ static double solve_rows(Rows *rows, bool *solved, S2Arena *arena) {
   return sum;
 }
 
-// The difference along one number of the rows, and how far it is from one with longer steps.
+// The difference along one number of the rows, and its distance from one with longer steps.
 static double row_slope(const Rows *base, const double *at, bool *good, S2Arena *arena) {
   double slope[3], step = 1e-4;
   for (int i = 0; i < 3; i++, step /= 4) {
@@ -58,11 +58,11 @@ static double row_slope(const Rows *base, const double *at, bool *good, S2Arena 
     slope[i] = (sides[0] - sides[1]) / (2 * step);
   }
   double b0 = slope[1] + (slope[1] - slope[0]) / 15, b1 = slope[2] + (slope[2] - slope[1]) / 15;
-  *good = *good && fabs(b1 - b0) <= 1e-5 * (1 + fabs(b1)); // else a contact changes what it does
+  *good = *good && fabs(b1 - b0) <= 1e-5 * (1 + fabs(b1)); // otherwise a contact changes its mode
   return b1 + (b1 - b0) / 255;
 }
 
-// Nodes of two lanes that all act on each other, not alike both ways.
+// Nodes of two lanes that all act on each other, not symmetrically.
 static void make_rows(Rows *rows, uint64_t seed, S2Arena *arena) {
   S2Rng rng = s2_rng_seeded(seed);
   int nodes = (int)s2_rng_integer(&rng, 1, CONTACTS), n = 2 * nodes;

@@ -1,5 +1,5 @@
-// Step problems on the central path and their derivatives against central differences; and what
-// they say where there is none.
+// Step problems on the central path and their derivatives compared with central differences; and
+// the flags where there is no derivative.
 #include "mcp_vjp_problems.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-// Exact derivatives of step problems against central differences of re-solved problems; and what
-// they say where there is no derivative.
+// Exact derivatives of step problems compared with central differences of re-solved problems; and
+// the flags where there is no derivative.
 #include "mcp_vjp_problems.h"
 
 #include "base/memory.h"
@@ -53,9 +53,9 @@ static void exact_derivatives_agree_with_differences(void **state) {
   s2_arena_free(&arena);
 }
 
-// ---- Known answers -----------------------------------------------------------------------------
+// ---- Known solutions ---------------------------------------------------------------------------
 
-// Lets four contacts with friction bear what they bear together, each some of it.
+// Distributes a load over four contacts with friction, a part of it to each.
 static void share(Case *c, const double *arm) {
   double load = 0, torque = 0, friction = 0, first = 0, second = 0;
   for (int i = 0; i < 4; i++) {
@@ -72,7 +72,7 @@ static void share(Case *c, const double *arm) {
   }
 }
 
-// Four contacts share the load in many ways; velocities do not depend on which.
+// Four contacts share the load in many ways; velocities do not depend on the distribution.
 static void box_on_four_contacts(void **state) {
   (void)state;
   static Case c;
@@ -97,7 +97,7 @@ static void box_on_four_contacts(void **state) {
     assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_REDUNDANT | S2_VJP_TIED);
     double dmu = g.mu[1] + g.mu[3] + g.mu[5] + g.mu[7];
     check_number(c.v[1], way * (fabs(slope) - mu));
-    check_number(g.rhs[0] * mass, 0); // a little turning load changes who bears what
+    check_number(g.rhs[0] * mass, 0); // a small rotating load changes the distribution
     check_number(g.rhs[1] * mass, way != 0 ? c.dv[1] : 0);
     check_number(g.rhs[2] * mass, way * mu * c.dv[1]);
     check_number(g.mass[1] * mass, way != 0 ? -c.dv[1] * c.v[1] : 0);
@@ -119,7 +119,7 @@ static void box_on_four_contacts(void **state) {
 }
 
 // Without friction the loads of least norm (weighted by w) are l = G J (J' G J)^-1 f, G = 1 / w,
-// for the weight and torque f: what dl/dlambda of a single contact is taken to mean.
+// for the weight and torque f: this defines dl/dlambda of a single contact.
 static void undetermined_loads_are_those_of_least_norm(void **state) {
   (void)state;
   static Case c;
@@ -149,8 +149,8 @@ static void undetermined_loads_are_those_of_least_norm(void **state) {
   s2_arena_free(&arena);
 }
 
-// A change of the rows may make them contradict each other: derivatives by what does so are any,
-// those by what keeps the rows compatible are one.
+// A change of the rows may make them contradict each other: derivatives along such changes are
+// arbitrary, those along changes that keep the rows compatible are unique.
 static void rows_that_are_tied(void **state) {
   (void)state;
   static Case c;
@@ -196,7 +196,7 @@ static void contacts_on_the_boundary_are_flagged(void **state) {
   S2Rng rng = s2_rng_seeded(5);
   const double arm = 0;
   make_box(&c, 1, &arm, 0.5, 2, 0.1, &rng);
-  c.rhs[2] = 0; // touches and does not press: taken as not there
+  c.rhs[2] = 0; // touches and does not press: counts as open
   c.lambda[0] = c.lambda[1] = 0;
   c.v[1] = 0.1;
   assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_WEAK);
@@ -204,7 +204,7 @@ static void contacts_on_the_boundary_are_flagged(void **state) {
   assert_true(g.bias[0] == 0 && g.mu[1] == 0);
   const double arms[2] = {-2, 2};
   make_box(&c, 2, arms, 0.5, 2, 0.5, &rng);
-  assert_true(solve(&c, &arena)); // all the friction there is, and no sliding: taken as sticking
+  assert_true(solve(&c, &arena)); // largest friction, and no sliding: counts as sticking
   check_number(c.v[1], 0);
   assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena) & ~(unsigned)S2_VJP_REDUNDANT, S2_VJP_WEAK);
   check_number(g.rhs[1], 0);
@@ -255,7 +255,7 @@ static void a_boundary_with_the_same_on_both_sides_is_none(void **state) {
 }
 
 // Hinges only: the adjoint is the problem itself with dl/dv for a force. The heavy end makes the
-// rows a million times softer together than each alone.
+// rows a million times softer together than each one alone.
 static void chain_with_a_heavy_end_is_its_own_adjoint(void **state) {
   (void)state;
   static Case c;
@@ -289,7 +289,7 @@ static void chain_with_a_heavy_end_is_its_own_adjoint(void **state) {
   s2_arena_free(&arena);
 }
 
-// A heavy box on a stack of light ones: the floor bears what lies on it.
+// A heavy box on a stack of light ones: the floor bears the whole stack.
 static void floor_bears_a_stack(void **state) {
   (void)state;
   static Case c;
@@ -379,7 +379,7 @@ static void one_factorisation_serves_many_products(void **state) {
   s2_arena_free(&arena);
 }
 
-// Of numbers that belong together, in parts of the largest.
+// The difference of numbers that belong together, relative to the largest.
 static double apart(const double *x, const double *y, int count, double least) {
   double most = least, worst = 0;
   for (int i = 0; i < count; i++) {
@@ -389,7 +389,7 @@ static double apart(const double *x, const double *y, int count, double least) {
   return worst / most;
 }
 
-// What the problem's own way gives against the general one; the flags of both.
+// The result of the problem's own method compared with the general one; the flags of both.
 static unsigned compare_ways(Case *c, S2Arena *arena) {
   static Gradient g, h;
   memset(&g, 0, sizeof g);
@@ -410,9 +410,9 @@ static unsigned compare_ways(Case *c, S2Arena *arena) {
   return flags;
 }
 
-// The graph of joints, which islands that joints hold take: chains, rigid and with joints that give
-// way, a closed one, and one that is held twice at the same place, which is left to the general
-// way.
+// The graph of joints, which is the method for islands of joints: chains, rigid and with compliant
+// joints, a closed one, and one that is held twice at the same place, which is left to the general
+// method.
 static void joints_by_their_graph_agree(void **state) {
   (void)state;
   enum { LINKS = 11 };
@@ -445,7 +445,7 @@ static void joints_by_their_graph_agree(void **state) {
   s2_arena_free(&arena);
 }
 
-// Elimination, which small problems take, against the general way.
+// Elimination, the method for small problems, compared with the general one.
 static void both_ways_agree(void **state) {
   (void)state;
   static Case c;
@@ -465,7 +465,7 @@ static void both_ways_agree(void **state) {
   s2_arena_free(&arena);
 }
 
-// Three motors on a body: one cannot reach its speed, one cannot hold it back, one does. And one
+// Three motors on a body: one cannot reach its speed, one cannot hold it back, one can. Further one
 // whose impulse is 0 without being at a bound.
 static void boxed_rows_at_their_bounds(void **state) {
   (void)state;
@@ -512,7 +512,7 @@ static void boxed_rows_at_their_bounds(void **state) {
   S2Solution solution = {.v = v, .lambda = lambda};
   problem.rows = 3;
   assert_int_equal(s2_mcp_solve(&problem, &options, &arena, &solution), S2_SOLVED);
-  row[3].bias = -(v[0] + v[1]); // asks for the speed that is there
+  row[3].bias = -(v[0] + v[1]); // aims at the present speed
   problem.rows = 4;
   assert_int_equal(s2_mcp_solve(&problem, &options, &arena, &solution), S2_SOLVED);
   assert_true(lambda[0] == row[0].hi && lambda[1] == row[1].lo && fabs(lambda[3]) < 1e-12);

@@ -1,7 +1,6 @@
 // Derivatives where contacts share a load that their rows do not determine: the active set finds
-// the impulses of least norm, and what these are changes with the data. Random chains whose bodies
-// slide flat on the ground, each contact with its own friction, so that the shares change the
-// motion.
+// the impulses of least norm, which change with the data. Random chains whose bodies slide flat on
+// the ground, each contact with its own friction, so that the shares change the motion.
 #include "mcp_vjp_problems.h"
 
 enum {
@@ -12,7 +11,7 @@ enum {
 };
 static const double MARGIN = 1e-2, STEP = 1e-4, CHANGED = 1e-7;
 
-// What a chain is made of: numbers that keep its rows compatible whatever they are.
+// The parameters of a chain: its rows are compatible for all their values.
 typedef struct Chain {
   int links, points; // of each link
   double parameter[PARAMETERS];
@@ -80,7 +79,7 @@ static bool solve_active(Case *c, S2Arena *arena) {
   return s2_mcp_solve(&c->problem, &options, arena, &solution) == S2_SOLVED;
 }
 
-// The sum of the gradient times the change of all data that parameter `which` brings.
+// The sum of the gradient times the change of all data that parameter `which` causes.
 static double along(const Chain *chain, int which, double step, const Gradient *g) {
   static Case less, more;
   static Datum before[DATA], after[DATA];
@@ -98,7 +97,7 @@ static double along(const Chain *chain, int which, double step, const Gradient *
   return sum;
 }
 
-// The loss of `base` at the parameter changed; NAN: not solved, or in other modes.
+// The loss of `base` with the parameter changed; NAN: not solved, or in other modes.
 static double changed_loss(const Chain *chain, int which, double change, const Case *base,
                            const Mode *modes, S2Arena *arena) {
   static Case c;
@@ -188,7 +187,7 @@ static void shares_of_least_norm_change_with_the_data(void **state) {
   s2_arena_free(&arena);
 }
 
-// The interior point shares loads in another way, of which the problem says nothing.
+// The interior point shares loads in another way, which the problem does not define.
 static void other_shares_are_flagged(void **state) {
   (void)state;
   static Case c;

@@ -1,4 +1,4 @@
-// Derivatives of solutions against central differences: on the active set where problems have
+// Derivatives of solutions compared with central differences: on the active set where problems have
 // margins, on the central path where they need none.
 #include "sanitized.h"
 
@@ -23,9 +23,9 @@ enum { MAX = 6, SQUARE = MAX * MAX, BLOCKS = 8, PROBLEMS = S2_FEWER(250, 12) };
 
 static const double kappas[] = {1, 1e-2, 1e-4};
 
-// A problem of any kind: its data, what a loss says of its solution, and the gradient.
+// A problem of any kind: its data, the weights of a loss of its solution, and the gradient.
 typedef struct Case {
-  int n, e, m;                      // sizes; what they mean depends on the kind
+  int n, e, m;                      // sizes; their meaning depends on the kind
   double data[BLOCKS][SQUARE];      // as the kind's own struct names them
   double to[BLOCKS][SQUARE];        // dl/d(data)
   double out[5][MAX], loss[5][MAX]; // solution and dl/d(solution)
@@ -135,8 +135,8 @@ static void lcp(Case *c, bool derivative, bool *regular) {
   s2_arena_free(&arena);
 }
 
-// q that makes a random z, w with half the pairs on either side the solution; `edge`: of the first
-// pair both sides are 0.
+// q for which a random z, w with half the pairs on either side is the solution; `edge`: both sides
+// of the first pair are 0.
 static void draw_lcp(S2Rng *rng, Case *c, bool edge) {
   double z[MAX];
   *c = (Case){.n = (int)s2_rng_integer(rng, 1, MAX)};
@@ -175,7 +175,7 @@ static void lcp_without_derivative(void **state) {
     loss_of(lcp, &c);
     lcp(&c, true, &regular);
     assert_false(regular); // on an edge
-    // Twice the same unknown: only the sum of both is known.
+    // The same unknown twice: only the sum of both is determined.
     draw_lcp(&rng, &c, false);
     c.n = 2;
     for (int i = 0; i < 4; ++i) {
@@ -208,7 +208,7 @@ static void lcp_with_numbers_that_are_not_finite(void **state) {
   }
 }
 
-// Any q: pairs on the edge too.
+// Any q: also pairs on the edge.
 static void lcp_on_the_central_path(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(33);
@@ -248,7 +248,7 @@ static void paths_that_exist_are_found(void **state) {
   S2Rng rng = s2_rng_seeded(35);
   int solved = 0, total = 0;
   for (int k = 0; k < S2_FEWER(2000, 150); ++k) {
-    // Of any rank, with skew parts, and a point with z, w > 0
+    // Any rank, with skew parts, and a point with z, w > 0
     int n = (int)s2_rng_integer(&rng, 1, 20), rank = (int)s2_rng_integer(&rng, 0, n);
     double m[400], f[400], q[20], z[20], w[20];
     fill(&rng, f, n * n);
@@ -283,7 +283,7 @@ static void paths_that_exist_are_found(void **state) {
   assert_true(1000 * solved >= 999 * total);
 }
 
-// Not monotone: some have points z o w = kappa; what is called one is.
+// Not monotone: some have points z o w = kappa; a reported one must be one.
 static void paths_of_other_problems(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(36);
@@ -374,8 +374,8 @@ static void mlcp(Case *c, bool derivative, bool *regular) {
   s2_arena_free(&arena);
 }
 
-// Bounds of every kind, and the solution at or well between them; `edge`: v_1 is at a bound and
-// w_1 = 0.
+// Bounds of every kind, and the solution at or well between them; `edge`: v_1 is at a bound and w_1
+// = 0.
 static void draw_mlcp(S2Rng *rng, Case *c, bool edge) {
   double k[SQUARE * 4], x[2 * MAX];
   *c = (Case){.n = (int)s2_rng_integer(rng, 0, 3), .m = (int)s2_rng_integer(rng, 1, 4)};
@@ -457,7 +457,7 @@ static void boxes_without_derivative(void **state) {
   }
 }
 
-// Both bounds of a constant moved together are the constant.
+// Moving both bounds of a constant together moves the constant.
 static void constants(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(44);
@@ -561,7 +561,8 @@ static void qp_without_derivative(void **state) {
     assert_true(isfinite(loss_of(qp, &c)));
     qp(&c, true, &regular);
     assert_false(regular);
-    // A loss on x alone does not care how a multiplier is shared: moving both rows is defined.
+    // A loss of x alone does not depend on the division of a multiplier: moving both rows is
+    // defined.
     if (twice) {
       assert_true(fabs(c.to[5][0] - c.to[5][1]) <= 1e-10);
       double both = c.to[5][0] + c.to[5][1];
@@ -639,7 +640,7 @@ static void draw_lp(S2Rng *rng, Case *c, double kappa) {
     c->data[4][i] = dot(c->data[3] + i * c->n, x, c->n);
   }
   for (int i = 0; i < c->n; ++i) {
-    // A side that costs more than nothing to leave may be open.
+    // A side with a positive cost of leaving may be open.
     bool open = c->e == 0 && s2_rng_uniform(rng) < 0.3;
     c->data[5][i] = open && c->data[0][i] < 0 ? -INFINITY : x[i] - 0.2 - s2_rng_uniform(rng);
     c->data[6][i] = open && c->data[0][i] > 0 ? INFINITY : x[i] + 0.2 + s2_rng_uniform(rng);
@@ -718,7 +719,7 @@ static void lp_with_a_fixed_unknown(void **state) {
   derive(lp, &c);
   assert_true(fabs(c.out[3][0] + c.out[4][0] - 1) <= 1e-12);
   c.loss[0][0] = 0;
-  c.data[0][0] = c.data[0][1] = 0; // no price at all: neither bound's multiplier has a derivative
+  c.data[0][0] = c.data[0][1] = 0; // cost 0: neither bound's multiplier has a derivative
   bool regular = true;
   loss_of(lp, &c);
   lp(&c, true, &regular);

@@ -1,4 +1,4 @@
-// The methods for linear complementarity problems, each by itself and as the chain.
+// The methods for linear complementarity problems, each alone and as the chain.
 #include "sanitized.h"
 
 #include "base/arena.h"
@@ -50,8 +50,8 @@ static double size_of(const double *x, int n) {
   return size;
 }
 
-// What holds for every answer of every method: the status says what the residual says. Worked out
-// here once more, with more digits: the library is not taken on its word.
+// Holds for every result of every method: the status agrees with the residual. The residual is
+// computed here independently of the library, with more digits.
 static void check_answer(const S2LcpProblem *problem, const S2LcpSolution *solution) {
   long double residual = 0, noise = 0,
               allowed = TOLERANCE * fmax(1, size_of(problem->q, problem->n));
@@ -68,7 +68,7 @@ static void check_answer(const S2LcpProblem *problem, const S2LcpSolution *solut
     noise = fmaxl(noise, LDBL_EPSILON * size);
   }
   if (noise > allowed) {
-    return; // so far out that even these digits do not tell
+    return; // so far out that even these digits do not suffice
   }
   if ((residual <= allowed) != (solution->status == S2_SOLVED)) {
     fail_msg("%s with a residual of %Lg", s2_solve_status_name(solution->status), residual);
@@ -133,7 +133,7 @@ static double *read_solution(const char *name, int n, S2Arena *arena) {
   return z;
 }
 
-// How far the velocities v + W^-1 J' lambda of two solutions are apart, relative to their size.
+// The difference of the velocities v + W^-1 J' lambda of two solutions, relative to their size.
 static double velocity_off(const Entry *entry, const double *z, const double *known, int n,
                            S2Arena *arena) {
   FILE *file = open_data(entry->name, ".jac");
@@ -165,7 +165,7 @@ static double velocity_off(const Entry *entry, const double *z, const double *kn
 }
 
 static void check_entry(const Entry *entry, S2Arena *arena) {
-  // Condition 1e8: z is not determined to the digits compared.
+  // Condition 1e8: z is not determined to the compared digits.
   bool sensitive = strcmp(entry->name, "random/spd_cond1e8_n50") == 0;
   char path[PATH_SIZE];
   path_of(path, entry->name, ".lcp");
@@ -356,7 +356,7 @@ static void smallest(void **state) {
     assert_int_equal(solve_one(0, 0, solver).status, S2_SOLVED);
     assert_int_equal(solve_one(0, 3, solver).status, S2_SOLVED);
     assert_true(z_store[0] == 0 && w_store[0] == 3);
-    // without a solution: nobody may find one
+    // without a solution: no method may report one
     const double hopeless[4][2] = {{0, -1}, {-1, -1}, {-1e150, -1e150}, {0, -1e-8}};
     for (int i = 0; i < 4; ++i) {
       S2SolveStatus status = solve_one(hopeless[i][0], hopeless[i][1], solver).status;
@@ -365,7 +365,7 @@ static void smallest(void **state) {
         assert_int_equal(status, S2_INFEASIBLE);
       }
     }
-    // numbers that are none
+    // values that are not finite
     const double bad[4][2] = {
         {(double)NAN, -1}, {1, (double)NAN}, {(double)INFINITY, -1}, {1, -(double)INFINITY}};
     for (int i = 0; i < 4; ++i) {
@@ -435,8 +435,8 @@ static void far_out(void **state) {
   s2_arena_free(&arena);
 }
 
-// Solvable by z = (2/e + 1, 2/e), unsolvable with -e for e: nobody may confuse the two while e can
-// be told from rounding, even where he cannot solve it.
+// Solvable by z = (2/e + 1, 2/e), unsolvable with -e for e: no method may confuse the two while e
+// is larger than rounding, even if it cannot solve the problem.
 static void nearly_singular(void **state) {
   (void)state;
   S2Arena arena;

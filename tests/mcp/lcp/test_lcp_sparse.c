@@ -1,4 +1,4 @@
-// Sparse linear complementarity problems against the dense methods and against known answers.
+// Sparse linear complementarity problems compared with the dense methods and with known solutions.
 #include "sanitized.h"
 
 #include "base/rng.h"
@@ -76,7 +76,7 @@ static void obstacles(void **state) {
   s2_arena_free(&arena);
 }
 
-// Solvable or not must be said as by enumeration.
+// Solvable and unsolvable problems must be reported as by enumeration.
 static void like_enumeration(void **state) {
   (void)state;
   enum { PROBLEMS = S2_FEWER(1000, 24), MOST = 6 };

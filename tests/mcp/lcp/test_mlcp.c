@@ -1,4 +1,4 @@
-// Mixed linear complementarity problems against enumeration, and their derivatives.
+// Mixed linear complementarity problems compared with enumeration, and their derivatives.
 #include "sanitized.h"
 
 #include "base/arena.h"
@@ -48,7 +48,7 @@ static S2SolveStatus solve(Case *c) {
   s2_arena_init(&arena);
   S2SolveStatus status = s2_mlcp_solve(&c->problem, NULL, &arena, &c->solution);
   assert_int_equal(status, c->solution.status);
-  assert_true(arena.used == 0); // everything was given back
+  assert_true(arena.used == 0); // all of the memory was released
   s2_arena_free(&arena);
   return status;
 }
@@ -62,7 +62,7 @@ static double *entry(Case *c, int i, int j) {
   return j < n ? &c->d_vu[(i - n) * n + j] : &c->b_vv[(i - n) * m + j - n];
 }
 
-// How far (u, v) is from a solution, computed here from scratch; w is compared too.
+// The distance of (u, v) from a solution, computed here from scratch; w is compared as well.
 static double miss_of(Case *c) {
   int n = c->problem.n, m = c->problem.m;
   double miss = 0;
@@ -154,8 +154,9 @@ static void monotone_problems_have_their_answer(void **state) {
 
 // ---- enumeration ------------------------------------------------------------------------------
 
-// What a pair can be at a solution. On a smallest face of the set of solutions each pair is one of
-// these, and any point of that face's linear hull is a solution: the least-norm one too.
+// The states of a pair at a solution. On a smallest face of the set of solutions each pair is in
+// one of these, and any point of that face's linear hull is a solution, including that of least
+// norm.
 enum { V_ZERO, W_ZERO, BOTH_ZERO, STATES };
 
 static bool solves_with(Case *trial, unsigned states) {
@@ -228,7 +229,7 @@ static void draw_integers(S2Rng *rng, Case *c, bool monotone) {
   }
 }
 
-// For monotone problems the answer is known either way.
+// For monotone problems the result is known in either case.
 static void small_monotone_problems_agree_with_enumeration(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(12);
@@ -253,7 +254,7 @@ static void small_monotone_problems_agree_with_enumeration(void **state) {
   assert_true(count[0] > S2_FEWER(200, 40) && count[1] > S2_FEWER(500, 100));
 }
 
-// Of others, Lemke's method misses solutions, and what it misses is looked for.
+// For other problems Lemke's method misses solutions, which are then searched for.
 static void answers_to_problems_of_any_kind_are_true(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(13);
@@ -277,7 +278,7 @@ static void answers_to_problems_of_any_kind_are_true(void **state) {
     free(c);
   }
   assert_true(solvable > S2_FEWER(1000, 200));
-  assert_int_equal(solved, solvable); // what is left without u is small enough for enumeration
+  assert_int_equal(solved, solvable); // the problem without u is small enough for enumeration
 }
 
 // ---- named cases ------------------------------------------------------------------------------
@@ -420,7 +421,7 @@ static void a_pair_with_both_zero_has_no_derivative(void **state) {
   assert_false(s2_mlcp_vjp(&c->problem, &c->solution, NULL, (double[]){1},
                            &(S2MlcpGradient){.b_row = &b}, &arena));
   s2_arena_free(&arena);
-  assert_true(b == 0); // taken as w > 0
+  assert_true(b == 0); // counts as w > 0
   free(c);
 }
 

@@ -1,4 +1,4 @@
-// Mixed linear complementarity problems with bounds, lo <= v <= hi, against enumeration.
+// Mixed linear complementarity problems with bounds, lo <= v <= hi, compared with enumeration.
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -73,7 +73,7 @@ static double row(Case *c, int i) {
   return (double)sum;
 }
 
-// How far (u, v) is from a solution: by the definition, case by case.
+// The distance of (u, v) from a solution: by the definition, case by case.
 static double miss_of(Case *c) {
   double miss = 0;
   for (int i = 0; i < c->problem.n; ++i) {
@@ -91,7 +91,7 @@ static double miss_of(Case *c) {
 
 // ---- enumeration ------------------------------------------------------------------------------
 
-// What a pair can be at a vertex of the set of solutions.
+// The states of a pair at a vertex of the set of solutions.
 enum { AT_LO, AT_HI, INSIDE, LO_AND_ZERO, HI_AND_ZERO, STATES };
 
 static bool solves_with(Case *c, unsigned states) {
@@ -174,7 +174,8 @@ static void draw(S2Rng *rng, Case *c, bool monotone) {
   draw_bounds(rng, c);
 }
 
-// The combination of rows is below 0 for every v within the bounds, but what it combines is not.
+// The combination of rows is below 0 for every v within the bounds, but a solution would make it at
+// least 0.
 static void check_proof(Case *c) {
   static const double small = 1e-7;
   int n = c->problem.n, m = c->problem.m;
@@ -361,7 +362,7 @@ static void the_central_path_of_boxes(void **state) {
         assert_true(x == lo);
         continue;
       }
-      double expected = kappa / (x - lo) - kappa / (hi - x); // with few digits close to a bound
+      double expected = kappa / (x - lo) - kappa / (hi - x); // few digits close to a bound
       double digits = kappa / pow(x - lo, 2) + kappa / pow(hi - x, 2);
       assert_true(fabs(w - expected) <= 1e-12 + 1e-14 * digits);
     }

@@ -1,4 +1,4 @@
-// Quadratic and linear programs against known answers and against enumeration of active sets.
+// Quadratic and linear programs compared with known solutions and with enumeration of active sets.
 #include "sanitized.h"
 
 #include "base/arena.h"
@@ -25,7 +25,7 @@ enum { MAX_N = 60, MAX_E = 20, MAX_M = 120 };
 
 static const double EXACT = 1e-11; // of numbers of about 1, when the solution is unique
 
-// ---- problems with their answers --------------------------------------------------------------
+// ---- problems with their solutions ------------------------------------------------------------
 
 typedef struct Case {
   S2Qp qp;
@@ -52,7 +52,7 @@ static S2SolveStatus solve(Case *c) {
   s2_arena_init(&arena);
   S2SolveStatus status = s2_qp_solve(&c->qp, NULL, &arena, &c->solution);
   assert_int_equal(status, c->solution.status);
-  assert_true(arena.used == 0); // everything was given back
+  assert_true(arena.used == 0); // all of the memory was released
   s2_arena_free(&arena);
   return status;
 }
@@ -73,7 +73,7 @@ static double column_dot(const double *matrix, const double *y, int rows, int n,
   return sum;
 }
 
-// The largest miss of the optimality conditions, computed here from scratch.
+// The largest violation of the optimality conditions, computed here from scratch.
 static double kkt_miss(const Case *c) {
   int n = c->qp.n, e = c->qp.equalities, m = c->qp.inequalities;
   double miss = 0;
@@ -93,7 +93,7 @@ static double kkt_miss(const Case *c) {
   return miss;
 }
 
-// What the header promises of S2_INFEASIBLE.
+// The properties of S2_INFEASIBLE that the header documents.
 static void check_proof(const Case *c) {
   static const double small = 1e-7;
   int n = c->qp.n, e = c->qp.equalities, m = c->qp.inequalities;
@@ -203,7 +203,7 @@ static void degenerate_programs_are_solved(void **state) {
     c->qp.equalities = e;
     c->qp.inequalities = m;
     make_answer(&rng, c, (int)s2_rng_integer(&rng, 0, m), x, y, z);
-    // every row a second time, in another size
+    // every row a second time, with another scale
     for (int i = 0; i < e * n; ++i) {
       c->a[e * n + i] = 2 * c->a[i];
     }
@@ -226,11 +226,12 @@ static void degenerate_programs_are_solved(void **state) {
 
 // ---- enumeration of active sets ---------------------------------------------------------------
 
-// What a row of G x <= h can be at a solution. On a smallest face of the set of solutions each row
-// is one of these, and any point of that face's linear hull is a solution: the least-norm one too.
+// The states of a row of G x <= h at a solution. On a smallest face of the set of solutions each
+// row is in one of these, and any point of that face's linear hull is a solution, including that of
+// least norm.
 enum { LOOSE, PRESSING, TOUCHING, STATES }; // z = 0; tight; tight and z = 0
 
-// Is there a solution with the rows in the states written in the base-3 number?
+// Is there a solution with the rows in the states that the base-3 number gives?
 static bool solves_with(Case *trial, unsigned states) {
   int n = trial->qp.n, e = trial->qp.equalities, m = trial->qp.inequalities;
   int row[8], rows = n + e, columns = n + e;
@@ -385,7 +386,7 @@ static void what_is_not_convex_or_finite_is_refused(void **state) {
   c->p[3] = -1e-3;
   assert_int_equal(solve(c), S2_UNSUPPORTED);
   c->p[3] = 0;
-  c->p[1] = c->p[2] = 1e-3; // a zero with something beside it
+  c->p[1] = c->p[2] = 1e-3; // a zero with a number next to it
   assert_int_equal(solve(c), S2_UNSUPPORTED);
   c->p[1] = 1;
   c->p[2] = -1; // only the symmetric part counts
@@ -414,7 +415,7 @@ static void extreme_sizes_of_numbers(void **state) {
     c->g[0] = g;
     c->h[0] = g; // x <= 1
     S2SolveStatus status = solve(c);
-    if (g < p || g < q) { // a multiplier of q / g beside p: not always found, then said so
+    if (g < p || g < q) { // a multiplier of q / g next to p: not always found, and then reported
       assert_true((status == S2_SOLVED) == (c->solution.residual <= 1e-9));
     } else {
       assert_int_equal(status, S2_SOLVED);
@@ -428,7 +429,7 @@ static void extreme_sizes_of_numbers(void **state) {
   free(c);
 }
 
-// A bound that is there for form's sake must not loosen what is asked of the others.
+// A very large bound must not loosen the tolerance of the others.
 static void huge_bounds_excuse_nothing(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(4);
@@ -469,7 +470,7 @@ static void the_record_and_the_cap_of_iterations(void **state) {
   assert_int_equal(history.count, c->solution.iterations);
   assert_true(history.count > 3);
   assert_true(kept[2].residual < kept[0].residual && kept[0].step > 0 && kept[0].step <= 1);
-  // The second solve finds the arena grown: the heap is left alone.
+  // The second solve finds an arena of sufficient size: it does not use the heap.
   s2_arena_reset(&arena);
   uint64_t before = s2_memory_count();
   assert_int_equal(s2_qp_solve(&c->qp, &options, &arena, &c->solution), S2_SOLVED);
@@ -529,7 +530,7 @@ static void bounds_of_every_kind(void **state) {
   const double lo[] = {2, -INFINITY, -INFINITY, -3, -1}, hi[] = {2, INFINITY, 4, INFINITY, 1};
   S2Lp lp = {.n = 5, .equalities = 1, .c = c, .a_eq = a, .b_eq = b, .lo = lo, .hi = hi};
   S2LpSolution s = solve_lp(&lp);
-  // The free one prices the row at -1: x4 is worth as much as it, the others go to their bounds.
+  // The free one gives the row a price of -1: x4 has the same price, the others go to their bounds.
   assert_int_equal(s.status, S2_SOLVED);
   assert_true(fabs(s.x[0] - 2) <= EXACT && fabs(s.x[2] - 4) <= EXACT);
   assert_true(fabs(s.x[1] + s.x[3] - 3) <= EXACT && fabs(s.x[4] - 1) <= EXACT);
@@ -575,7 +576,7 @@ static void check_block(Case *c, const double *w, double *data, const double *gr
     double below = loss(c, w);
     data[i] = kept;
     double expected = (above - below) / (2 * step);
-    // Truncation is about step^2 times third derivatives, which go with the gradient's cube.
+    // Truncation is about step^2 times third derivatives, which grow with the gradient's cube.
     if (!(fabs(gradient[i] - expected) <= 1e-6 * fmax(1, fabs(expected)))) {
       fail_msg("derivative %.12g, central difference %.12g", gradient[i], expected);
     }
@@ -620,7 +621,7 @@ static void derivatives_agree_with_central_differences(void **state) {
   assert_true(largest > 0.1);
 }
 
-// A row given twice: x depends on either, by half each in the least-norm answer.
+// A row given twice: x depends on either, by half each in the solution of least norm.
 static void derivatives_with_redundant_rows(void **state) {
   (void)state;
   Case *c = make(1, 0, 2);

@@ -1,4 +1,5 @@
-// What the script wrote and drew over the picture (world:annotate), as core/record/draw/annotations.c does.
+// Texts and drawings of the script over the picture (world:annotate), drawn as
+// core/record/draw/annotations.c does.
 import { drawArrow } from "./marks.js";
 
 const HALO = 3; // px, behind letters

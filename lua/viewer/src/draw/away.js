@@ -3,18 +3,19 @@ import { bodyName } from "../dom.js";
 import { finitePose } from "./bodies.js";
 import { drawArrow, lengthText } from "./marks.js";
 
-const MOST = 6; // bodies that are named; of more the nearest
+const MOST = 6; // bodies with a name; if there are more, the nearest
 const INSET = 16; // px from the edge to the tip
 const LENGTH = 22; // px of an arrow
-const FOOT = 64; // px at the bottom that belong to scale and key
+const FOOT = 64; // px at the bottom, reserved for scale and key
 
-// Bodies that move and are out of sight: where from the middle, and how far beyond the edge (px).
+// Moving bodies that are out of sight: direction from the middle, and distance beyond the edge
+// (px).
 function strays(view, frame) {
   const list = [];
   frame.scene.bodies.forEach((body, i) => {
     if (body.type === "static" || !body.enabled || !finitePose(frame.q, i)) return;
     const [x, y] = view.toScreen([frame.q[3 * i + 1], frame.q[3 * i + 2]]);
-    // Of what is large, an edge may still be seen.
+    // An edge of a large body may still be visible.
     const reach = body.shapes.reduce((most, { vertices, radius }) => {
       let far = 0;
       for (let k = 0; k < vertices.length; k += 2) far = Math.max(far, Math.hypot(vertices[k], vertices[k + 1]));
@@ -43,7 +44,7 @@ export function drawAway(ctx, view, frame, theme) {
     const tip = [middle[0] + part * dx, Math.min(middle[1] + part * dy, view.height - FOOT)];
     const to = [(LENGTH * dx) / far, (LENGTH * dy) / far];
     drawArrow(ctx, [tip[0] - to[0], tip[1] - to[1]], to, theme.accent, theme.halo, "solid", 2.4);
-    // Words behind the arrow, unless they would lie upon others.
+    // Texts after the arrow, unless they would overlap others.
     const more = k === MOST - 1 && list.length > MOST ? ` and ${list.length - MOST} more` : "";
     const text = `${bodyName(body)}, ${lengthText(roundOf(beyond / view.scale))} off${more}`;
     const half = 0.5 * ctx.measureText(text).width + 4;
@@ -63,7 +64,7 @@ export function drawAway(ctx, view, frame, theme) {
   return list.map(({ body, x, y }) => ({ name: bodyName(body), x, y }));
 }
 
-// To two digits.
+// Rounded to two digits.
 function roundOf(length) {
   const unit = 10 ** (Math.floor(Math.log10(length)) - 1);
   return length > 0 ? Math.round(length / unit) * unit : 0;

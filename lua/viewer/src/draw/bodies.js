@@ -2,7 +2,7 @@
 import { bodyPaint } from "./palette.js";
 import { addOutline, clipped, markOf, reachOf, rimsOf } from "./shapes.js";
 
-const HUGE = 20000; // pixels: beyond, outlines are clipped before they are drawn
+const HUGE = 20000; // pixels: larger outlines are clipped before they are drawn
 const SMALLEST_DOTTED = 9; // pixels from centre to rim of a body that gets a dot in its centre
 const SEAM = 0.5; // pixels: hides the seams between the pieces of a body
 
@@ -66,7 +66,7 @@ export function preparedScene(scene, theme) {
 export const finitePose = (q, i) =>
   Number.isFinite(q[3 * i]) && Number.isFinite(q[3 * i + 1]) && Number.isFinite(q[3 * i + 2]);
 
-// An outline in screen coordinates, cut to what is near the screen.
+// An outline in screen coordinates, clipped to the surroundings of the screen.
 function hugeOutline(entry, view, angle, sx, sy) {
   const path = new Path2D(),
     c = view.scale * Math.cos(angle),
@@ -76,7 +76,7 @@ function hugeOutline(entry, view, angle, sx, sy) {
       radius = shape.radius * view.scale,
       room = Math.min(radius, HUGE) + 60;
     for (let i = shape.vertices.length - 2; i >= 0; i -= 2) {
-      // mirrored: the other way round
+      // mirrored: the orientation is reversed
       const x = shape.vertices[i],
         y = shape.vertices[i + 1];
       at.push(sx + c * x - s * y, sy - s * x - c * y);
@@ -88,14 +88,15 @@ function hugeOutline(entry, view, angle, sx, sy) {
   return path;
 }
 
-// Width of outlines: small bodies get thin ones, or there would be nothing else of them.
+// Width of outlines: small bodies get thin ones, which leave room for their fill.
 export function lineWidth(prepared, view) {
   const size = prepared.size > 0 ? prepared.size * view.scale : 100;
   return Math.max(Math.min(1.5, 0.07 * size), 0.4);
 }
 
-// A line around a body is what a larger one leaves uncovered: filling twice takes half the time that
-// filling and stroking takes where no graphics card draws. False: not for this body.
+// A line around a body is the part of a larger body that it does not cover: without a graphics card
+// two fills take half the time of a fill and a stroke. Returns false if this body cannot be drawn
+// so.
 function paintRims(ctx, entry, paths, width) {
   const { body, paint } = entry;
   if (body.shapes.length !== 1 || entry.bare || paths !== entry) return false;
@@ -115,7 +116,7 @@ function paintRims(ctx, entry, paths, width) {
   return true;
 }
 
-// A disc, in pixels of the view: circles are drawn faster than paths that hold one.
+// A disc, in pixels of the view: circles are drawn faster than paths that contain one.
 function paintDisc(ctx, entry, view, angle, sx, sy, width) {
   const { disc, paint } = entry,
     { scale } = view;
@@ -136,7 +137,7 @@ function paintDisc(ctx, entry, view, angle, sx, sy, width) {
   ctx.beginPath();
   ctx.arc(x, y, radius - 0.5 * w, 0, 2 * Math.PI);
   ctx.fill();
-  // the mark shows how it turns
+  // the mark shows the angle
   if (entry.mark > 0) {
     const length = entry.mark * scale;
     ctx.strokeStyle = paint.stroke;
@@ -155,7 +156,7 @@ function paintBody(ctx, entry, paths, width, pixel) {
   if (paint.dash) ctx.setLineDash([4 * pixel, 4 * pixel]);
   const w = (paint.wide ? 1.7 : 1) * (entry.bare ? Math.max(2.2, width) : width) * pixel;
   if (entry.pieces && paint.opaque) {
-    // Pieces of one body shall look like one: all outlines first, then the fills over them.
+    // Pieces of one body have to look like one: all outlines first, then the fills over them.
     ctx.lineWidth = 1.5 * w + SEAM * pixel;
     ctx.stroke(paths.path);
     ctx.fill(paths.path);
@@ -186,7 +187,7 @@ function dot(ctx, paint, x, y, radius) {
   ctx.fill();
 }
 
-// Returns how many bodies have no finite pose; they are not drawn.
+// Returns the number of bodies without a finite pose; they are not drawn.
 export function drawBodies(ctx, view, frame, theme, ratio) {
   const prepared = preparedScene(frame.scene, theme);
   const { q } = frame,

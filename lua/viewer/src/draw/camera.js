@@ -1,7 +1,7 @@
-// Gestures on the picture: pan, zoom, pinch, select; and what another module takes over (`hooks`).
+// Gestures on the picture: pan, zoom, pinch, select; other modules may take over through `hooks`.
 import { pick, pickBody } from "./pick.js";
 
-const CLICK = 5; // pixels a pointer may move and still have clicked
+const CLICK = 5; // pixels by which a pointer may move in a click
 
 export function attachCamera(canvas, view, { frame, overlays, hooks, onView, onSelect, onFollow }) {
   const pointers = new Map(); // id -> [x, y]

@@ -1,5 +1,5 @@
-// Draws what is known of a frame on top of its bodies: contacts, impulses, joints, velocities,
-// centres of mass, names, trails, and the scale.
+// Draws the data of a frame on top of its bodies: contacts, impulses, joints, velocities, centres
+// of mass, names, trails, and the scale.
 import { finitePose, preparedScene } from "./bodies.js";
 
 const finite = (p) => Number.isFinite(p[0]) && Number.isFinite(p[1]);
@@ -68,7 +68,8 @@ export function drawArrow(ctx, [x, y], [dx, dy], color, halo, kind = "solid", wi
   trace(kind === "open" ? [3.2, 2] : []);
 }
 
-const LONGEST = 2; // of an arrow, relative to the one for the reference: impacts do not fill the screen
+// of an arrow, relative to that of the reference, so that impacts do not fill the screen
+const LONGEST = 2;
 
 export function arrowUnit(prepared, view) {
   const body = prepared.size > 0 ? prepared.size * view.scale : 60;
@@ -93,7 +94,7 @@ function vectorArrow(ctx, at, vector, reference, unit, color, theme, kind) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// Arrows show what acts on the one that moves; of two moving ones, on the one that is carried.
+// Arrows show the impulse on the moving body; if both move, on the one that is carried.
 function shownSide(scene, contact) {
   const a = scene.bodies[contact.a].type === "dynamic",
     b = scene.bodies[contact.b].type === "dynamic";
@@ -180,7 +181,7 @@ export function drawCentres(ctx, view, frame, theme) {
     dot(ctx, [x, y], radius, theme.joint, theme.ink, 1.1);
     ctx.fillStyle = theme.ink;
     for (const turn of [0, Math.PI]) {
-      // the quartered disc of drawings
+      // the quartered disc of technical drawings
       ctx.beginPath();
       ctx.moveTo(x, y);
       ctx.arc(x, y, radius, turn, turn + Math.PI / 2);
@@ -194,13 +195,13 @@ export function drawNames(ctx, view, frame, theme) {
   ctx.textAlign = "center";
   ctx.textBaseline = "middle";
   ctx.lineJoin = "round";
-  const taken = []; // what would lie upon another name is left out
+  const taken = []; // a name that would overlap another one is omitted
   frame.scene.bodies.forEach((body, i) => {
     if (body.name === "" || !finitePose(frame.q, i)) return;
     let [x, y] = view.toScreen([frame.q[3 * i + 1], frame.q[3 * i + 2]]);
     const half = 0.5 * ctx.measureText(body.name).width + 3;
     if (body.type === "static") {
-      // the middle of a landscape is seldom in sight
+      // the middle of a landscape is rarely in sight
       x = Math.min(Math.max(x, half + 6), view.width - half - 6);
       y = Math.min(Math.max(y, 16), view.height - 16);
     }
@@ -237,9 +238,10 @@ function drawSpring(ctx, from, to, width, theme, ink) {
 }
 
 const ENDS = new Set(["distance", "spring", "rope", "mouse", "pulley"]);
-const UNDRAWN = new Set(["gear", "constraint", "ground_friction"]); // their joints have anchors of their own
+// their joints have their own anchors
+const UNDRAWN = new Set(["gear", "constraint", "ground_friction"]);
 
-// From anchor to anchor, over what turns it on the way.
+// From anchor to anchor, over the points at which the line turns.
 function drawWay(ctx, way, from, to, radius, theme, ink) {
   [...way, to].reduce((last, next) => {
     line(ctx, last, next, ink, 1.3);
@@ -305,9 +307,9 @@ export function drawJoints(ctx, view, frame, theme) {
 
 // ---- Trails -----------------------------------------------------------------------------------
 
-const LONGEST_TRAIL = 3000; // points; more would cost the picture its pace
+const LONGEST_TRAIL = 3000; // points; more would make drawing too slow
 
-// How many of the ascending `values` are not above `limit`.
+// The number of the ascending `values` that are not above `limit`.
 function countUpTo(values, limit) {
   let lo = 0;
   let hi = values.length;
@@ -319,7 +321,7 @@ function countUpTo(values, limit) {
   return lo;
 }
 
-// Ways of the bodies' centres up to now; `trails`: serial -> { clock, x, y } of numbers.
+// Paths of the bodies' centres up to now; `trails`: serial -> { clock, x, y } of numbers.
 export function drawTrails(ctx, view, frame, theme, trails, from, until) {
   const prepared = preparedScene(frame.scene, theme);
   ctx.lineWidth = 1.4;
@@ -397,7 +399,7 @@ export function drawScale(ctx, view, theme) {
     pixels = length * view.scale;
   const x = 18,
     y = view.height - 16;
-  // twice: a pale line below keeps it readable on dark bodies
+  // drawn twice: a pale line below keeps it readable on dark bodies
   for (const [color, width] of [
     [theme.halo, 4],
     [theme.ink, 1.4],

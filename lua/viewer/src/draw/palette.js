@@ -5,7 +5,7 @@ const OUTLINE_DARKNESS = 0.62;
 const DISABLED_ALPHA = 0.28,
   SENSOR_ALPHA = 0.16;
 
-// `lines`: of plots.
+// `lines`: colours of plots.
 const THEMES = {
   light: {
     background: "#fcfbf8",
@@ -68,7 +68,7 @@ export function bodyPaint(body, theme) {
     strokeAlpha = 1;
   let fill = FILLS[(body.index + FILLS.length - 1) % FILLS.length],
     stroke = scaled(fill, OUTLINE_DARKNESS);
-  // by type, then what the script chose, then what the body does not do
+  // by type, then by the colour of the script, then by the interactions that the body lacks
   if (body.type === "static") {
     fill = theme.staticFill;
     stroke = theme.staticLine;

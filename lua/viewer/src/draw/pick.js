@@ -1,8 +1,8 @@
-// What is at a place of the screen, and what of it a frame still has.
+// Finds the object at a place of the screen, and a selected object in a frame.
 import { finitePose, preparedScene } from "./bodies.js";
 import { shapeContains } from "./shapes.js";
 
-// Selections name things by what stays the same from frame to frame.
+// Selections identify objects by properties that stay the same from frame to frame.
 export const same = (a, b) =>
   a === b ||
   (a !== null &&
@@ -52,7 +52,7 @@ export function pickBody(view, frame, screen, reach) {
   const world = view.toWorld(screen),
     { order } = preparedScene(frame.scene);
   for (const tolerance of [0, (0.6 * reach) / view.scale]) {
-    // what is hit comes before what is near
+    // an object that is hit precedes one that is near
     for (let k = order.length - 1; k >= 0; k--) {
       const { body, index } = order[k],
         q = frame.q;
@@ -71,7 +71,7 @@ export function pickBody(view, frame, screen, reach) {
   return null;
 }
 
-// Position of what is selected in the tables of a frame; -1: it is not there now.
+// Position of the selected object in the tables of a frame; -1: it does not exist now.
 export function find(frame, selection) {
   const { scene } = frame;
   if (selection.kind === "body") return preparedScene(scene).bySerial.get(selection.serial) ?? -1;

@@ -1,4 +1,4 @@
-// The whole picture of a frame: bodies, and on top of them what the reader asked for.
+// The whole picture of a frame: bodies, and on top of them the overlays that the reader has chosen.
 import { drawAnnotations } from "./annotations.js";
 import { drawAway } from "./away.js";
 import { drawBodies, drawHalo, preparedScene } from "./bodies.js";
@@ -7,10 +7,10 @@ import * as marks from "./marks.js";
 import { find } from "./pick.js";
 
 const LONGEST_KEY = 60; // pixels of an arrow in the key
-const TRAIL_BODIES = 60; // with more, trails are as short as:
+const TRAIL_BODIES = 60; // with more, trails are limited to:
 const SHORT_TRAIL = 1.5; // s
 
-// What arrows mean, and how long an arrow is how much.
+// The key: the meaning of arrows, and the value of an arrow of a given length.
 function drawKey(ctx, { view, theme, frame, overlays, series }) {
   const { impulse, speed } = series.references;
   const unit = marks.arrowUnit(preparedScene(frame.scene), view);
@@ -63,8 +63,8 @@ function drawSelection(ctx, ratio, { view, theme, frame, selection }) {
   ring(theme.accent, 2.6);
 }
 
-// `state`: view, theme, frame (or null), overlays, series, selection, now, hooks. Returns how many
-// bodies could not be drawn (`lost`) and those that are out of sight (`away`).
+// `state`: view, theme, frame (or null), overlays, series, selection, now, hooks. Returns the
+// number of bodies that could not be drawn (`lost`) and those that are out of sight (`away`).
 export function drawPicture(ctx, ratio, state) {
   const { view, theme, frame, overlays, series, now } = state;
   let lost = 0, away = [];

@@ -32,8 +32,8 @@ export function addOutline(path, at, radius) {
   path.closePath();
 }
 
-// Corners of a convex polygon whose edges are moved outwards by `by` (inwards: below 0); null where that
-// is no such polygon any more, or one with corners far away.
+// Corners of a convex polygon whose edges are moved outwards by `by` (inwards: below 0); null if
+// the result is no such polygon, or has corners far away.
 export function moved(at, by) {
   const n = at.length / 2,
     corners = [];
@@ -50,7 +50,7 @@ export function moved(at, by) {
     const [ex, ey] = edge(i);
     const turn = px * ey - py * ex, // sine of the angle between the edges
       along = px * ex + py * ey;
-    if (!(turn > 0.1) && !(along > 0.9)) return null; // sharp, or nothing a polygon has
+    if (!(turn > 0.1) && !(along > 0.9)) return null; // sharp, or impossible in a polygon
     // The corner moves along the mean of the normals.
     const shift = by / (1 + along);
     if (!(1 + along > 0.4)) return null;
@@ -60,7 +60,7 @@ export function moved(at, by) {
   for (let i = 0; i < n; i++) {
     const j = (i + 1) % n;
     const [ex, ey] = edge(i);
-    // An edge that has turned round: the polygon is thinner than it was to become.
+    // An edge that is reversed: the polygon is thinner than the shift.
     if (
       !(
         (corners[2 * j] - corners[2 * i]) * ex + (corners[2 * j + 1] - corners[2 * i + 1]) * ey >
@@ -72,7 +72,7 @@ export function moved(at, by) {
   return corners;
 }
 
-// The two outlines between which a line around the shape lies; null where they are not to be had.
+// The two outlines between which a line around the shape lies; null if they do not exist.
 export function rimsOf(shape, width) {
   const { vertices, radius } = shape,
     half = 0.5 * width;
@@ -110,7 +110,7 @@ export function shapeContains(shape, x, y, tolerance = 0) {
   return inside || nearest <= shape.radius + tolerance;
 }
 
-// How far a body reaches from its centre of mass.
+// The distance of the farthest point of a body from its centre of mass.
 export function reachOf(body) {
   let reach = 0;
   for (const { vertices, radius } of body.shapes) {
@@ -121,7 +121,7 @@ export function reachOf(body) {
   return reach;
 }
 
-// Length of the mark along the body's x axis that shows how it is turned; 0: none.
+// Length of the mark along the body's x axis that shows its angle; 0: none.
 export function markOf(body) {
   let best = 0,
     disc = false;
@@ -142,8 +142,8 @@ export function markOf(body) {
   return disc ? best : 0.55 * best;
 }
 
-// A convex polygon within a box (Sutherland and Hodgman): canvases draw in single precision and
-// get lost in landscapes of a million pixels.
+// A convex polygon clipped to a box (Sutherland and Hodgman): canvases draw in single precision,
+// which is too coarse for landscapes of a million pixels.
 export function clipped(at, lo, hi) {
   let points = at;
   for (const [axis, limit, sign] of [

@@ -1,5 +1,5 @@
-// The camera: which part of the world is on the screen. World: m, y upwards; screen: CSS pixels,
-// y downwards. fittedBox chooses a part to show as core/record/draw/view.c does.
+// The camera: the part of the world on the screen. World: m, y upwards; screen: CSS pixels, y
+// downwards. fittedBox chooses this part as core/record/draw/view.c does.
 
 const SMALLEST_SCALE = 1e-9,
   LARGEST_SCALE = 1e9; // pixels a metre
@@ -108,7 +108,7 @@ function median(values) {
   return values.slice().sort((a, b) => a - b)[values.length >> 1];
 }
 
-// Tells what has strayed far from most others.
+// Finds bodies that are far from most others.
 function crowdOf(boxes) {
   if (boxes.length < 5) return () => true;
   const middles = boxes.map(middleOf);
@@ -120,7 +120,7 @@ function crowdOf(boxes) {
   return strays > boxes.length / 4 ? () => true : (m) => away(m) <= radius;
 }
 
-// What does not move, as far as it is near; when nothing is, the nearest point within reach.
+// Adds static bodies, as far as they are near; if none is, the nearest point within reach.
 function withContext(frame, core, size) {
   const whole = extentOf(core),
     margin = Math.max(0.12 * whole, 1.2 * size);
@@ -151,7 +151,7 @@ function withContext(frame, core, size) {
   return alone ? boxUnion(all, grown({ lo: nearest, hi: nearest }, 0.25 * margin)) : all;
 }
 
-// What moves in a frame, or null; its context is added.
+// The box of the moving bodies of a frame, or null; its context is added.
 function movingBox(frame) {
   const boxes = [];
   frame.scene.bodies.forEach((body, i) => {
@@ -162,7 +162,7 @@ function movingBox(frame) {
     kept = boxes.filter((box) => near(middleOf(box)));
   if (kept.length === 0) return null;
   let all = kept.reduce(boxUnion);
-  // Joints by an anchor and the points they go by.
+  // Joints count by an anchor and the points over which they run.
   frame.joints.forEach((joint, j) => {
     for (const at of [joint.anchorA, ...frame.scene.joints[j].way]) {
       if (Math.abs(at[0]) < FARTHEST && Math.abs(at[1]) < FARTHEST && near(at)) {
@@ -181,14 +181,14 @@ export function fittedBox(frame) {
       box = boxUnion(box, bodyBox(frame, i));
     box = isEmpty(box) ? { lo: [0, 0], hi: [0, 0] } : grown(box, 0.05 * extentOf(box));
   }
-  // dots and words of the script; its lines and arrows may lead out of the picture
+  // dots and texts of the script; its lines and arrows may lead out of the picture
   for (const { type, to } of frame?.annotations ?? []) {
     if (type === "point" || type === "text") box = boxUnion(box, { lo: to, hi: to });
   }
   return extentOf(box) > 0 ? box : grown(box, 1);
 }
 
-// Mean extent of the bodies that move.
+// Mean extent of the moving bodies.
 function meanSize(frame) {
   const sizes = frame.scene.bodies
     .map((body, i) => (moves(body) ? extentOf(bodyBox(frame, i)) : -1))
@@ -196,11 +196,12 @@ function meanSize(frame) {
   return sizes.reduce((sum, size) => sum + size, 0) / Math.max(sizes.length, 1);
 }
 
-// A view that suits the whole run: all places things move to, unless they go so far that they would
-// be specks; then the beginning.
+// A view for the whole run: it includes all positions of moving bodies, unless they move so far
+// that they would be too small; then only those at the beginning.
 export function runBox(recording) {
   const SAMPLES = 24;
-  const FARTHER = 2.5; // than at the beginning is no harm whatever the size of the bodies
+  // a box up to this factor larger than at the beginning is used for bodies of any size
+  const FARTHER = 2.5;
   const SPECK = 150; // bodies side by side across the picture
   const count = recording.frameCount;
   if (count === 0) return fittedBox(null);

@@ -1,4 +1,4 @@
-// What was recorded: the run, and the settings of its world.
+// Information on the recording: the run, and the settings of its world.
 import { h, number, pair } from "../dom.js";
 
 const SHOWN = new Set(["sim2d", "build", "seed", "every"]); // entries of the run

@@ -1,7 +1,8 @@
-// Sliders, choices, buttons and options of the script, and which of its worlds is shown; by lil-gui.
+// Sliders, choices, buttons and options of the script, and the choice of the world that is shown;
+// by lil-gui.
 import GUI from "lil-gui";
 
-// A range for a number nobody gave one: around what it is and was.
+// The range of a number without a given one: around its present and its usual value.
 function rangeOf({ value, default: usual }) {
   const size = Math.max(Math.abs(value), Math.abs(usual)) || 0.5;
   return [value < 0 || usual < 0 ? -2 * size : 0, 2 * size];
@@ -24,7 +25,7 @@ export function createControls(player, send) {
     return parts[title].gui;
   }
 
-  // The key that does the same, where there is one.
+  // The key with the same effect, if there is one.
   const titled = (name, key) => (key ? `${name} (${key})` : name);
   // Keys of the script go to it again, not to the control that was used last.
   const leave = () => document.activeElement?.blur();
@@ -84,7 +85,7 @@ export function createControls(player, send) {
         makeControls(message);
         makeOptions(state?.reruns ? message.options : []);
       }
-      updating = true; // what the script or another page set
+      updating = true; // a value that the script or another page has set
       message.sliders.forEach(({ value }, i) => {
         const { holder, controller } = sliders[i], { domElement } = controller;
         if (holder.value === value || domElement.contains(document.activeElement) && domElement.matches(":active")) return;

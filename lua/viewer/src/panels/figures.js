@@ -1,5 +1,5 @@
-// Plots of the script. They are shown as images, which run no scripts and load nothing, whatever their
-// SVG says.
+// Plots of the script. They are shown as images, which run no scripts and load nothing, for any
+// content of their SVG.
 import { h, iconButton } from "../dom.js";
 
 const sourceOf = (svg) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;

@@ -1,4 +1,4 @@
-// The numbers of what is selected.
+// The numbers of the selected object.
 import { bodyName, h, jointName, number, pair, quantity } from "../dom.js";
 import { find } from "../draw/pick.js";
 
@@ -22,7 +22,7 @@ function bodyRows(frame, i) {
     ["angle", `${number(angle)} rad`],
     ["", `${number(angle * DEGREES)}°`],
   );
-  // what moves, and only of what has a mass: energies
+  // energies of bodies that move and have a mass only
   if (body.type === "static") return rows;
   rows.push(
     ["velocity", pair([vx, vy], "m/s")],
@@ -143,7 +143,7 @@ export function createInspector({ onFollow, onClear }) {
       if (rows === null) return;
       const fresh = rows.map((row) => row[0]).join("|");
       if (fresh !== labels) {
-        // elements are made once and then only get new text
+        // elements are made once; later only their text changes
         labels = fresh;
         cells = rows.map(() => h("dd"));
         table.replaceChildren(...rows.flatMap((row, k) => [h("dt", {}, row[0]), cells[k]]));

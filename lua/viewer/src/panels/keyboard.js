@@ -1,6 +1,6 @@
-// Keys for the whole page, where they do not belong to the control that has the focus.
+// Keys for the whole page, unless they belong to the control that has the focus.
 
-// Does it go into a text or a number?
+// Is the target a field for text or a number?
 export function isTyped({ target: { tagName, type } }) {
   return tagName === "TEXTAREA" || (tagName === "INPUT" && type !== "range" && type !== "checkbox");
 }
@@ -11,7 +11,7 @@ function belongsToControl(event) {
   return event.key === " " && (tagName === "BUTTON" || type === "checkbox");
 }
 
-// `keys`: name of a key -> what it does; `hooks` come first and tell whether they took the event;
+// `keys`: name of a key -> action; `hooks` come first and return whether they took the event;
 // `onDigit` gets 1 to 9.
 export function listenForKeys(keys, hooks, onDigit) {
   addEventListener("keydown", (event) => {

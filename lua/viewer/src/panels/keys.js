@@ -1,4 +1,4 @@
-// Keys and gamepads for scripts that ask for them (sim.key, sim.axis). Only keys a script has asked for are
+// Keys and gamepads for scripts that use them (sim.key, sim.axis). Only keys that a script uses are
 // taken from the player.
 import { isTyped } from "./keyboard.js";
 
@@ -10,15 +10,16 @@ const PAD = ["pad_a", "pad_b", "pad_x", "pad_y", "pad_lb", "pad_rb", "pad_lt", "
   "pad_ls", "pad_rs", "pad_up", "pad_down", "pad_left", "pad_right"];
 const TILT = 0.5; // of the left stick, from which it counts as a press of the cross
 
-// What a script may ask for by sim.axis, of a standard gamepad: up and right are positive.
+// The axes of a standard gamepad that a script may use by sim.axis: up and right are positive.
 const STICK = { left_x: [0, 1], left_y: [1, -1], right_x: [2, 1], right_y: [3, -1] }; // axis, sign
 const TRIGGER = { lt: 6, rt: 7 }; // button
-const REST = 0.12; // of a stick's way, that it may be off at rest
-const DIGITS = 100; // steps of a way that are told apart
+const REST = 0.12; // part of a stick's range by which it may be off at rest
+const DIGITS = 100; // steps of the range that are distinguished
 
 const pads = () => [...(navigator.getGamepads?.() ?? [])].filter((pad) => pad !== null);
 
-// Beyond its rest a stick begins at 0. Of several gamepads the one that is pushed farthest counts.
+// Beyond its rest a stick begins at 0. If there are several gamepads, the one that is pushed
+// farthest counts.
 function wayOf(name) {
   let most = 0;
   for (const { axes, buttons } of pads()) {
@@ -51,7 +52,8 @@ function pressedOnPads() {
 
 export function createKeys(player, send) {
   let asked = new Set(), axes = [];
-  const down = new Set(), ways = new Map(); // what was sent: keys that are down, how far axes are pushed
+  // the state that was sent: pressed keys, positions of axes
+  const down = new Set(), ways = new Map();
 
   function set(name, on) {
     if (down.has(name) === on) return;

@@ -1,4 +1,4 @@
-// What is shown on top of the bodies: a list of switches, each with its mark.
+// The overlays on top of the bodies: a list of switches, each with its mark.
 import { h } from "../dom.js";
 
 export const OVERLAYS = [

@@ -1,5 +1,5 @@
-// Plots over time (uPlot): energy, momentum, residual, channels. The present is a line across all of
-// them; a click or a drag goes there.
+// Plots over time (uPlot): energy, momentum, residual, channels. The present is a line across all
+// of them; a click or a drag moves it.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { h, number, superscript } from "../dom.js";
@@ -11,7 +11,7 @@ const DASHES = [[], [6, 4], [2, 3], [9, 3, 2, 3]]; // lines differ without colou
 const plain = (values) => values.map((value) => (Number.isFinite(value) ? value : null));
 const positive = (values) => values.map((value) => (value > 0 && value < Infinity ? value : null));
 
-// Range of an axis: a line that is constant but for rounding shall look constant.
+// Range of an axis: a line that is constant except for rounding has to look constant.
 function linearRange(_, lo, hi) {
   if (lo === null || hi === null) return [0, 1];
   const least = 1e-3 * Math.max(Math.abs(lo), Math.abs(hi)) || 2;
@@ -26,7 +26,7 @@ function logRange(_, lo, hi) {
   return [10 ** low, 10 ** Math.max(high, low + 1)];
 }
 
-// As many digits as the distance of the ticks asks for; one power of ten for all of them.
+// As many digits as the distance of the ticks requires; one power of ten for all of them.
 function tickTexts(_, ticks) {
   const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1;
   const largest = Math.max(...ticks.map(Math.abs), step);
@@ -44,7 +44,7 @@ function tickTexts(_, ticks) {
   });
 }
 
-// Powers of ten, five or so of them.
+// About five powers of ten.
 function powerTicks(_, axis, lo, hi) {
   const low = Math.round(Math.log10(lo));
   const high = Math.round(Math.log10(hi));
@@ -136,7 +136,7 @@ class Plot {
       grid: { stroke: () => this.owner.theme.grid, width: 1 },
       ticks: { stroke: () => this.owner.theme.axis, width: 1, size: 4 },
     };
-    // charts share a cursor; axes have room for texts of our own
+    // charts share a cursor; axes have room for the texts of this page
     this.chart = new uPlot(
       {
         width,
@@ -180,7 +180,7 @@ class Plot {
       data,
       this.holder,
     );
-    // the line of the present lies over the chart; a drag there goes through time
+    // the line of the present lies over the chart; a drag there moves through time
     const { over } = this.chart;
     over.append(this.now);
     const seek = (event) => {

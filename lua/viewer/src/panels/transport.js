@@ -46,14 +46,14 @@ export function createTransport(player) {
     scrubber,
     speed,
   );
-  // the page changes only what is another than it shows
+  // the page changes only elements whose content differs
   let shownPlaying = null;
   return {
     element,
     play,
     reset,
     speed,
-    // One that is no choice of the list becomes one.
+    // A speed that is not in the list is added to it.
     showSpeed(value) {
       if (![...speed.options].some((option) => Number(option.value) === value)) {
         const next = [...speed.options].find((option) => Number(option.value) > value) ?? null;

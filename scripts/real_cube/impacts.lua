@@ -1,12 +1,12 @@
--- What the first impact of a toss says without any simulation: lines through the frames before and after it have the
--- velocities, and their jumps the impulse p per mass. With r from the centre to the corner that strikes,
--- e = -u_n+ / u_n-, p_t / p_n <= mu (equal while it slides on), and k = I / (m a^2) = (r x p) / (a^2 jump of omega).
--- --data FILE reads measured tosses; without it tosses of known parameters are made, with noise.
+-- The first impact of a toss, evaluated without simulation: lines through the frames before and after it give the
+-- velocities, and their jumps the impulse p per mass. With r from the centre to the corner that strikes, e = -u_n+ /
+-- u_n-, p_t / p_n <= mu (equal while it slides on), and k = I / (m a^2) = (r x p) / (a^2 jump of omega). --data FILE
+-- reads measured tosses; without it the script makes tosses of known parameters, with noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
-local e = sim.experiment("First blows: restitution, friction and inertia of jumps", {
-  data = { "", "FILE.csv of tosses" }, after = { 4, "frames after the blow" } })
+local e = sim.experiment("First impacts: restitution, friction and inertia of jumps", {
+  data = { "", "FILE.csv of tosses" }, after = { 4, "frames after the impact" } })
 local real = e.options.data ~= ""
 sim.random.seed(3)
 local list = real and tosses.planar(e.options.data) or square.made(60)
@@ -31,15 +31,15 @@ local rows, all = {}, { {}, {}, {}, {} }
 for _, toss in ipairs(list) do
   local before = square.flight(toss, half, gravity)
   local after, error = lines(toss, before.frames + 3, before.frames + 2 + e.options.after)
-  local t = (before.z[1] - after.z[1]) / (after.z[2] - before.z[2]) -- where the two lines of z meet
+  local t = (before.z[1] - after.z[1]) / (after.z[2] - before.z[2]) -- intersection of the two lines of z
   local z = before.z[1] + before.z[2] * t - gravity * t ^ 2 / 2
   local angle = (before.theta[1] + before.theta[2] * t) % (math.pi / 2) - math.pi / 4
   local lever, height = math.sqrt(2) * half * math.sin(angle), math.sqrt(2) * half * math.cos(angle)
   local un, ut = before.z[2] - gravity * t + before.theta[2] * lever, before.x[2] + before.theta[2] * height
   local un_after, ut_after = after.z[2] - gravity * t + after.theta[2] * lever, after.x[2] + after.theta[2] * height
   local pt, pn, jump = after.x[2] - before.x[2], after.z[2] - before.z[2], after.theta[2] - before.theta[2]
-  -- Left out: flat landings, which are two impacts, second ones within the frames, and what stops sliding, which takes
-  -- less than mu.
+  -- Left out: flat landings, which are two impacts; second impacts within the frames; and impacts that stop sliding,
+  -- whose ratio is below mu.
   if math.abs(angle) < 0.6 and error < 3e-4 and ut_after / ut > 0.1 then
     local values = { -un_after / un, -pt / pn * (ut > 0 and 1 or -1), (lever * pn + height * pt) / (jump * half ^ 2),
       1000 * (height - z) }
@@ -55,16 +55,16 @@ local median = {}
 for i = 1, 4 do median[i] = tosses.median(all[i]) end
 print(("half width %.2f mm for %.2f: the camera's scale is %.1f %% low"):format(1000 * half, 1000 * tosses.HALF,
   100 * (1 - half / tosses.HALF)))
-e:above("blows", real and 3 or 10, #rows)
+e:above("impacts", real and 3 or 10, #rows)
 if real then
   e:below("p_t / p_n, median (slides: 0.2)", 0.2, median[2])
 else
   e:equal("restitution, median", square.TRUTH.fast, median[1], 0.02)
-  e:equal("p_t / p_n", square.TRUTH.blow, median[2], 0.01)
+  e:equal("p_t / p_n", square.TRUTH.impact, median[2], 0.01)
   e:equal("I / (m a^2)", square.TRUTH.inertia, median[3], 0.04)
   e:equal("depth, mm", 0, median[4], 0.2)
 end
-local plot = { title = "First blows", x = "approach of the corner, m/s", y = { label = "", range = { 0, 0.55 } } }
+local plot = { title = "First impacts", x = "approach of the corner, m/s", y = { label = "", range = { 0, 0.55 } } }
 local approach = {}
 for i, row in ipairs(rows) do approach[i] = row[2] end
 plot[1] = { approach, all[1], kind = "scatter", label = "restitution" }
