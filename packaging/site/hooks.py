@@ -90,7 +90,14 @@ def pages_of(folder):
     return names
 
 
+def repository():
+    """The address of the repository, which CITATION.cff holds; None without one."""
+    found = re.search(r"^repository-code: *(\S+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    return found and found[1]
+
+
 def on_config(config):
+    config["repo_url"] = repository()
     config["markdown_extensions"].append("attr_list")
     top = [path.stem for path in sorted(DOCS.glob("*.md")) if path.stem != "index"]
     home = "index.md" if (DOCS / "index.md").exists() else f"{SITE_PAGES}/README.md"
