@@ -11,15 +11,19 @@ DOCS = ROOT / "docs"
 PLAYERS = ROOT / "build" / "players"  # tools/docs records scenes there
 SITE_PAGES = "project"  # folder of the site for files outside docs
 
-# Top-level pages of docs by kind; a page that is not listed is an explanation.
-REFERENCE = ["lua", "stepping-options", "c-api", "python", "tasks", "scenes", "glossary", "equations",
-             "problem-format", "replay-format", "testing"]
-MEASUREMENTS = ["measurements", "contact-card"]
-HOW_TO = ["batch", "control", "control-plans", "control-views", "control-fit", "control-lessons", "parallel", "solvers-large",
-          "contributing"]
+# The tabs of the site are the tables of docs/index.md, by their heads.
+TABS = {"you are new": "Tutorial", "you have a task": "How-to", "you look something up": "Reference",
+        "you want to know why": "Explanation"}
+# Pages that list a folder. Their tables group its pages.
+LISTS = {"tutorial/README.md": "tutorial", "coming-from/README.md": "coming-from", "howto/README.md": "howto",
+         "experiments.md": "experiments", "lua.md": "reference", "measurements.md": "measurements"}
+FIRST = ["tutorial/README.md", "howto/README.md", "lua.md"]  # they begin their tab, and are no section of it
+MEASUREMENTS = ["measurements.md", "contact-card.md"]  # they have a tab of their own, as has the gallery
+WIDE = ["tutorial", "howto"]  # folders of pages without a table of contents, for the width of their scripts
 
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
+HEAD = re.compile(r"^\| ([^|]+?) \|.*\n\|(?: --- \|)+\n((?:\|.*\n)+)", re.MULTILINE)
 LANGUAGES = {".c": "c", ".h": "c", ".def": "c", ".lua": "lua", ".py": "python", ".sh": "bash", ".txt": "text",
              ".mjs": "javascript", ".js": "javascript", ".cmake": "cmake"}
 
@@ -90,21 +94,59 @@ def pages_of(folder):
     return names
 
 
+def tables_of(page):
+    """The tables of a page of docs: the head of each, and the pages that it links, with the text of the link."""
+    for head, rows in HEAD.findall((DOCS / page).read_text(encoding="utf-8")):
+        links = re.findall(r"\[([^\]]+)\]\(([^)\s#]+\.md)", rows)
+        paths = [(text, os.path.normpath(os.path.join(os.path.dirname(page), link))) for text, link in links]
+        yield head, [(text, path) for text, path in paths if (DOCS / path).exists() and not path.startswith("..")]
+
+
+def listed(page):
+    """A page of LISTS, and the pages of its folder, in groups if it has several tables of them."""
+    rest = [name for name in pages_of(LISTS[page]) if name != page]
+    groups = []
+    for head, links in tables_of(page):
+        names = [name for _, name in links if name in rest]
+        rest = [name for name in rest if name not in names]
+        if names:
+            groups.append({head[0].upper() + head[1:]: names})
+    if len(groups) == 1:
+        groups = list(groups[0].values())[0]
+    return [page] + groups + rest
+
+
+def tabs():
+    """The navigation: docs/index.md lists the pages, each tab those of a table. Pages that it misses are explanations."""
+    kinds, seen = {tab: [] for tab in TABS.values()}, set(MEASUREMENTS) | {"index.md", "gallery/README.md"}
+    for head, links in tables_of("index.md"):
+        for text, page in links:
+            if head not in TABS or page in seen or os.path.dirname(page) and page not in LISTS:
+                continue
+            seen.add(page)
+            tab = kinds[TABS[head]]
+            if page in FIRST:
+                tab[:0] = listed(page)
+            elif page in LISTS:
+                tab.append({text: listed(page)})
+            else:
+                tab.append(page)
+    kinds["Explanation"] += sorted(path.name for path in DOCS.glob("*.md") if path.name not in seen)
+    kinds["Measurements"] = listed("measurements.md") + MEASUREMENTS[1:]
+    kinds["Gallery"] = ["gallery/README.md"] + (["gallery/players.md"] if list(PLAYERS.glob("*.html")) else [])
+    return [{"Home": "index.md"}] + [{kind: pages} for kind, pages in kinds.items()]
+
+
+def repository():
+    """The address of the repository, which CITATION.cff holds; None without one."""
+    found = re.search(r"^repository-code: *(\S+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    return found and found[1]
+
+
 def on_config(config):
+    config["repo_url"] = repository()
     config["markdown_extensions"].append("attr_list")
-    top = [path.stem for path in sorted(DOCS.glob("*.md")) if path.stem != "index"]
-    home = "index.md" if (DOCS / "index.md").exists() else f"{SITE_PAGES}/README.md"
-    gallery = ["gallery/README.md"] + (["gallery/players.md"] if list(PLAYERS.glob("*.html")) else [])
-    listed = REFERENCE + HOW_TO + MEASUREMENTS
-    kinds = {
-        "Tutorial": pages_of("tutorial"),
-        "How-to": pages_of("howto") + pages_of("coming-from") + [name + ".md" for name in HOW_TO if name in top],
-        "Reference": pages_of("reference") + [name + ".md" for name in REFERENCE if name in top],
-        "Explanation": pages_of("explanation") + [name + ".md" for name in top if name not in listed],
-        "Measurements": [name + ".md" for name in MEASUREMENTS if name in top] + pages_of("measurements"),
-        "Gallery": gallery,
-    }
-    config["nav"] = [{"Home": home}] + [{kind: pages} for kind, pages in kinds.items() if pages]
+    config["nav"] = tabs()
     return config
 
 
@@ -118,10 +160,7 @@ def on_files(files, config):
             if target.is_file() and target.suffix in (".svg", ".png", ".gif"):
                 continue
             files.append(File.generated(config, site_name(target), content=source_page(target, found)))
-    if not (DOCS / "index.md").exists():  # the README is the first page
-        files.append(File.generated(config, "index.md",
-                                    content=moved_links((ROOT / "README.md").read_text(encoding="utf-8"), ROOT, "index.md", found)))
-        config["nav"][0] = {"Home": "index.md"}
+    files.append(File.generated(config, "assets/site.css", abs_src_path=str(ROOT / "packaging/site/site.css")))
     players = sorted(PLAYERS.glob("*.html"))
     for player in players:
         files.append(File.generated(config, f"gallery/{player.name}", abs_src_path=str(player)))
@@ -134,4 +173,8 @@ def on_page_markdown(markdown, page, config, files):
     if page.file.generated_by:
         return markdown
     name = page.file.src_uri
+    if name == "index.md":
+        page.meta["hide"] = ["navigation", "toc"]
+    elif name.split("/")[0] in WIDE:
+        page.meta["hide"] = ["toc"]
     return moved_links(markdown, (DOCS / name).parent, name, set())

@@ -5,7 +5,7 @@
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
 ---@field dt? number s, default 1/120; length of a step
----@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"program"|"active" default "auto"; the method that solves steps, see solvers
+---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"active"|string default "auto"; the method that solves steps, see solvers; also the name of your own solver
 ---@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; the law of contacts along the surface; "convex" is easier to solve, but sliding bodies lift
 ---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps handle impacts, see kinds of stepping
 ---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; how joint errors and overlaps are corrected, see stabilisations
@@ -18,12 +18,12 @@
 ---@field beta? number default 1; the share of the velocity at the end of the step, for the motion of the bodies. 1, 1 damps; 0.5, 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
 ---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; the unknown of the step problem; the trajectory is the same
 ---@field elasticity? "compliance"|"stiffness" default "compliance"; how springs and compliant joints enter the step problem; the trajectory is the same
----@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step. "off" leaves that out as long as the step resolves it
+---@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step; with "off", only in steps that are too long to leave it out
 ---@field gradient? "exact"|"smooth" default "exact"; which derivative steps have: "exact" covers the contacts that act, "smooth" also those that may act, see gradients
 ---@field smoothing? number default 0.0001; kappa of smooth derivatives
 ---@field substeps? integer default 1; a step consists of this many steps of dt / substeps, see sub-steps
----@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle": second-order steps where an island allows them; "projected": never; "auto": "rattle" with event stepping and without options that exclude it, else "projected"
----@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; for islands that only joints hold, with the solver auto, see the linear system
+---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle" takes second-order steps where an island allows them, "projected" never. "auto" is "rattle" with event stepping unless another setting excludes it, else "projected"
+---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; the method for islands that only joints hold, if solver is "auto", see the linear system
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; how the friction of a pair follows from its two bodies, see pairs
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; how the restitution of a pair follows from its two bodies
 ---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends there, short of dt

@@ -16,8 +16,9 @@
 
 enum { LINE = 1200, PATH = 1024 };
 
-// Stands before the table of a page.
+// Marks before the two tables of a page: numbers and flags; choices
 static const char TABLE[] = "<!-- rows written by test_fields -->\n\n";
+static const char CHOICES[] = "<!-- choices written by test_fields -->\n\n";
 
 static bool writing; // of this process, set before the tests run
 
@@ -72,6 +73,25 @@ static void append_plain(char *text, const char *markdown) {
   }
 }
 
+// Scripts name the functions of sim.solver, and never the solver that stands for them.
+static bool is_for_scripts(const S2Field *field, int choice) {
+  return field->names != s2_solver_names || choice != S2_SOLVER_PROGRAM;
+}
+
+// | `name` | choices, the default first | meaning |
+static void make_choice_row(char row[LINE], const S2Field *field, const void *def) {
+  row[0] = 0;
+  append(row, "| `%s` | `", field->name);
+  append_default(row, field, def);
+  append(row, "`");
+  for (int i = 0; field->names[i] != NULL; i++) {
+    if (i != (int)s2_field_get(field, def) && is_for_scripts(field, i)) {
+      append(row, ", `\"%s\"`", field->names[i]);
+    }
+  }
+  append(row, " | %s |", field->meaning);
+}
+
 // | `name` | default | unit; meaning |
 static void make_row(char row[LINE], const S2Field *field, const void *def) {
   row[0] = 0;
@@ -86,13 +106,6 @@ static void make_row(char row[LINE], const S2Field *field, const void *def) {
     append(row, "| ");
   }
   const char *separator = "";
-  for (int i = 0; field->domain == S2_FIELD_CHOICE && field->names[i] != NULL; i++) {
-    append(row, "%s`\"%s\"`", separator, field->names[i]);
-    separator = ", ";
-  }
-  if (field->domain == S2_FIELD_CHOICE) {
-    separator = "; ";
-  }
   if (field->unit[0] != 0) {
     append(row, "%s%s", separator, field->unit);
     separator = "; ";
@@ -117,8 +130,11 @@ static void append_type(char *text, const S2Field *field) {
     return;
   case S2_FIELD_CHOICE:
     for (int i = 0; field->names[i] != NULL; i++) {
-      append(text, "%s\"%s\"", i > 0 ? "|" : "", field->names[i]);
+      if (is_for_scripts(field, i)) {
+        append(text, "%s\"%s\"", i > 0 ? "|" : "", field->names[i]);
+      }
     }
+    append(text, "%s", field->names == s2_solver_names ? "|string" : "");
     return;
   default:
     append(text, "number");
@@ -204,9 +220,10 @@ static int compare_all(const S2Field *fields, const void *def, const char *page,
     if (field->program) {
       continue;
     }
-    make_row(line, field, def);
+    bool choice = field->domain == S2_FIELD_CHOICE;
+    (choice ? make_choice_row : make_row)(line, field, def);
     snprintf(start, sizeof start, "| `%s` |", field->name);
-    wrong += compare(page, TABLE, start, line);
+    wrong += compare(page, choice ? CHOICES : TABLE, start, line);
     make_annotation(line, field, def, true);
     snprintf(start, sizeof start, "---@field %s? ", field->name);
     wrong += compare(meta, keys, start, line);

@@ -1,5 +1,6 @@
 -- Consistency of the pages: each relative link and anchor of README.md, CHANGELOG.md, CONTRIBUTING.md and docs has a
--- target, lines of text have at most 120 characters, and pages at most 400 lines. The test does not need MkDocs.
+-- target, docs/index.md names each page, lines of text have at most 120 characters, and pages at most 400 lines. The
+-- test does not need MkDocs.
 
 local tree = require "pages"
 
@@ -96,6 +97,18 @@ test("each relative link and anchor of the pages leads somewhere", function()
   end
   eq(table.concat(list, "\n"), "")
   ok(links > 1000, links .. " links")
+end)
+
+test("docs/index.md names each page of docs", function()
+  local map, top = tree.text "docs/index.md", 0
+  for _, page in ipairs(pages) do
+    local name = page:match "^docs/([^/]+)$"
+    if name and name ~= "index.md" then
+      ok(map:find("](" .. name, 1, true), name .. " is not in docs/index.md")
+      top = top + 1
+    end
+  end
+  ok(top > 40, top .. " pages")
 end)
 
 test("a planted link without a target is found", function()
