@@ -1,7 +1,11 @@
--- The contact card: scenes with a known outcome, for which others have published results of their engines. --python
--- PYTHON runs the engines that this Python finds (peers.py) in the same scenes; tools/contact-card installs them.
+-- The contact card: scenes whose outcome is known, for which others published what their engines make of them.
+-- Other engines run the same scenes: --python PYTHON those of peers.py, --box2d PROGRAM Box2D (box2d.c).
+-- tools/contact-card installs and builds them.
 local sim = require "sim2d"
-local options = sim.options { python = { "", "a Python with mujoco, pymunk or Box2D: they run the same scenes" } }
+local options = sim.options {
+  python = { "", "a Python with mujoco, pymunk or genesis-world: they run the same scenes" },
+  box2d = { "", "the program of box2d.c: Box2D runs the same scenes" },
+}
 
 local G, DT = 9.81, 1 / 120
 local BAR = 1e-9 -- m or m/s: largest creep, lift and sinking
@@ -17,12 +21,14 @@ local function creep(world, body)
   return math.abs(body.y - before) / 2
 end
 
--- A fixed pad and a pad that can only move towards it, pushed with `force`; the gripped body is between them.
-local function pads(width, mu, force)
+-- A static pad and a pad that slides towards it, pushed with `force`. The held body goes between them. Both pads are
+-- `scale` times 2 by 10 cm.
+local function pads(width, mu, force, scale)
   local world = sim.world { dt = DT, gravity = { 0, -G } }
-  local frame = world:box { type = "static", position = { -width / 2 - 0.01, 0 }, size = { 0.02, 0.1 }, friction = mu }
-  local x = width / 2 + 0.01
-  local pad = world:box { position = { x, 0 }, size = { 0.02, 0.1 }, mass = 0.1, friction = mu }
+  local size = { 0.02 * scale, 0.1 * scale }
+  local x = (width + size[1]) / 2
+  local frame = world:box { type = "static", position = { -x, 0 }, size = size, friction = mu }
+  local pad = world:box { position = { x, 0 }, size = size, mass = 0.1, friction = mu }
   world:slider { frame, pad, anchor = { x, 0 }, axis = { 1, 0 } }
   pad:force_law(function() return 0, -force, 0 end)
   return world
@@ -30,15 +36,19 @@ end
 
 local scenes = {}
 
-function scenes.pinch()
-  local world = pads(0.008, 0.7, 30)
-  return creep(world, world:circle { radius = 0.004, mass = 0.045, friction = 0.7 })
+local function pinch(radius)
+  local world = pads(2 * radius, 0.7, 30, radius / 0.004)
+  return creep(world, world:circle { radius = radius, mass = 0.045, friction = 0.7 })
 end
 
--- If friction carries less than the weight, the same grip lets the body slip with g - 2 mu F/m; with steps of second
--- order it falls as the parabola does.
+function scenes.pinch() return pinch(0.004) end
+
+-- The same grip in the sizes that Box2D is tuned for.
+function scenes.large() return pinch(0.1) end
+
+-- Where friction carries less than the weight, the same grip lets go with g - 2 mu F/m, and steps of second order fall as the parabola does.
 local function check_slip()
-  local world = pads(0.008, 0.7, 0.3)
+  local world = pads(0.008, 0.7, 0.3, 1)
   local disc = world:circle { radius = 0.004, mass = 0.045, friction = 0.7 }
   local n = 30
   world:run { steps = n }
@@ -55,7 +65,7 @@ function scenes.wall()
 end
 
 function scenes.turn()
-  local world = pads(0.02, 1, 10)
+  local world = pads(0.02, 1, 10, 1)
   local bar = world:box { size = { 0.02, 0.06 }, mass = 0.063, friction = 1 }
   seconds(world, 0.5)
   local before, farthest = bar.y, 0
@@ -68,9 +78,9 @@ function scenes.turn()
   return farthest
 end
 
-local function on_ground(mu)
+local function on_ground(mu, kind)
   local world = sim.world { dt = DT, gravity = { 0, -G } }
-  world:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, friction = mu }
+  world:box { type = kind or "static", position = { 0, -0.5 }, size = { 40, 1 }, friction = mu }
   return world
 end
 
@@ -119,8 +129,8 @@ function scenes.pendulum()
   return worst / (2 * G)
 end
 
-function scenes.rest()
-  local world = on_ground(0.5)
+local function time_of_rest(kind)
+  local world = on_ground(0.5, kind)
   world:box { position = { 0, 0.05 }, size = { 0.1, 0.1 }, mass = 1, friction = 0.5 }
   seconds(world, 2)
   local best = math.huge
@@ -132,11 +142,17 @@ function scenes.rest()
   return best
 end
 
+-- Islands on a kinematic body are never kept, so each step is solved, as in the other engines.
+function scenes.rest() return time_of_rest "kinematic" end
+
+function scenes.kept() return time_of_rest "static" end
+
 local GITHUB = "https://github.com/"
--- Scene, measurement, bar for our value (none: it is only printed), and the published value with its source.
+-- Scene, quantity, bar for sim2d (nil: printed only), published figure and its address.
 local rows = {
-  { "pinch", "45 g held by 30 N, mu 0.7: creep, m/s", BAR, "MuJoCo 5.0e-05 to 1.6e-04",
+  { "pinch", "45 g held by 30 N, mu 0.7, radius 4 mm: creep, m/s", BAR, "MuJoCo 5.0e-05 to 1.6e-04",
     "google-deepmind/mujoco/issues/3328" },
+  { "large", "45 g held by 30 N, mu 0.7, radius 10 cm: creep, m/s", BAR },
   { "wall", "1 kg pressed to a wall by 20 N, mu 1: creep, m/s", BAR, "Genesis 4.5e-03",
     "Genesis-Embodied-AI/genesis-world/pull/2872" },
   { "turn", "63 g held by 10 N, mu 1, gravity turns once: farthest slip, m", BAR, "MuJoCo: dropped after 90 degrees",
@@ -145,16 +161,16 @@ local rows = {
     "Genesis-Embodied-AI/genesis-world/pull/3126" },
   { "heavy", "nine boxes of 1 kg under one of 1000 kg, 5 s: sinking, m", BAR },
   { "pendulum", "double pendulum, 10 s: largest error of energy, share" },
-  { "rest", "a cube at rest: us a step", nil, "Siconos: 100,000 iterations a step", "siconos/siconos/issues/214" },
+  { "rest", "a cube at rest, each step solved: us a step", nil, "Siconos: 100,000 iterations a step",
+    "siconos/siconos/issues/214" },
+  { "kept", "a cube at rest, kept or asleep: us a step" },
 }
 
--- Output of peers.py: lines "engine<TAB>scene<TAB>number", and "# ..." about engines it has not found.
-local function measure_peers(python)
-  local engines, found = {}, {}
-  if python == "" then return engines, found end
-  local folder = arg[0]:match "^(.*)/" or "."
-  local quote = function(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
-  local pipe = assert(io.popen(quote(python) .. " " .. quote(folder .. "/peers.py")))
+local function quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
+
+-- Runs a command that prints lines "engine<TAB>scene<TAB>number". Other lines are printed unchanged.
+local function measure(command, engines, found)
+  local pipe = assert(io.popen(command))
   for line in pipe:lines() do
     local engine, scene, number = line:match "^([^\t]+)\t([^\t]+)\t(.+)$"
     if not engine then
@@ -164,12 +180,21 @@ local function measure_peers(python)
       found[engine][scene] = number
     end
   end
-  if not pipe:close() then print("# peers.py did not end as it should: " .. python) end
+  if not pipe:close() then print("# this command failed: " .. command) end
+end
+
+local function measure_peers()
+  local engines, found = {}, {}
+  local folder = arg[0]:match "^(.*)/" or "."
+  if options.box2d ~= "" then measure(quote(options.box2d), engines, found) end
+  if options.python ~= "" then
+    measure(quote(options.python) .. " " .. quote(folder .. "/peers.py"), engines, found)
+  end
   return engines, found
 end
 
 check_slip()
-local engines, found = measure_peers(options.python)
+local engines, found = measure_peers()
 local columns = { "scene", "sim2d, here" }
 for _, engine in ipairs(engines) do columns[#columns + 1] = engine .. ", here" end
 columns[#columns + 1] = "published there"
@@ -179,7 +204,7 @@ local wrong = {}
 for _, row in ipairs(rows) do
   local name, what, bar, published, link = table.unpack(row, 1, 5)
   local value = scenes[name]()
-  local form = name == "rest" and "%.1f" or "%.1e"
+  local form = what:find "us a step" and "%.1f" or "%.1e"
   local cells = { what, form:format(value) }
   for _, engine in ipairs(engines) do
     local number = tonumber(found[engine][name])

@@ -75,69 +75,6 @@ class Pymunk:
         return (time.perf_counter() - start) / count
 
 
-class Box2D:
-    """Box2D 2.3 with 8 and 3 iterations, 1/120 s; bodies do not sleep."""
-
-    dt = 1 / 120
-
-    def __init__(self):
-        import Box2D as lib
-
-        self.lib = lib
-        self.name = f"Box2D {lib.__version__}"
-        self.world = lib.b2World(gravity=(0, -G), doSleep=False)
-        self.ground = self.world.CreateStaticBody()
-        self.pushed = []
-
-    def _add(self, shape, area, x, y, mass, mu, collide=True):
-        make = self.world.CreateDynamicBody if mass else self.world.CreateStaticBody
-        fixture = self.lib.b2FixtureDef(shape=shape, density=mass / area, friction=mu)
-        if not collide:
-            fixture.filter.maskBits = 0
-        return make(position=(x, y), fixtures=fixture)
-
-    def box(self, x, y, w, h, mass=0, mu=0.5, rail=False, collide=True):
-        shape = self.lib.b2PolygonShape(box=(w / 2, h / 2))
-        body = self._add(shape, w * h, x, y, mass, mu, collide)
-        if rail:
-            self.world.CreatePrismaticJoint(bodyA=self.ground, bodyB=body, anchor=(x, y), axis=(1, 0))
-        return body
-
-    def disc(self, x, y, r, mass, mu):
-        return self._add(self.lib.b2CircleShape(radius=r), math.pi * r * r, x, y, mass, mu)
-
-    def hinge(self, a, b, x, y):
-        self.world.CreateRevoluteJoint(bodyA=a, bodyB=b, anchor=(x, y))
-
-    def push(self, body, fx):
-        self.pushed.append((body, fx))
-
-    def launch(self, body, vx):
-        body.linearVelocity = (vx, 0)
-
-    def turn_gravity(self, gx, gy):
-        self.world.gravity = (gx, gy)
-
-    def step(self):
-        for body, fx in self.pushed:
-            body.ApplyForceToCenter((fx, 0), True)
-        self.world.Step(self.dt, 8, 3)
-        self.world.ClearForces()
-
-    def y(self, body):
-        return body.worldCenter.y
-
-    def kinetic(self, body):
-        return (body.mass * body.linearVelocity.lengthSquared + body.inertia * body.angularVelocity**2) / 2
-
-    def time_steps(self, count):
-        step, dt = self.world.Step, self.dt
-        start = time.perf_counter()
-        for _ in range(count):
-            step(dt, 8, 3)
-        return (time.perf_counter() - start) / count
-
-
 class MuJoCo:
     """MuJoCo with its default step of 2 ms, elliptic cones and impratio 10, each body in the plane by its joints."""
 
@@ -181,18 +118,16 @@ class MuJoCo:
     def launch(self, body, vx):
         self.data.qvel[self.model.body_dofadr[self._id(body)]] = vx
 
-    def _xml(self, parent, x0, y0):
-        text = ""
-        for i, (x, y, geom, joints, above) in enumerate(self.bodies):
-            if above == parent:
-                inner = self._xml(i + 1, x, y)
-                text += f'<body name="b{i + 1}" pos="{x - x0} 0 {y - y0}">{joints}{geom}{inner}</body>'
-        return text
+    def _tree(self, index, x0, y0):
+        x, y, geom, joints, _ = self.bodies[index]
+        inner = "".join(self._tree(i, x, y) for i, body in enumerate(self.bodies) if body[4] == index + 1)
+        return f'<body name="b{index + 1}" pos="{x - x0} 0 {y - y0}">{joints}{geom}{inner}</body>'
 
     def _compile(self):
         if self.model is None:
             option = f'<option timestep="{self.dt}" cone="elliptic" impratio="10" gravity="0 0 {-G}"/>'
-            xml = f"<mujoco>{option}<worldbody>{self._xml(None, 0, 0)}</worldbody></mujoco>"
+            roots = "".join(self._tree(i, 0, 0) for i, body in enumerate(self.bodies) if body[4] is None)
+            xml = f"<mujoco>{option}<worldbody>{roots}</worldbody></mujoco>"
             self.model = self.lib.MjModel.from_xml_string(xml)
             self.data = self.lib.MjData(self.model)
             for body, fx in self.pushed:
@@ -219,12 +154,83 @@ class MuJoCo:
     def kinetic(self, body):
         self.lib.mj_forward(self.model, self.data)
         self.lib.mj_energyVel(self.model, self.data)
-        return self.data.energy[1] / 2  # of both links, told in halves
+        return self.data.energy[1] / 2  # energy[1] is the sum of both links, and the scene adds this value twice
 
     def time_steps(self, count):
         start = time.perf_counter()
         self.lib.mj_step(self.model, self.data, nstep=count)
         return (time.perf_counter() - start) / count
+
+
+class Genesis(MuJoCo):
+    """Genesis on the CPU with its default step of 10 ms and pyramidal cones; bodies are those of MuJoCo."""
+
+    dt = 0.01
+    cone = "pyramidal"
+
+    def __init__(self):
+        import genesis as lib
+
+        if not getattr(lib, "_initialized", False):
+            lib.init(backend=lib.cpu, logging_level="error")
+        self.lib = lib
+        self.name = f"Genesis {lib.__version__}, {self.cone}"
+        self.bodies = []
+        self.pushed = []
+        self.scene = None
+
+    def _compile(self):
+        if self.scene is not None:
+            return
+        lib = self.lib
+        options = lib.options.RigidOptions(friction_cone=lib.friction_cone[self.cone])
+        self.scene = lib.Scene(rigid_options=options, show_viewer=False)
+        self.links = {}
+        for i, body in enumerate(self.bodies):
+            if body[4] is None:
+                xml = f"<mujoco><worldbody>{self._tree(i, 0, 0)}</worldbody></mujoco>"
+                entity = self.scene.add_entity(lib.morphs.MJCF(file=xml, default_armature=None))
+                self.links.update({link.name: link for link in entity.links})
+        self.scene.build()
+        self.turn_gravity(0, -G)
+
+    def launch(self, body, vx):
+        self._link(body).entity.set_dofs_velocity([vx, 0, 0])
+
+    def _link(self, body):
+        self._compile()
+        return self.links[f"b{body}"]
+
+    def turn_gravity(self, gx, gy):
+        self._compile()
+        self.scene.sim.set_gravity((gx, 0, gy))
+
+    def step(self):
+        self._compile()
+        for body, fx in self.pushed:
+            self._link(body).apply_external_wrench(force=(fx, 0, 0))
+        self.scene.step(update_visualizer=False)
+
+    def y(self, body):
+        return float(self._link(body).get_pos()[2])
+
+    def kinetic(self, body):
+        link = self._link(body)
+        vx, _, vy = (float(v) for v in link.get_vel())
+        omega = float(link.get_ang()[1])
+        return (link.inertial_mass * (vx**2 + vy**2) + link.inertial_i[1][1] * omega**2) / 2
+
+    def time_steps(self, count):
+        start = time.perf_counter()
+        for _ in range(count):
+            self.scene.step(update_visualizer=False)
+        return (time.perf_counter() - start) / count
+
+
+class GenesisElliptic(Genesis):
+    """Genesis with elliptic cones, by which it resolves contacts by Signorini's condition."""
+
+    cone = "elliptic"
 
 
 def run(engine, seconds):
@@ -239,15 +245,20 @@ def creep(engine, body):
     return abs(engine.y(body) - before) / 2
 
 
-def pads(engine, width, mu, force):
-    engine.box(-width / 2 - 0.01, 0, 0.02, 0.1, mu=mu)
-    pad = engine.box(width / 2 + 0.01, 0, 0.02, 0.1, mass=0.1, mu=mu, rail=True)
+def pads(engine, width, mu, force, scale=1):
+    w, h = 0.02 * scale, 0.1 * scale
+    engine.box(-(width + w) / 2, 0, w, h, mu=mu)
+    pad = engine.box((width + w) / 2, 0, w, h, mass=0.1, mu=mu, rail=True)
     engine.push(pad, -force)
 
 
-def pinch(engine):
-    pads(engine, 0.008, 0.7, 30)
-    return creep(engine, engine.disc(0, 0, 0.004, 0.045, 0.7))
+def pinch(engine, radius=0.004):
+    pads(engine, 2 * radius, 0.7, 30, radius / 0.004)
+    return creep(engine, engine.disc(0, 0, radius, 0.045, 0.7))
+
+
+def large(engine):
+    return pinch(engine, 0.1)
 
 
 def wall(engine):
@@ -312,13 +323,13 @@ def rest(engine):
 
 
 def main():
-    for engine in (MuJoCo, Box2D, Pymunk):
+    for engine in (MuJoCo, Pymunk, Genesis, GenesisElliptic):
         try:
             engine()
         except ImportError as error:
             print(f"# {engine.__name__} is not measured: {error}")
             continue
-        for scene in (pinch, wall, turn, slide, heavy, pendulum, rest):
+        for scene in (pinch, large, wall, turn, slide, heavy, pendulum, rest):
             made = engine()
             try:
                 print(f"{made.name}\t{scene.__name__}\t{scene(made):.6g}", flush=True)
