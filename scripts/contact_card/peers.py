@@ -15,7 +15,7 @@ class Pymunk:
         import pymunk
 
         self.lib = pymunk
-        self.name = f"pymunk {pymunk.version}"
+        self.name = f"pymunk {pymunk.version}, 1/120 s"
         self.space = pymunk.Space()
         self.space.gravity = (0, -G)
         self.pushed = []
@@ -76,15 +76,17 @@ class Pymunk:
 
 
 class MuJoCo:
-    """MuJoCo with its default step of 2 ms, elliptic cones and impratio 10, each body in the plane by its joints."""
+    """MuJoCo with its default step of 2 ms and its default cones; joints keep each body in the plane."""
 
     dt = 0.002
+    option = ""
+    label = "pyramidal"
 
     def __init__(self):
         import mujoco
 
         self.lib = mujoco
-        self.name = f"MuJoCo {mujoco.__version__}"
+        self.name = f"MuJoCo {mujoco.__version__}, {self.label}, 2 ms"
         self.bodies = []
         self.pushed = []
         self.model = None
@@ -125,7 +127,7 @@ class MuJoCo:
 
     def _compile(self):
         if self.model is None:
-            option = f'<option timestep="{self.dt}" cone="elliptic" impratio="10" gravity="0 0 {-G}"/>'
+            option = f'<option timestep="{self.dt}" gravity="0 0 {-G}" {self.option}/>'
             roots = "".join(self._tree(i, 0, 0) for i, body in enumerate(self.bodies) if body[4] is None)
             xml = f"<mujoco>{option}<worldbody>{roots}</worldbody></mujoco>"
             self.model = self.lib.MjModel.from_xml_string(xml)
@@ -162,8 +164,15 @@ class MuJoCo:
         return (time.perf_counter() - start) / count
 
 
+class MuJoCoElliptic(MuJoCo):
+    """MuJoCo with the options that its manual names against slip."""
+
+    option = 'cone="elliptic" impratio="10"'
+    label = "elliptic, impratio 10"
+
+
 class Genesis(MuJoCo):
-    """Genesis on the CPU with its default step of 10 ms and pyramidal cones; bodies are those of MuJoCo."""
+    """Genesis on the CPU with its default step of 10 ms and its default cones; bodies are those of MuJoCo."""
 
     dt = 0.01
     cone = "pyramidal"
@@ -174,17 +183,24 @@ class Genesis(MuJoCo):
         if not getattr(lib, "_initialized", False):
             lib.init(backend=lib.cpu, logging_level="error")
         self.lib = lib
-        self.name = f"Genesis {lib.__version__}, {self.cone}"
+        self.name = f"Genesis {lib.__version__}, {self.cone}, {round(self.dt * 1000)} ms"
         self.bodies = []
         self.pushed = []
+        self.inertia = {}
         self.scene = None
+
+    def box(self, x, y, w, h, mass=0, mu=0.5, rail=False, collide=True):
+        index = super().box(x, y, w, h, mass, mu, rail, collide)
+        self.inertia[index] = mass * (w * w + h * h) / 12
+        return index
 
     def _compile(self):
         if self.scene is not None:
             return
         lib = self.lib
         options = lib.options.RigidOptions(friction_cone=lib.friction_cone[self.cone])
-        self.scene = lib.Scene(rigid_options=options, show_viewer=False)
+        steps = lib.options.SimOptions(dt=self.dt)
+        self.scene = lib.Scene(sim_options=steps, rigid_options=options, show_viewer=False)
         self.links = {}
         for i, body in enumerate(self.bodies):
             if body[4] is None:
@@ -218,7 +234,7 @@ class Genesis(MuJoCo):
         link = self._link(body)
         vx, _, vy = (float(v) for v in link.get_vel())
         omega = float(link.get_ang()[1])
-        return (link.inertial_mass * (vx**2 + vy**2) + link.inertial_i[1][1] * omega**2) / 2
+        return (float(link.get_mass()) * (vx**2 + vy**2) + self.inertia[body] * omega**2) / 2
 
     def time_steps(self, count):
         start = time.perf_counter()
@@ -231,6 +247,18 @@ class GenesisElliptic(Genesis):
     """Genesis with elliptic cones, by which it resolves contacts by Signorini's condition."""
 
     cone = "elliptic"
+
+
+class GenesisShort(Genesis):
+    """Genesis with the step of MuJoCo."""
+
+    dt = 0.002
+
+
+class GenesisEllipticShort(GenesisElliptic):
+    """Genesis with elliptic cones and the step of MuJoCo."""
+
+    dt = 0.002
 
 
 def run(engine, seconds):
@@ -323,7 +351,7 @@ def rest(engine):
 
 
 def main():
-    for engine in (MuJoCo, Pymunk, Genesis, GenesisElliptic):
+    for engine in (Pymunk, MuJoCo, MuJoCoElliptic, Genesis, GenesisElliptic, GenesisShort, GenesisEllipticShort):
         try:
             engine()
         except ImportError as error:
