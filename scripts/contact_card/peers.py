@@ -351,11 +351,14 @@ def rest(engine):
 
 
 def main():
+    missing = set()
     for engine in (Pymunk, MuJoCo, MuJoCoElliptic, Genesis, GenesisElliptic, GenesisShort, GenesisEllipticShort):
         try:
             engine()
         except ImportError as error:
-            print(f"# {engine.__name__} is not measured: {error}")
+            if str(error) not in missing:
+                print(f"# {engine.__name__} is skipped: {error}")
+            missing.add(str(error))
             continue
         for scene in (pinch, large, wall, turn, slide, heavy, pendulum, rest):
             made = engine()
