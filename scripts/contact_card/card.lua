@@ -1,4 +1,4 @@
--- The contact card: scenes whose outcome is known, for which others published what their engines make of them.
+-- The contact card: scenes with a known outcome, for which others have published results of their engines.
 -- Other engines run the same scenes: --python PYTHON those of peers.py, --box2d PROGRAM Box2D (box2d.c).
 -- tools/contact-card installs and builds them.
 local sim = require "sim2d"
@@ -21,8 +21,8 @@ local function creep(world, body)
   return math.abs(body.y - before) / 2
 end
 
--- A static pad and a pad that slides towards it, pushed with `force`. The held body goes between them. Both pads are
--- `scale` times 2 by 10 cm.
+-- A fixed pad and a pad that can only move towards it, pushed with `force`; the gripped body is between them. Both pads
+-- are `scale` times 2 by 10 cm.
 local function pads(width, mu, force, scale)
   local world = sim.world { dt = DT, gravity = { 0, -G } }
   local size = { 0.02 * scale, 0.1 * scale }
@@ -46,7 +46,8 @@ function scenes.pinch() return pinch(0.004) end
 -- The same grip in the sizes that Box2D is tuned for.
 function scenes.large() return pinch(0.1) end
 
--- Where friction carries less than the weight, the same grip lets go with g - 2 mu F/m, and steps of second order fall as the parabola does.
+-- If friction carries less than the weight, the same grip lets the body slip with g - 2 mu F/m; with steps of second
+-- order it falls as the parabola does.
 local function check_slip()
   local world = pads(0.008, 0.7, 0.3, 1)
   local disc = world:circle { radius = 0.004, mass = 0.045, friction = 0.7 }
@@ -161,7 +162,8 @@ local columns = {
   { "slide", "slide: lift, m", "a cube of 10 cm slides at 6 m/s, mu 0.5", BAR, "Genesis 3.2e-01",
     "Genesis-Embodied-AI/genesis-world/pull/3126" },
   { "heavy", "tower: sinking, m", "nine boxes of 1 m and 1 kg under a box of 1000 kg, 5 s, mu 0.6", BAR },
-  { "pendulum", "pendulum: energy error, %", "two links of 1 m, 10 s from the level of their hinges", form = "%.2g", scale = 100 },
+  { "pendulum", "pendulum: energy error, %", "two links of 1 m, 10 s from the level of their hinges",
+    form = "%.2g", scale = 100 },
   { "rest", "rest, solved: us a step", "a cube of 10 cm on the ground; every step is solved",
     published = "Siconos: 100,000 iterations a step", link = "siconos/siconos/issues/214", form = "%.1f" },
   { "kept", "rest, kept: us a step", "the same cube; sim2d keeps its island, Box2D lets it sleep", form = "%.1f" },
