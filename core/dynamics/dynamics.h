@@ -434,10 +434,10 @@ typedef struct S2ConstraintCall {
   double q[S2_JOINT_BODIES][3];         // of a, b and S2JointDef.more
   double t;                             // s
   int rows;                             // of the joint
-  double *value;                        // a row: g, m or rad
-  double (*jacobian)[S2_JOINT_COLUMNS]; // a row: dg by (angle, x, y) of a, of b, ...
-  double *rate;                         // a row: dg/dt at fixed poses, m/s or rad/s
-  double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // a row: second derivatives
+  double *value;                        // per row: g, m or rad
+  double (*jacobian)[S2_JOINT_COLUMNS]; // per row: dg by (angle, x, y) of a, of b, ...
+  double *rate;                         // per row: dg/dt at fixed poses, m/s or rad/s
+  double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // per row: second derivatives
   // NULL, or one for each requested number, in their order; zero until it is filled in
   S2Slope *slope;
   // set by the callback if it has filled in `slope`; else the step has no derivative

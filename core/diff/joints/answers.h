@@ -13,7 +13,7 @@ typedef struct S2Answers {
   const S2Notes *notes;
   S2WorldGradient *gradient;
   double begun;                      // s, time at the start of the whole step
-  double *goal, *rate, *begin, *end; // 3 a joint slot: adjoint of S2World.drives
+  double *goal, *rate, *begin, *end; // 3 per joint slot: adjoint of S2World.drives
 } S2Answers;
 
 // As s2_notes_answer. NULL: there was no answer.

@@ -71,7 +71,7 @@ static inline int s2_joint_columns(const S2Joint *joint) {
 static inline int32_t s2_joint_body(const S2Joint *joint, int i) {
   return i < 6 ? (i < 3 ? joint->a : joint->b) : joint->more[i / 3 - 2];
 }
-// The place of number i of its bodies in an array of 3 a slot. NULL: the world.
+// The place of number i of its bodies in an array of 3 per slot. NULL: the world.
 static inline double *s2_joint_number(const S2Joint *joint, double *of, int i) {
   int32_t slot = s2_joint_body(joint, i);
   return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;

@@ -13,7 +13,7 @@ typedef struct S2RowBar { // adjoint of an S2JointRow, and with `bent` of the se
 } S2RowBar;
 
 typedef struct S2PlaceBar { // destinations of adjoints; all are added to
-  double *q;                // 3 a slot: of S2JointAt.q
+  double *q;                // 3 per slot: of S2JointAt.q
   double *elapsed;          // s
   S2WorldGradient *gradient;
   S2JointGradient *joint; // of the joint's own numbers; NULL: its place in `gradient`

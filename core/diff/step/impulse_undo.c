@@ -155,7 +155,7 @@ static S2Vec2 impulse_vector_bar(const S2ContactGradient *at, const S2TouchPoint
   return s2_add_scaled(bar, -at->angular_b, s2_left(point->arm_b));
 }
 
-// Scales `bar` by the fraction of the impact that is kept, for `count` numbers a joint slot, and
+// Scales `bar` by the fraction of the impact that is kept, for `count` numbers per joint slot, and
 // keeps the original in `waiting`. Returns the contribution of the whole impact.
 static double impulse_keep_joints(const S2Note *note, int count, const double *struck, double *bar,
                                   double *waiting) {

@@ -173,7 +173,7 @@ static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, b
   }
 }
 
-// Adjoints of an island, 3 a node: of its velocities and of impulses; and its masses.
+// Adjoints of an island, 3 per node: of its velocities and of impulses; and its masses.
 typedef struct QuietBars {
   const double *v, *push, *mass;
 } QuietBars;

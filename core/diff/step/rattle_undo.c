@@ -484,7 +484,7 @@ static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
 // ---- Stage 1 -----------------------------------------------------------------------------------
 
 // The effect on p of limits that push along J1, which turn with u: `turned` = h l Hess(g) p of
-// them, 3 a node. False: there are none.
+// them, 3 per node. False: there are none.
 static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
@@ -724,7 +724,7 @@ static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
 typedef struct Placing { // one pass of a placing
   S2Row *row;            // at the poses before
   S2RattleState *state;
-  double *x, *dq; // x by rows; dq, 3 a node: the move
+  double *x, *dq; // x by rows; dq, 3 per node: the move
 } Placing;
 
 // With g of the active rows, q + dq with M dq = J' x, J dq + g = 0. So M p + J' y = dl/dq, J p = 0,

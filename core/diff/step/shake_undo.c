@@ -15,7 +15,7 @@ typedef struct Shake {
   S2Assembly start, end; // at q0, at q1
   S2Remade *solve;       // has the same rows as `start`; NULL: there is none
   int rows;
-  double *p, *y, *dq_bar; // 3 a node; 1 a row; 3 a node
+  double *p, *y, *dq_bar; // 3 per node; 1 per row; 3 per node
   const double *reaction; // adjoint of the feedback of joint impulses (s2_undo_reaction)
 } Shake;
 

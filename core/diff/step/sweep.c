@@ -149,7 +149,7 @@ static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_l
 static void sweep_find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = notes->touches;
-  // Adjoints of contacts, 2 a touch, and 4 a touch for impacts.
+  // Adjoints of contacts, 2 per touch, and 4 per touch for impacts.
   undo->bound = S2_TAKE_ZEROED(undo->arena, double, 12 * touches);
   undo->more = undo->bound + 2 * (size_t)touches;
   undo->pushed = undo->bound + 4 * (size_t)touches;

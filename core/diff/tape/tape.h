@@ -61,7 +61,7 @@ double *s2_tape_adjoint(S2Tape *tape, S2Var node);
 // `start` is called at the start of every sweep (worlds clear their adjoints).
 void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data);
 
-// Computes the adjoints of all nodes with dl/d(output) = seed (one a number of `output`, NULL:
+// Computes the adjoints of all nodes with dl/d(output) = seed (one per number of `output`, NULL:
 // ones). It may be repeated with other seeds and outputs. A constant output gives no adjoints.
 // S2_INVALID: the output has no numbers. S2_BUSY: called within a sweep, where no nodes may be made
 // either.

@@ -121,34 +121,34 @@ typedef struct S2Auditor {
   double time, h;             // s: start of the step, and its completed part
   bool found;                 // whether this step has a finding
   char text[S2_MESSAGE_SIZE]; // the first finding
-  double *q0, *v0;            // 3 a slot, at the start of the step
-  double *force;              // 3 a slot: N m s, N s of forces and damping
-  double *pushed;             // 3 a slot: N s of joints, along x and y
-  double *corrected;          // 3 a slot: N m s, N s of corrections by the step
-  double *size;               // a slot: N s of joints, sum of the lengths
-  double *damped;             // a slot: largest J that its damping may have removed
-  double *work;               // a slot: J of forces other than gravity
-  double *excused;            // a slot: m that the initial overlaps explain
-  // a slot: m, its reach, or the largest distance of a joint from its centre
+  double *q0, *v0;            // 3 per slot, at the start of the step
+  double *force;              // 3 per slot: N m s, N s of forces and damping
+  double *pushed;             // 3 per slot: N s of joints, along x and y
+  double *corrected;          // 3 per slot: N m s, N s of corrections by the step
+  double *size;               // per slot: N s of joints, sum of the lengths
+  double *damped;             // per slot: largest J that its damping may have removed
+  double *work;               // per slot: J of forces other than gravity
+  double *excused;            // per slot: m that the initial overlaps explain
+  // per slot: m, its reach, or the largest distance of a joint from its centre
   double *arm;
-  S2AuditWork *done, *tried; // a slot: of kept work; of work that a search may still repeat
-  S2AuditRun *run;           // a slot: of the group with this smallest slot
+  S2AuditWork *done, *tried; // per slot: of kept work; of work that a search may still repeat
+  S2AuditRun *run;           // per slot: of the group with this smallest slot
   S2AuditHeld *before;       // sorted
   int held_before, held_room;
-  double *left;      // 6 a slot: pose and velocity at the end of the last step
-  bool *set;         // a slot: whether one of them was changed since
-  double *missed;    // a slot: N s, N m s that solves left which missed their tolerance
-  bool *jointed;     // a slot: whether a joint acts on it
-  bool *held;        // a slot: whether a joint with unknown shares for its bodies acts on it
-  int32_t *root;     // a slot: the smallest slot that acts on it, also indirectly
-  int *knots;        // a slot: number of knots
+  double *left;      // 6 per slot: pose and velocity at the end of the last step
+  bool *set;         // per slot: whether one of them was changed since
+  double *missed;    // per slot: N s, N m s that solves left which missed their tolerance
+  bool *jointed;     // per slot: whether a joint acts on it
+  bool *held;        // per slot: whether a joint with unknown shares for its bodies acts on it
+  int32_t *root;     // per slot: the smallest slot that acts on it, also indirectly
+  int *knots;        // per slot: number of knots
   S2AuditKnot *knot; // knot_room a slot
   int joint_room;
-  double *coordinate;   // a joint's slot: coordinate of motor and friction at the start
-  double *pace;         // a joint's slot: its rate at the start, rad/s or m/s
-  double *elastic;      // a joint's slot: J in its springs, at the start
-  double *driven;       // a joint's slot: N s or N m s of its motor and friction
-  double *carried;      // a joint's slot: N s between its bodies
+  double *coordinate;   // per joint slot: coordinate of motor and friction at the start
+  double *pace;         // per joint slot: its rate at the start, rad/s or m/s
+  double *elastic;      // per joint slot: J in its springs, at the start
+  double *driven;       // per joint slot: N s or N m s of its motor and friction
+  double *carried;      // per joint slot: N s between its bodies
   unsigned char *image; // the world at the start of the step if it is strict
   size_t image_size, image_room;
   S2Arena arena; // of one step

@@ -25,8 +25,8 @@ typedef struct S2Forest {
   // Used only during construction.
   bool *given;    // a joint slot
   double *mass;   // a node
-  int32_t *group; // a node: union-find
-  int32_t *first; // a node: its first edge in a list, S2_NONE ends it
+  int32_t *group; // per node: union-find
+  int32_t *first; // per node: its first edge in a list, S2_NONE ends it
   int32_t *next;  // an edge: 2 slot at the joint's a, 2 slot + 1 at its b
 } S2Forest;
 

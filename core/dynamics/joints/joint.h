@@ -26,9 +26,9 @@ typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then 
 typedef struct S2JointAt { // a joint at given poses
   const S2World *world;
   const S2Joint *joint;
-  const double *q;   // 3 a slot
+  const double *q;   // 3 per slot
   double elapsed;    // s since the world's present state
-  const S2Rot *turn; // a slot: rotations of the angles in q if they are known, or NULL
+  const S2Rot *turn; // per slot: rotations of the angles in q if they are known, or NULL
 } S2JointAt;
 
 typedef enum S2JointParts { // parts that a definition may set for a type
@@ -108,7 +108,7 @@ static inline int s2_joint_bodies(const S2Joint *joint) {
   return (joint->a != S2_NONE) + (joint->b != S2_NONE) + (joint->more[0] != S2_NONE) +
          (joint->more[1] != S2_NONE);
 }
-// From an array of 3 a slot, the numbers of its bodies in the order of its columns; 0 for missing
+// From an array of 3 per slot, the numbers of its bodies in the order of its columns; 0 for missing
 // bodies.
 static inline void s2_joint_all_velocities(const S2Joint *joint, const double *v,
                                            double all[S2_JOINT_COLUMNS]) {
@@ -312,7 +312,7 @@ typedef struct S2SoftRow {
   bool rigid;
 } S2SoftRow;
 
-// The speeds of rows at velocities v (3 a slot).
+// The speeds of rows at velocities v (3 per slot).
 void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count);
 // The bends of rows, from their Hessians.
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
@@ -346,7 +346,7 @@ typedef struct S2Servo {
 // Whether its servo acts in a step of length h.
 bool s2_servo_acts(const S2Joint *joint, double h);
 S2Joint s2_servo_spring(const S2Joint *joint); // its gains as those of a spring
-// The row of a servo in a solve of time h. v0: velocities at the start of the step, 3 a slot.
+// The row of a servo in a solve of time h. v0: velocities at the start of the step, 3 per slot.
 // bends: this is the first solve of the step, whose row includes the bend.
 void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo);
 

@@ -25,7 +25,7 @@ typedef struct Builder {
   int32_t slot;
   int group;
   int32_t aside;       // the next node of a gear or constraint
-  int32_t *nodes;      // a joint of the island: first node of a constraint
+  int32_t *nodes;      // per joint of the island: first node of a constraint
   int place;           // of the joint in the island
   S2WideMovers *along; // of the last row, if it acts on more than two bodies
   double *speed;       // V, raised by driving rows

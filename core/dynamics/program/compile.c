@@ -71,7 +71,7 @@ static bool fits_world(const S2World *world) {
 typedef struct Compiler {
   const S2World *world;
   S2Arena *arena;
-  int32_t *root; // a slot: the smallest slot of its island; S2_NONE: it has no joint
+  int32_t *root; // per slot: the smallest slot of its island; S2_NONE: it has no joint
 } Compiler;
 
 static bool slot_moves(const S2World *world, int32_t slot) {

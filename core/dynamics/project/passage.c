@@ -298,7 +298,7 @@ bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction)
 void s2_step_stop_short(S2Step *step) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int slots = step->world->bodies.count;
-  double *fraction = NULL; // a slot: fraction of its motion
+  double *fraction = NULL; // per slot: fraction of its motion
   // The shortest fraction for each body that is about to pass through something.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];

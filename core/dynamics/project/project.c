@@ -323,7 +323,7 @@ static double harmless_fraction(const S2Step *step, const S2Island *island, cons
 typedef struct Spin {
   bool kept;
   double value, energy; // N m s; J: its largest energy
-  double *v;            // 3 a node, scratch
+  double *v;            // 3 per node, scratch
 } Spin;
 
 static void get_velocities(const S2Step *step, const S2Island *island, double *v) {
@@ -497,7 +497,7 @@ void s2_step_project_start(S2Step *step) {
 
 typedef struct Best {
   double worst;
-  double *q; // 3 a node
+  double *q; // 3 per node
   int noted; // the notes that led there
 } Best;
 

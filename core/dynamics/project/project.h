@@ -12,7 +12,7 @@ void s2_island_project(S2Step *step, S2Island *island); // the same for one isla
 
 typedef struct S2JointErrors { // the equations of an island's joints at q1
   int rows;                    // in the order of the problem
-  double *value;               // a row: g
+  double *value;               // per row: g
   S2RowSides *side;            // a row
   double largest;              // m, of a joint's equations; keeps a NaN
   bool limited;                // whether there are limits, too
@@ -23,8 +23,8 @@ typedef struct S2JointErrors { // the equations of an island's joints at q1
 double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors);
 
 typedef struct S2Shaken { // displacements by joints so far
-  double *dq;             // 3 a node, including those of gears
-  double *lambda;         // 1 a joint equation, S2_JOINT_ROWS a joint at most
+  double *dq;             // 3 per node, including those of gears
+  double *lambda;         // 1 per joint equation, S2_JOINT_ROWS per joint at most
   S2JointPart *part;
   int count;
 } S2Shaken;

@@ -95,8 +95,8 @@ typedef struct S2Rattle {
   int32_t (*row_of)[S2_JOINT_ROWS]; // per joint of the island: its terms, or S2_NONE
   double *inertial, *damping;       // 3 per node: I, m, m; the same times the damping rates
   double *q0, *q1;                  // 3 per slot: of nodes, and of ground that joints name
-  double *v0, *u, *v1;              // 3 a node
-  double *l, *k;                    // a row, N s
+  double *v0, *u, *v1;              // 3 per node
+  double *l, *k;                    // per row, N s
   double *kept; // S2_JOINT_ROWS per joint of the island: N s of the last piece; or NULL
   bool *late;   // per row: a limit or soft contact that begins open, or a rigid contact off its
                 // surface (stage 1 pushes along J1)
@@ -192,7 +192,7 @@ typedef struct S2RattleRecord {
   double h, done; // s
   int met;        // as in S2Rattle
   double rises;
-  const double *q0, *v0, *u, *v1; // 3 a node
+  const double *q0, *v0, *u, *v1; // 3 per node
   const double *l, *k;            // N s
   const double *first, *second;   // S2RattleState
   const double *arrival;          // v, k, back, states; NULL: nothing arrives

@@ -10,7 +10,7 @@
 // 0.25 they gain 1e-7.
 #define S2_RATTLE_TURN 0.25
 // Fraction of the kinetic energy that contacts may add in a piece as their rows turn. Without this
-// bound, heaps of boxes and discs gained up to 8e-2 of it in a step, in the same time.
+// bound, heaps of boxes and discs gained up to 8e-2 of it in a step, at the same computing cost.
 #define S2_RATTLE_SWAY 1e-3
 // Pieces shorter than the step by more than this factor are not halved for that reason.
 #define S2_RATTLE_SWAY_PIECES 8

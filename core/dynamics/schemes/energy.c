@@ -85,10 +85,10 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
 // ---- Connected parts --------------------------------------------------------------------------
 
 typedef struct Parts { // of an island
-  int32_t *root;       // a node: the first node of its part
-  double *rounding; // a node that is a root: J, of speeds so small that solves leave them; it has
+  int32_t *root;       // per node: the first node of its part
+  double *rounding; // per node that is a root: J, of speeds so small that solves leave them; it has
                     // no derivative
-  double *gain, *most; // a node that is a root: J, and the sum of the magnitudes of its terms
+  double *gain, *most; // per node that is a root: J, and the sum of the magnitudes of its terms
   // The touches of the island that moved the positions, and those of the velocities.
   const S2Touch *carried, *acted;
   bool flowed, turned; // as S2Repaid
@@ -219,7 +219,7 @@ typedef struct Part {
   S2Island island;
   int32_t *ground;
   int grounds;
-  double *v, *ride; // 3 a node: relative to the ground's motion, and that motion
+  double *v, *ride; // 3 per node: relative to the ground's motion, and that motion
   double kinetic;   // J, available
 } Part;
 

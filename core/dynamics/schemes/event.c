@@ -72,7 +72,7 @@ static void keep_joints(const S2EventRun *event, bool audited) {
   }
 }
 
-// 3 a joint of the island.
+// 3 per joint of the island.
 static void take_reactions(const S2EventRun *event, double *to) {
   for (int i = 0; i < event->island->joints; i++) {
     const double *from = event->step->joint_reaction + 3 * event->island->joint[i];

@@ -204,10 +204,10 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   return true;
 }
 
-// Chooses the rows of an impact for the velocities v before the step. `touching` (2 a touch, as the
-// choices) marks the rigid contacts that are closed at the end of the step; arriving contacts get a
-// target by their restitution. Returns whether a contact arrives with speed; `bounces`: whether one
-// rebounds.
+// Chooses the rows of an impact for the velocities v before the step. `touching` (2 per touch, as
+// the choices) marks the rigid contacts that are closed at the end of the step; arriving contacts
+// get a target by their restitution. Returns whether a contact arrives with speed; `bounces`:
+// whether one rebounds.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching, bool *bounces) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
@@ -287,7 +287,7 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
   return same;
 }
 
-// The entries of an island's nodes, from 3 a slot.
+// The entries of an island's nodes, from 3 per slot.
 static double *take_nodes(const S2Step *step, const S2Island *island, const double *from) {
   double *to = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {

@@ -18,7 +18,7 @@ typedef struct S2LawAnswer S2LawAnswer; // trace/notes.h
 // The state of bodies outside the present island, from the start of the step on: laws see them in
 // free flight.
 typedef struct S2LawFrame {
-  const double *q, *v, *free_v; // 3 a slot
+  const double *q, *v, *free_v; // 3 per slot
   double done;                  // s, from there to the start of the piece
 } S2LawFrame;
 
@@ -44,9 +44,9 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
 // means of both ends. *changed: whether some differ. `island` NULL: only v2 of bodies in no island.
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
-// Laws of the island's bodies at q and v (3 a slot), frame->done s after the frame's start: writes
-// their forces to `law` (3 a slot) without changing the step. `answers`: NULL, or one for each of
-// those bodies, in the order of the island; their terms stay in the arena of the step.
+// Laws of the island's bodies at q and v (3 per slot), frame->done s after the frame's start:
+// writes their forces to `law` (3 per slot) without changing the step. `answers`: NULL, or one for
+// each of those bodies, in the order of the island; their terms stay in the arena of the step.
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
                   const double *v, double *law, S2LawAnswer *answers);
 

@@ -421,7 +421,7 @@ typedef struct S2RestIsland {
 } S2RestIsland;
 
 enum {
-  S2_REST_GIVEN = 9,  // numbers a slot: force, mass of W, pose
+  S2_REST_GIVEN = 9,  // numbers per slot: force, mass of W, pose
   S2_TOUCH_KEPT = 1,  // stays as in the last step
   S2_TOUCH_JOINS = 2, // joined its bodies to one island
 };
@@ -430,8 +430,8 @@ typedef struct S2Rest {
   uint64_t changes;               // S2World.changes at that time
   double h;                       // s
   S2_ARRAY(S2RestIsland) islands; // sorted by `first`; empty: nothing below is valid
-  S2_ARRAY(bool) body;            // a slot: whether it is in one of them
-  S2_ARRAY(double) given;         // S2_REST_GIVEN a slot, of these bodies
+  S2_ARRAY(bool) body;            // per slot: whether it is in one of them
+  S2_ARRAY(double) given;         // S2_REST_GIVEN per slot, of these bodies
   S2_ARRAY(unsigned char) touch;  // S2_TOUCH_..., as S2World.touches
 } S2Rest;
 
@@ -440,7 +440,7 @@ typedef struct S2Auditor S2Auditor;
 
 struct S2World {
   S2Kept kept;
-  S2_ARRAY(double) q; // 3 a slot
+  S2_ARRAY(double) q; // 3 per slot
   S2_ARRAY(double) v;
   S2_ARRAY(double) f; // applied by the program, for the next step
   S2_ARRAY(S2Body) bodies;
@@ -451,7 +451,7 @@ struct S2World {
   S2_LINE(int32_t) joint_order;
   S2_ARRAY(S2Touch) touches;
   S2ActedList acted;          // sorted by (shape_a, shape_b), then in order of occurrence
-  S2_ARRAY(double) corrected; // 3 a slot, of the last step: S2Step.corrected
+  S2_ARRAY(double) corrected; // 3 per slot, of the last step: S2Step.corrected
   S2_ARRAY(S2Couple) couples;
   S2_LINE(S2SlotPair) excluded; // sorted by (body, other)
   S2_ARRAY(S2Actuator) actuators;
@@ -477,7 +477,7 @@ struct S2World {
   bool evaluating;                  // constraints are called; otherwise their last answer counts
   S2Status refused;                 // error of a constraint or motion
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
-  S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
+  S2_ARRAY(S2Drive) drives;         // per joint slot, within a step
   uint32_t next_serial;             // ascending, so an old handle never names a newer object
   bool stepping;
   S2_ARRAY(S2ForceTerm) slopes; // of the force law being called (s2_force_slope)

@@ -307,7 +307,7 @@ static bool vjp_redundant(S2McpLinear *l) {
 
 // ---- Linearisation ----------------------------------------------------------------------------
 
-// y = A x, 3 numbers a node.
+// y = A x, 3 numbers per node.
 static void mobility_times(const S2Mobility *a, int nodes, const double *x, S2Quad *y) {
   for (int i = 0; i < nodes; i++) {
     y[i] = (S2Quad){0};

@@ -23,7 +23,7 @@ static const double GAIN = 0.5, ROUNDING = 1e-14, ACCEPT = 1e-9;
 typedef struct Adjoint {
   const S2Problem *problem;
   const double *dl_dv, *dl_dlambda; // NULL: 0
-  double *p;                        // 3 a node
+  double *p;                        // 3 per node
   double *eta, *change;             // a row
 } Adjoint;
 

@@ -27,8 +27,8 @@ typedef struct Small {
   int count;
   unsigned flags;
   Held held[MOST];
-  signed char bound[MOST * 4]; // a row: -1 or 1 for a boxed row at a bound
-  double sign[MOST * 4];       // a row: sigma of a sliding friction row
+  signed char bound[MOST * 4]; // per row: -1 or 1 for a boxed row at a bound
+  double sign[MOST * 4];       // per row: sigma of a sliding friction row
 } Small;
 
 static double velocity_of(const S2Row *row, const double *v) {
@@ -186,7 +186,7 @@ static bool vjp_small_meet(const S2Row *x, const S2Row *y) {
          (x->b >= 0 && (x->b == y->a || x->b == y->b));
 }
 
-// p (3 a node) and eta (an active row).
+// p (3 per node) and eta (1 per active row).
 static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
                             double *p, double *eta) {
   const S2Problem *problem = s->problem;

@@ -35,7 +35,7 @@ static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
 
 // Solves within a budget. Work counts blocks times factorisations. Measured against these on piles
-// of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK a contact, and the
+// of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact, and the
 // rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget is used
 // up. A budget of few sweeps is too small for a factorisation. Larger ones spend SWEEPS_SHARE on
 // sweeps: these bring a pile in violent motion near its solution, and the flow finds the last

@@ -25,8 +25,8 @@ static const double CENTRING = 0.5; // aimed at this fraction of the mean comple
 // between steps.
 typedef struct Direction {
   S2Quad *dv, *imbalance, *q;
-  double *change, *base, *du; // 2 a unit
-  double *dz, *ds;            // 4 a unit
+  double *change, *base, *du; // 2 per unit
+  double *dz, *ds;            // 4 per unit
   S2Response *response;
   double aim;  // target of z o s,
   bool second; // minus the product dz o ds of the direction before

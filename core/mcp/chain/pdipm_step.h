@@ -19,8 +19,8 @@ typedef struct S2Interior {
   S2System *system;
   S2Arena *arena; // for the other needs of a step
   S2Quad *v;
-  double *lambda, *u; // 2 a unit
-  double *z, *s;      // 4 a unit
+  double *lambda, *u; // 2 per unit
+  double *z, *s;      // 4 per unit
   int pairs;
   bool joints;
   double joint_proximal; // compliance (scaled) of bilateral rows,

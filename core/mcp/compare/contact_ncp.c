@@ -56,10 +56,10 @@ enum { STALL = 40 }; // iterations without halving the violations, after which p
 
 typedef struct Cone {
   S2SolveRun *run;
-  double *joint;           // 2 a unit: impulses of bilateral rows
-  double *p, *q, *dp, *dq; // 3 a unit
-  double *w, *e;           // 3 a unit: q / p; target of p dq + q dp, of bilateral rows -u
-  double *gap;             // 3 a unit: errors of s_n, s_t and y0
+  double *joint;           // 2 per unit: impulses of bilateral rows
+  double *p, *q, *dp, *dq; // 3 per unit
+  double *w, *e;           // 3 per unit: q / p; target of p dq + q dp, of bilateral rows -u
+  double *gap;             // 3 per unit: errors of s_n, s_t and y0
   double *base, *change, *du;
   S2Quad *imbalance, *dv, *x;
   S2Response *response;

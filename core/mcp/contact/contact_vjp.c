@@ -41,7 +41,7 @@ static void write_mu(const double *from, int contacts, double *to) {
 
 // ---- Local form -------------------------------------------------------------------------------
 
-// Copies two numbers a contact to the lanes of its node.
+// Copies two numbers per contact to the lanes of its node.
 static double *contact_vjp_spread(const double *from, int contacts, S2Arena *arena) {
   double *to = S2_TAKE_ZEROED(arena, double, 3 * contacts);
   for (int i = 0; i < 2 * contacts && from != NULL; i++) {

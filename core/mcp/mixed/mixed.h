@@ -56,7 +56,7 @@ double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, dou
 
 // K' = S K S, which keeps the problem monotone, with rows and columns of size 1 and a right side r'
 // of size 1: x = unit S x', w = unit w' / S, so all x o w shrink by unit^2. Powers of two are
-// exact. s: one a row; returns unit. kappa counts as a right side of the size of its root.
+// exact. s: one per row; returns unit. kappa counts as a right side of the size of its root.
 double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa);
 
 // mixed_interior.c: leaves the best point found in x (pairs >= 0); returns the number of

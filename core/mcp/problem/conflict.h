@@ -15,7 +15,7 @@ enum { S2_CONFLICT_MAX = 512 };
 // compliant rows yield, so neither takes part. The step problem has a solution if and only if there
 // is such a v (Stewart and Trinkle 1996, and Lemke's theorem for copositive matrices). False proves
 // nothing: the conditions may miss a common point by about rounding, or there are more than
-// S2_CONFLICT_MAX numbers. `proof`: NULL, or receives d, 1 a row (0 on rows that take no part;
+// S2_CONFLICT_MAX numbers. `proof`: NULL, or receives d, 1 per row (0 on rows that take no part;
 // unchanged without a proof).
 bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena);
 

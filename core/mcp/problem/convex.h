@@ -20,8 +20,8 @@
 // only and no edge has it. The new rows live in the arena.
 S2Problem s2_mcp_convex(const S2Problem *problem, S2Arena *arena);
 
-// Convert impulses (1 a row) of `problem` to those of its convex form, p, q = (l_n +- l_t / mu)/2,
-// and back. A guess outside the cone has a negative one.
+// Convert impulses (1 per row) of `problem` to those of its convex form, p, q = (l_n +- l_t /
+// mu)/2, and back. A guess outside the cone has a negative one.
 void s2_mcp_convex_edges(const S2Problem *problem, double *lambda);
 void s2_mcp_convex_impulses(const S2Problem *problem, double *lambda);
 
