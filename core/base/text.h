@@ -34,7 +34,7 @@ typedef enum S2TextForm {
 enum { S2_TEXT_PIECE = 8 };
 size_t s2_text_next(S2TextForm form, const char **at, char written[S2_TEXT_PIECE]);
 
-// `to` gets as many whole characters as fit.
+// Writes as many whole characters as fit into `to`.
 void s2_text_escape(char *to, size_t size, const char *from); // S2_TEXT_PLAIN
 void s2_text_print(FILE *file, S2TextForm form, const char *text);
 

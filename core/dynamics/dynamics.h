@@ -131,7 +131,8 @@ typedef enum S2BodyType { S2_DYNAMIC, S2_STATIC, S2_KINEMATIC } S2BodyType;
 
 enum { S2_NAME_SIZE = 48 }; // bytes of a name with its final 0
 
-// m/N: a contact this soft carries a micronewton a metre; beyond it C/h^2 might overflow.
+// m/N: compliance of a contact that carries one micronewton per metre of depth; for softer contacts
+// C/h^2 might overflow.
 #define S2_SOFTEST_CONTACT 1e6
 
 typedef struct S2ShapeDef {
@@ -303,7 +304,7 @@ typedef struct S2JointDef {
 S2JointDef s2_joint_def(S2JointType type);
 // Fails with S2_INVALID (the message names field, value and domain) or S2_STALE.
 S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *joint);
-S2Status s2_joint_destroy(S2World *world, S2JointId joint); // also destroys gears on it
+S2Status s2_joint_destroy(S2World *world, S2JointId joint); // also destroys the gears on it
 bool s2_joint_alive(const S2World *world, S2JointId joint);
 const char *s2_joint_type_name(S2JointType type);
 

@@ -272,8 +272,8 @@ static bool joint_is_driven(const S2JointUndo *undo, int32_t slot) {
   return slot != S2_NONE && undo->step->world->bodies.at[slot].type == S2_KINEMATIC;
 }
 
-// Whether the adjoint of its plain equations concerns only their values and sides, and both are
-// offsets.
+// Whether the adjoint of a hinge's plain equations concerns only their values and sides, so that
+// both rows are handled as offsets of a pin.
 static bool joint_is_pin(const S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
@@ -434,7 +434,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     s2_joint_soften_vjp(undo, rows, &sum, bars);
   }
   for (int i = 0; i < count; i++) {
-    // The last are the functions themselves, with their speeds and bends.
+    // The last equations are the functions themselves, with their speeds and bends.
     joint_speed_vjp(undo, i, &rows[i], &hessians[i], &bars[i]);
     s2_joint_function_vjp(&undo->at, i, &bars[i], &undo->place);
   }
@@ -463,9 +463,9 @@ static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row
   return distance >= -slop ? 1 : s2_joint_returned(&undo->step->world->kept.def, undo->joint);
 }
 
-// Whether the joint was at a limit at the start of the step that no step before had met. Then it is
-// there by its data, and a change of them may move it to either side. Beyond the limit the position
-// is projected; before it the velocity may go up to it.
+// Whether the joint began the step at a limit that no earlier step had met. Then the data place it
+// there, and a change of the data may move it to either side. Beyond the limit the position is
+// projected; before it the velocity may go up to it.
 static bool joint_just_met(const S2JointUndo *undo, const S2JointRow *row, double distance,
                            int index) {
   const S2Step *step = undo->step;

@@ -160,7 +160,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
       bar->h += q * ((1 - share) * undo->step.v0[at] + share * undo->step.v1[at]);
     }
   }
-  // The ground went on with free_v.
+  // The ground has moved at free_v.
   for (int i = 0; i < interval->of->grounds; i++) {
     for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
       bar->q0[at] += bar->q1[at];
@@ -333,7 +333,7 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
     undo->share = S2_EVENT_LEAVING;
     return;
   }
-  // At the end of the interval the gap has to be 0. Otherwise its length means nothing.
+  // The gap must be 0 at the end of the interval; otherwise its length has no derivative.
   undo->share = 0;
   if (note->arrive.point == S2_NONE ||
       undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // they did not meet
@@ -344,8 +344,8 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= fabs(undo->open.touches[0].points[note->arrive.point].at.gap) > closed
                                ? S2_GRADIENT_PARTIAL
                                : 0;
-  // dh = -(dgap/dx dx)/(dgap/dh). The loss counts by h, less the part that the rest of the step
-  // loses.
+  // dh = -(dgap/dx dx)/(dgap/dh). The adjoint of h is the loss by h, less that of the remaining
+  // time.
   event_rate(undo, note, OF_LOSS, &h_bar);
   event_rate(undo, note, OF_GAP, &approach);
   // If they only graze, the rate is close to 0. (The speed of an island belongs to a time.)

@@ -46,7 +46,7 @@ static void impact_put_back(S2Undo *undo, const S2Note *note, double *from) {
   s2_undo_put_nodes(note, note->plain.before, undo->step.v2);
 }
 
-// The impulses of joints in the first solve are in no law of restitution.
+// No law of restitution reads the impulses of joints in the first solve.
 void s2_undo_restart(S2Undo *undo, const S2Note *note) {
   s2_undo_forget_joints(undo, note);
   impact_put_back(undo, note, undo->bar.v0);

@@ -1,5 +1,6 @@
-// Functions of the program in a step. The notes give their answers again when a problem is made
-// again. And derivatives of motions: of locks, and of bodies that move as the program says.
+// Functions of the program in a step. When a problem is made again, the notes give the recorded
+// answers. Also the derivatives of prescribed motions: of locks, and of bodies that the program
+// moves.
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -128,7 +129,7 @@ static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
   if (answer != NULL) {
     program_velocities_vjp(undo, answer, note->h, rate, begin, end, goal);
   }
-  // If it had followed an answer before, the goal had moved on with that.
+  // If the lock followed an earlier answer, its goal moved with that answer.
   for (int c = 0; c < 3; c++) {
     double of_rate = rate[c], since = before == NULL ? 0 : drive->start - before->start;
     rate[c] = 0;

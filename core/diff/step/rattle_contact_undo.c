@@ -334,7 +334,7 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
       continue;
     }
     S2RowSides start = smooth_sides(piece, r, rattle->late[r]), end = smooth_sides(piece, r, true);
-    // In stage 1 against the mean slip, in both stages together against the slip at the end.
+    // Friction opposes the mean slip in stage 1, and the slip at the end in both stages together.
     double slip[2] = {
         (contact_speed(piece, r, &start, false) + contact_speed(piece, r, &end, false)) / 2 -
             touch->surface_speed,

@@ -17,9 +17,9 @@ typedef struct S2RattlePiece {
   double *c2, *b2;                   // 1 per row: soft rows at the end
   double (*mix)[S2_JOINT_EQUATIONS]; // 1 per row: weights of a joint's equations, in stage 2
   S2RowBar *at0, *at1;               // 1 per row: of the rows at both ends
-  // adjoints of the piece's length, and of times at its ends
+  // adjoints of the piece's length, and of the times at its ends
   double h_bar, elapsed_bar0, elapsed_bar1;
-  // of the times at which it begins and ends in the substep, with h_bar
+  // adjoints of the times at which it begins and ends in the substep, with h_bar
   double start_bar, end_bar;
   bool unasked;      // the loss contains none of its impulses
   double timing_bar; // the adjoint of the limit's value, then

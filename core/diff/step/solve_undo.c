@@ -259,8 +259,8 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   // d speed = (u du - gap da - a dgap)/speed
   s2_touch_velocity_vjp(touch, k, n, step->v2, -bar * u / speed, undo->bar.v2, point,
                         &point->normal);
-  // Two bodies that fall alike accelerate towards each other only by rounding. It is the mean of
-  // both sides.
+  // Bodies in equal free fall accelerate towards each other only by rounding. Then the derivative
+  // is the mean of both sides.
   bool alike = fabs(a) <= 1e-12 * (fabs(free_u) + fabs(given)) / h;
   if ((a < 0 || alike) && gap > 0) {
     double a_bar = (alike ? 0.5 : 1) * bar * gap / speed;

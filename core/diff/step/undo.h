@@ -46,9 +46,10 @@ typedef struct S2Undo {
   double *flowed_q1, *flowed_v2; // 3 per slot: of the result of S2_ACT_RATTLE
   double *feed;                  // per joint slot: fraction of a projection's impulse that it kept
   S2Remade **remade;             // a note; NULL: there is none
-  double spin, most; // of the angular momentum that S2_ACT_SPIN measured, and of the energy
-  double *back;      // 3 per slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
-  int back_at;       // S2_NONE: there is none
+  double spin,
+      most;     // adjoints of the angular momentum that S2_ACT_SPIN measured, and of the energy
+  double *back; // 3 per slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
+  int back_at;  // S2_NONE: there is none
   double *reflected,
       *start; // 3 per slot: of v2 after the passes of reflections, and at their start
   // S2_JOINT_ROWS and 3 per joint slot: adjoints of impulses and reactions of joints. They are kept
@@ -67,9 +68,10 @@ typedef struct S2Undo {
   double share;
   S2Drive *drives; // 1 per joint slot: of the substep
   bool striking;   // impacts at the start of the step are being undone
-  // 3 per slot: of its mean velocity, while v0 or the others are of that at the start
+  // 3 per slot: adjoint of the mean velocity of ground, while the adjoints in v0 are those of its
+  // velocity at the start
   double *ground_v0, *ground_v;
-  // 3 per slot: kept while q0 and q1 of ground are of an interval's time
+  // 3 per slot: kept while q0 and q1 of ground are those of an interval
   double *ground0, *ground1;
   S2WorldGradient *scratch;
   S2Answers answers;
@@ -82,7 +84,7 @@ typedef struct S2Undo {
   bool keeps; // between S2_ACT_KEEP and its REBOUND
   bool asked;
   bool in_interval; // of event stepping, between its end and its start
-  unsigned other;   // S2VjpOther: which of two derivatives is taken, where there are two
+  unsigned other;   // S2VjpOther: which of two derivatives is used, if there are two
   unsigned found;   // S2VjpOther: the kinds of second derivatives that were found
   S2Status *failed; // S2_OK until an act has no derivative
 } S2Undo;

@@ -60,7 +60,7 @@
 #define S2_AUDIT_SPREAD 3
 // Fraction of the kinetic energy of a joint's bodies that may violate the joint. Velocities along
 // the chord of a step that turns by phi have an error of phi/2 of the speed, phi^2/4 of the energy;
-// this corresponds to a turn of 0.06 rad a step.
+// this corresponds to a turn of 0.06 rad per step.
 #define S2_AUDIT_DRIFT 1e-3
 // rad: a step that turns bodies by more does not resolve their energy, so its balance is not
 // judged.
@@ -117,7 +117,7 @@ typedef struct S2AuditHeld { // a pair of shapes that friction held in the previ
 } S2AuditHeld;
 
 typedef struct S2Auditor {
-  int slots, room, knot_room; // bodies; capacity of the arrays in bodies; knots a slot
+  int slots, room, knot_room; // bodies; capacity of the arrays in bodies; knots per slot
   double time, h;             // s: start of the step, and its completed part
   bool found;                 // whether this step has a finding
   char text[S2_MESSAGE_SIZE]; // the first finding
@@ -136,8 +136,8 @@ typedef struct S2Auditor {
   S2AuditHeld *before;       // sorted
   int held_before, held_room;
   double *left;      // 6 per slot: pose and velocity at the end of the last step
-  bool *set;         // per slot: whether one of them was changed since
-  double *missed;    // per slot: N s, N m s that solves left which missed their tolerance
+  bool *set;         // per slot: whether the program has changed one of them since
+  double *missed;    // per slot: N s, N m s that solves above the tolerance have left unexplained
   bool *jointed;     // per slot: whether a joint acts on it
   bool *held;        // per slot: whether a joint with unknown shares for its bodies acts on it
   int32_t *root;     // per slot: the smallest slot that acts on it, also indirectly

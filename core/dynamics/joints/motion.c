@@ -79,7 +79,7 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
   return true;
 }
 
-// A lock's goal is the result of the earlier substeps.
+// Sets the goal and rate of a lock. Its initial goal is the one that earlier substeps have reached.
 static bool drive_lock(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   const S2Joint *joint = &world->joints.at[slot];

@@ -184,7 +184,7 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   if (!(speed * h > least)) { // the overlap cannot become deep within the step, or decreases
     return INFINITY;
   }
-  // Conservative advancement: in room/speed the distance shrinks by at most room.
+  // Conservative advancement: in the time room/speed the distance decreases by at most `room`.
   double fine = s2_touch_depth_fine(world, touch, depth), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
     S2Pose pose_a = pose_at(step, a, a, t), pose_b = pose_at(step, b, a, t);
@@ -192,7 +192,7 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
     double room = depth + closest.distance;
     double from_a = centre_distance(&centre_a, pose_a, &of_b, pose_b);
     double from_b = centre_distance(&centre_b, pose_b, &of_a, pose_a);
-    // Deep already at the start: the rows stay as they are.
+    // The pair is deep already at the start: its rows stay unchanged.
     if (look == 0 && (room <= fine || from_a <= 0 || from_b <= 0)) {
       *deep = changes_sides(step, touch, closest.normal);
       return INFINITY;

@@ -145,7 +145,7 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   return same;
 }
 
-typedef struct Pass { // the inputs of a pass, for its note
+typedef struct Pass { // inputs of a pass, for its note
   S2ProjectRows rows;
   const S2Choice *choices;
   double stiffness;
@@ -611,7 +611,7 @@ static void project_island(S2Step *step, S2Island *island) {
     keep_best(step, island, worst, &best);
     done = !solved || worst <= island->enough;
   }
-  // No pass improved on an earlier one: return to that.
+  // If no pass improved on an earlier one, return to that one.
   if (worst > best.worst) {
     go_back(step, island, &best);
     if (best.noted < fed) { // the velocities contain the feedback

@@ -19,7 +19,7 @@ typedef struct S2JointErrors { // the equations of an island's joints at q1
   bool pins;                   // whether all of them are rigid hinges without limits
 } S2JointErrors;
 // The largest overlap or joint error of an island at q1, m. Springs do not count. `errors` may be
-// NULL; its arrays hold S2_JOINT_EQUATIONS + 1 rows a joint. (violation.c)
+// NULL; its arrays hold S2_JOINT_EQUATIONS + 1 rows per joint. (violation.c)
 double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors);
 
 typedef struct S2Shaken { // displacements by joints so far

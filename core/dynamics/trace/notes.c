@@ -267,12 +267,12 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
 static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
-  // Its last record in this step, or NULL.
+  // The last record of this touch in this step, or NULL.
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
   notes->touches = notes->touches > index ? notes->touches : index + 1;
-  // Otherwise a copy, without parts that the derivative does not read.
+  // If the touch has changed, record a copy, without the parts that the derivative does not read.
   if (!note_has_touch(def, notes->latest.at[index], touch)) {
     size_t size = note_point_size(def, touch);
     unsigned char *to = s2_note_take(notes, HEAD_OF_TOUCH + (size_t)touch->count * (1 + size));

@@ -1,6 +1,5 @@
 // Derivatives of step problems (mcp.h) and points of their central path.
 //
-// A vector-Jacobian product turns dl/d(v, lambda) of a loss l into dl/d(all data) by one linear
 // A vector-Jacobian product turns dl/d(v, lambda) of a loss l into dl/d(all data). It solves one
 // linear system, the transpose of the solution's first-order conditions: K' [p; y] = dl/d(v,
 // lambda), dl/d(data) = -[p; y]' dF/d(data).

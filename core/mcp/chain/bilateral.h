@@ -39,7 +39,7 @@ double s2_bilateral_least_pivot(const S2Bilateral *bilateral);
 // -1.
 int s2_bilateral_redundant(const S2Bilateral *bilateral);
 
-// x = S^-1 x, a number a row.
+// x = S^-1 x, one number per row.
 void s2_bilateral_apply(const S2Bilateral *bilateral, double *x);
 
 // Solves the whole problem from the guess in `solution->lambda`, to the last digits. The velocities

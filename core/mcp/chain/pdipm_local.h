@@ -16,7 +16,7 @@ struct S2LocalMobility {
   int32_t *edge_block; // 2 per pair: blocks (i, j) and (j, i), -1 where there is none
   int32_t *slot;       // of the pair in the sparse matrix
   S2Quad *impulse;     // nodes + 1: scratch
-  S2Quad *response;    // 3 columns a node: scratch
+  S2Quad *response;    // 3 columns per node: scratch
 };
 
 void s2_local_init(S2System *system, S2Arena *arena);    // fills system->local

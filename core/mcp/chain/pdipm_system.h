@@ -55,8 +55,8 @@ static inline double s2_unit_clip(const S2Unit *box, double x) {
   return x > box->hi ? box->hi : x < box->lo ? box->lo : x;
 }
 
-// Vectors over units hold two doubles a unit. Vectors over nodes hold one quad a node and one more
-// for the ground. Products may write to that one, but no function reads it; keep it 0 in
+// Vectors over units hold two doubles per unit. Vectors over nodes hold one quad per node and one
+// more for the ground. Products may write to that one, but no function reads it; keep it 0 in
 // velocities.
 typedef struct S2System {
   const S2Problem *problem;

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-// The derivative of the step problem at r, with 3 velocities a node.
+// The derivative of the step problem at r, with 3 velocities per node.
 static unsigned contact_vjp_pull(S2Problem *step, const S2ContactSolution *solution,
                                  const double *v, const double *dl_dv, const double *dl_dr,
                                  const S2McpGradient *gradient, S2Arena *arena) {

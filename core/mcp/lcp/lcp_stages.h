@@ -59,7 +59,7 @@ S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena 
 // it is better than z. Returns the residual of the kept z.
 double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Arena *arena);
 
-// The same for a method that has numbers only: z_i is basic if it exceeds its w_i.
+// The same for a method that returns only numbers: z_i counts as basic if it exceeds its w_i.
 double s2_lcp_finish(const S2LcpScaled *s, double *z, const double *w, S2Arena *arena);
 
 // Residual of a scaled point in the caller's units.

@@ -468,7 +468,7 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
     if (at_rounding(work)) {
       return S2_SINGULAR;
     }
-    // A ray says more than a numerical failure of another attempt.
+    // A ray is a better result than a numerical failure of another attempt.
     status = ended == S2_RAY || status == S2_RAY ? S2_RAY : S2_SINGULAR;
   }
   return status;

@@ -101,7 +101,7 @@ S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line) {
       csv_end_row(&cursor);
       continue;
     }
-    // A row goes on while a separator follows.
+    // A row continues while a separator follows.
     S2CsvRow row = {.first = cells->cells.count, .line = cursor.line};
     do {
       S2_TRY(read_cell(cells, &cursor));
