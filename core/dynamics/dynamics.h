@@ -787,9 +787,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count); // 
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
-// The same for an image that this world wrote when s2_world_changes was `changes`. If only the
-// motion has changed since, the prepared data of its steps stay valid, and so does
-// s2_world_changes.
+// Restores an image that this world wrote when s2_world_changes was `changes`. If only the motion
+// has changed since, the prepared data of its steps stay valid, and so does s2_world_changes.
 S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes);
 // Counts changes of a world other than its motion (states, forces, impulses, commands).
 uint64_t s2_world_changes(const S2World *world);

@@ -18,7 +18,7 @@ bool s2_dense_factor(S2Dense *matrix);
 
 // x := K^-1 x
 void s2_dense_solve(const S2Dense *matrix, double *x);
-// The same for `count` vectors, one after another.
+// Solves for `count` vectors, one after another.
 void s2_dense_solve_many(const S2Dense *matrix, double *x, int count);
 
 // Limits BLAS to one thread. Islands run in parallel here, and waking a second thread costs more

@@ -141,7 +141,7 @@ void s2_server_close(S2Server *server) {
     pthread_mutex_unlock(&server->mutex);
     pthread_join(server->thread, NULL);
   }
-  // Its resources can be released now.
+  // Now the resources of the thread can be released.
   const int files[] = {server->listener, server->wake[0], server->wake[1]};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     if (files[i] >= 0) {

@@ -28,7 +28,7 @@ static double joint_times(const S2JointUndo *undo, const S2JointRow *row,
   return sum;
 }
 
-// The same for equation `index` of a constraint of more than two bodies.
+// Passes on the adjoints of equation `index` of a constraint of more than two bodies.
 static void joint_wide_speed_vjp(S2JointUndo *undo, const S2JointRow *row, int index,
                                  const double v[S2_JOINT_COLUMNS], S2RowBar *bar) {
   double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS] = {{{0}}};
@@ -337,7 +337,7 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow row[S2_JOINT_EQUATIONS];
   S2JointHessian hessian[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
-  // Its copies come first; the last row is its own.
+  // The rows of the gear's copies come first; its own row is the last.
   S2WideMovers movers = s2_wide_movers(step, gear);
   int count = s2_wide_row_count(&movers), r = cursor->row + count - 1;
   cursor->row += count;
@@ -592,7 +592,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
     s2_joint_momenta_bar(undo, p);
     sum.force[0] = -undo->step->h * joint_times(undo, &servo.row, p);
   }
-  // Its gains are those of a spring. Implicit Euler's alpha and beta are not the world's.
+  // The servo's gains act like those of a spring, with alpha and beta of implicit Euler.
   spring.joint = &servo.spring;
   spring.gradient = &own;
   spring.blend = servo.blend;

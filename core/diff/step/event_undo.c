@@ -56,8 +56,8 @@ void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   undo->length_bar = 0;
 }
 
-// Puts ground where it is at the time of an interval. Then the adjoints of its poses are those of
-// that time.
+// Moves ground to its pose at the time of an interval, so that adjoints of its poses belong to that
+// time.
 static void event_place_ground(S2Undo *undo) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   const S2Note *start = s2_undo_last(undo, S2_ACT_FREE);
@@ -444,7 +444,7 @@ void s2_undo_interval(S2Undo *undo, const S2Note *note) {
   undo->length_bar += undo->bar.elapsed; // the time since the step began is length - left
   undo->left_bar -= undo->bar.elapsed;
   undo->bar.elapsed = 0;
-  for (int i = 0; i < note->of->island.joints; i++) { // those of the previous step are not read
+  for (int i = 0; i < note->of->island.joints; i++) { // impulses of the previous step are not read
     memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->of->island.joint[i], 0,
            sizeof(double) * S2_JOINT_ROWS);
   }
@@ -522,7 +522,7 @@ static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
   S2StepAdjoint *to = &undo->bar;
   // The mean velocity of the flow: (v0 + v2)/2, or v1 without a flow.
   double share = note->energy.flowed ? 0.5 : 0;
-  // f'(h mean - (q1 - q0)): the work of forces beyond that of the motion.
+  // f'(h mean - (q1 - q0)): the work of forces in excess of their work along the motion.
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double f = step->force[at], *later = note->energy.flowed ? &to->v2[at] : &to->v1[at];

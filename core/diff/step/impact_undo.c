@@ -23,7 +23,7 @@ static void impact_targets_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// Exchanges the adjoints of joint impulses of the motion with those of the impact.
+// Exchanges the adjoints of joint impulses between the motion and the impact.
 static void impact_exchange_joints(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
@@ -220,7 +220,8 @@ void s2_undo_blend(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// v2 was reset to that of the start of the reflections, where these adjoints are kept to be added.
+// v2 was reset to its value at the start of the reflections. The adjoints of that value are kept
+// here, to be added later.
 void s2_undo_rewind(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;

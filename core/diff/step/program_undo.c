@@ -65,7 +65,7 @@ void s2_undo_answer(S2Undo *undo) {
   if (!constraints) { // then no caller reads their answers
     return;
   }
-  // Otherwise their arguments are stored, as in a world.
+  // Otherwise the arguments of constraints are stored, as in a world.
   world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
   world->memos.count = joints;
   for (int i = 0; i < joints; i++) {
@@ -81,8 +81,8 @@ static void program_time_vjp(const S2Answers *answers, double dt, double t, doub
   answers->gradient->dt += bar * (t - answers->begun) / dt;
 }
 
-// From the adjoints of the velocities answered, and of those at both ends of the step, to q and the
-// velocity before. The former are 0 afterwards.
+// From the adjoints of the answered velocity, and of the velocities at both ends of the step, to q
+// and the previous velocity. Sets the former adjoints to 0.
 static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, double h,
                                    double v_bar[3], double start_bar[3], double end_bar[3],
                                    double q_bar[3]) {
@@ -207,7 +207,7 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
     if (held) {
       continue;
     }
-    // Its place is q plus, on the goal's side, S2_LOCK_LAG push elapsed^2.
+    // The goal is q plus, on the goal's side, S2_LOCK_LAG push elapsed^2.
     S2BodyGradient *body = &undo->gradient->body[joint->a];
     double reach_bar = S2_LOCK_LAG * (rows[i].row.value > 0 ? -bar : bar);
     double push_bar = reach_bar * elapsed * elapsed;

@@ -95,7 +95,7 @@ void s2_quiet_look_at_step(S2Undo *undo) {
                     "nothing strikes body %s, so its restitution has no effect");
     }
   }
-  // The same for joints.
+  // Likewise for each joint.
   for (int i = 0; i < undo->world->joint_order.count; i++) {
     int32_t slot = undo->world->joint_order.at[i];
     const S2JointGradient *t = slot < all->tracked->joints ? &all->tracked->joint[slot] : NULL;

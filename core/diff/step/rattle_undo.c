@@ -107,7 +107,7 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
   }
 }
 
-// The same for kinematic ground and driven locks; their velocity gets its adjoint, too.
+// Likewise for kinematic ground and driven locks; their velocity gets its adjoint, too.
 static void given_speed_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
   const S2Rattle *rattle = &piece->rattle;
   const S2Step *step = rattle->step;
@@ -448,7 +448,7 @@ static bool arrival_take_place(S2RattlePiece *piece) {
     }
     S2Row row = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     int32_t slot = rattle->island->joint[rattle->term[r].place];
-    // As in find_rebounds().
+    // The same test as in find_rebounds().
     double parts = rattle->step->dt / rattle->h, speed = arrival->back[r] / e;
     double change = sides_along(&row, rattle->v1) - sides_along(&row, rattle->v0);
     bool edge = -speed - parts / 2 * fabs(change) <= 1e-9 * rattle->speed;

@@ -34,8 +34,8 @@ static Whole spin_whole_of(const S2Undo *undo, const S2Note *note, const double 
   return whole;
 }
 
-// From the adjoints of the spin of v, of the inertia and of the arms to those of v (3 per slot), of
-// masses and of q1.
+// From the adjoints of the spin of v, of the inertia and of the arms to the adjoints of v (3 per
+// slot), of masses and of q1.
 static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, const double *v,
                            double spin_bar, double inertia_bar, double *v_bar) {
   S2Vec2 centre_bar = {0, 0};

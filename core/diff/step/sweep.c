@@ -156,7 +156,7 @@ static void sweep_find_late(S2Undo *undo) {
   undo->dragged = undo->bound + 6 * (size_t)touches;
   undo->struck = undo->bound + 8 * (size_t)touches;
   undo->touches = touches;
-  // Points of linearised touches are not those of q0.
+  // The points of linearised touches do not belong to q0.
   if (!notes->linearised) {
     return;
   }
@@ -190,7 +190,8 @@ static void sweep_find_late(S2Undo *undo) {
   }
 }
 
-// The end of a substep (its first act to be undone): joints and time are those at its start.
+// At the end of a substep (its first act to be undone) joints and time are reset to the start of
+// the substep.
 static void sweep_open_substep(S2Undo *undo) {
   undo->substep = s2_undo_last(undo, S2_ACT_SUBSTEP);
   undo->world->kept.time = undo->substep->t;
@@ -261,7 +262,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                                     "again (this is a bug)");
     }
   }
-  // The adjoints of impulses are now part of those of the step.
+  // From here on the adjoints of impulses are included in the adjoints of the step.
   s2_undo_begin_impulses(&undo);
   *found = undo.found;
   s2_arena_rewind(arena, mark);

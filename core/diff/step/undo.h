@@ -75,9 +75,9 @@ typedef struct S2Undo {
   double *ground0, *ground1;
   S2WorldGradient *scratch;
   S2Answers answers;
-  // impulse_undo.c: adjoints of the reactions of joints in the whole step, 3 per slot; of those of
-  // contact points in the solves before this act, as gradient->contact; and whether there are any
-  // of those.
+  // impulse_undo.c: adjoints of the reactions of joints in the whole step (3 per slot), and
+  // adjoints of contact impulses in the solves before this act (as gradient->contact), with their
+  // number.
   double *reaction;
   S2ContactGradient *contact;
   int contacts;
@@ -154,7 +154,7 @@ void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 // Passes the adjoint of a point of a note's touch on to the source of its geometry: q0, or the
 // result of S2_ACT_LINEARISE.
 void s2_undo_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
-// As s2_undo_point, for a point for which a S2_ACT_SOLVE had a row.
+// Passes on the adjoint of a point for which a S2_ACT_SOLVE had a row; otherwise as s2_undo_point.
 void s2_undo_solved_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
 // The adjoint of the speed of arrival, -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), with u of v2 and a of
 // the free motion. `bar` is the adjoint of that speed. Returns that speed.
@@ -182,7 +182,7 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
 // Adjoints of the goals and rates of locks at the end of the step, from the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
 
-// laws_undo.c: from the adjoint of a law's answer to those of its arguments.
+// laws_undo.c: from the adjoint of a law's answer to the adjoints of its arguments.
 typedef struct S2LawsSeen {
   S2Undo *undo;
   const S2Note *note;
@@ -206,7 +206,7 @@ void s2_undo_end_fraction(S2Undo *undo);
 void s2_undo_begin_impulses(S2Undo *undo);
 // From here on, impulses before this act are terms of the sums for contacts of the step.
 void s2_undo_sum_contacts(S2Undo *undo);
-S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo); // those of `contact`, in the arena
+S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo); // entries of `contact`, in the arena
 // Impulses that solves before the note gave to its island are not in the result.
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);

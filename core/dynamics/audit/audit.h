@@ -49,8 +49,8 @@
 // was observed for a pendulum near its turning point. Smaller errors of joints appear over a run of
 // steps.
 #define S2_AUDIT_ENERGY 1e-3
-// The same for the work of corrections, in addition to the part that turning explains. Bodies slow
-// down by half of that in a step, by a thousandth in 200 steps.
+// Fraction of the kinetic energy that the work of corrections may miss, in addition to the part
+// that turning explains. Bodies slow down by half of that in a step, by a thousandth in 200 steps.
 #define S2_AUDIT_CORRECTION 1e-5
 // The effect of rigid joints on the energy oscillates with the state: its amplitude is at most this
 // multiple of the part that turning explains in one step (for a pendulum: a tenth of that).
@@ -163,7 +163,7 @@ S2Status s2_audit_begin(S2World *world);
 // A piece of the step of an island (NULL: of all bodies) ends. It began with v0, has length h, and
 // ends at q1. `curved`: by the trapezoid.
 void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved);
-// The same for one body and a piece of length h that ends `end` after the start of the substep.
+// Records a piece of length h of one body that ends `end` after the start of the substep.
 void s2_audit_flight(const S2Step *step, int32_t slot, double end, double h,
                      const S2AuditFlight *flight, bool curved);
 // Discards the poses of this substep for an island (NULL: for all bodies), because the attempt is

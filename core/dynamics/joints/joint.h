@@ -133,7 +133,7 @@ S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
 void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info);
 // Whether all of its equations are rigid separately.
 bool s2_joint_is_rigid(const S2Joint *joint);
-// Its rigid equations, as combinations if it has matrices; returns their number.
+// The joint's rigid equations, as combinations if it has matrices; returns their number.
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 // Error "limits: ..." unless a joint of this type can have them.
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
@@ -181,7 +181,7 @@ S2Measure s2_measure_stretch;     // the same minus S2Joint.length
 // The anchor of a relative to that of b, along `direction` (in b's frame): u' R_b' (p_a - p_b).
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian);
-// The same along x and y of b, without other results, for frequent calls.
+// The offsets along x and y of b, without other results, for frequent calls.
 typedef struct S2Pin {
   double value[2], ja[2][3], jb[2][3];
 } S2Pin;
@@ -260,7 +260,7 @@ S2Joint s2_pulley_side(const S2Joint *pulley, int side);
 
 // Whether it is a spring whose pull is not proportional to its extension.
 bool s2_spring_curved(const S2Joint *joint);
-// The pull (N) of a curved spring and its derivative (N/m); for a law, those of the row.
+// The pull (N) of a curved spring and its derivative (N/m). With a law both are read from the row.
 void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent);
 // Evaluates a law, if there is one; an error is in world->refused.
 void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
@@ -317,7 +317,7 @@ void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, in
 // The bends of rows, from their Hessians.
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
                     S2JointRow *rows, int count);
-// The same for the joint's own equations at these poses.
+// The bends of the joint's own equations at these poses.
 void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, int count);
 // The speed that a rigid row requires at the end of the step: u = -this.
 double s2_joint_return(S2Blend blend, const S2JointRow *row);

@@ -41,8 +41,8 @@ bool s2_limit_struck(const S2Step *step, const S2Island *island, int32_t slot, i
 double s2_limit_target(const S2Step *step, const S2Island *island, int32_t slot, int index);
 // Whether a limit of the island reflects its joint.
 bool s2_step_limit_rebounds(const S2Step *step, const S2Island *island);
-// The same; or whether a limit out of touch at q0 stopped its joint, and a speed towards it remains
-// at q1 with v2.
+// Whether a limit of the island reflects its joint, or a limit out of touch at q0 stopped its joint
+// and a speed towards it remains at q1 with v2.
 bool s2_step_limit_arrives(const S2Step *step, const S2Island *island);
 
 typedef struct S2JointLoad {

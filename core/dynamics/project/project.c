@@ -600,7 +600,7 @@ static void project_island(S2Step *step, S2Island *island) {
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
   bool done = worst <= island->enough;
-  // Then Newton's steps; if they stall, bodies are made to turn less.
+  // Then take Newton's steps. If they stall, let bodies turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
     double before = worst;

@@ -26,7 +26,7 @@ void s2_island_correct_balance(const S2Step *step, const S2Island *island);
 
 // Kinetic energy of an island at velocities v (3 per node), J.
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
-// The same without the motion of its centre of mass.
+// The kinetic energy without the motion of the island's centre of mass.
 double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v);
 // The upper limit of the latter, J: that of v2 or of the free motion; infinite if joints add
 // energy. `v` is scratch; `from_v2`: the limit is that of v2.

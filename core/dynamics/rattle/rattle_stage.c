@@ -268,7 +268,7 @@ static double place_speed(const S2Rattle *rattle) {
 static S2RattleStage stage_make(S2Rattle *rattle, bool second) {
   S2Arena *arena = rattle->step->arena;
   int rows = rattle->rows, nodes = 3 * rattle->nodes;
-  // Its own arrays; impulses, velocities and states are those of the piece.
+  // Arrays of the stage. Its impulses, velocities and states are those of the piece.
   double *numbers = S2_TAKE(arena, double, 2 * rows + 2 * nodes);
   S2RattleStage stage = {.rattle = rattle,
                          .second = second,

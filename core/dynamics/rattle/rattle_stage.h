@@ -51,7 +51,7 @@ double s2_stage_turn_ground(S2RattleStage *stage);
 // rattle_certified.c
 // Finds impulses and, without contacts, states. False: there is no solution.
 bool s2_stage_solve_certified(S2RattleStage *stage);
-// The same by the modes of the problem, whose solution is exact, if it has modes.
+// Finds impulses by the modes of the problem, if it has modes; the solution is then exact.
 bool s2_stage_solve_modes(S2RattleStage *stage);
 // Solves certified problems only, each linearised at the solution of the previous one: for graphs
 // without a sparse pattern, and active sets that do not settle.

@@ -42,7 +42,7 @@ static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool chan
     const S2Touch *now = &step->touches[event->island->touch[i]];
     for (int k = 0; k < solved[i].count; k++) {
       const S2TouchPoint *point = &solved[i].points[k];
-      // The same point at q1.
+      // Find the same point at q1.
       int j = 0;
       while (j < now->count && now->points[j].at.id != point->at.id) {
         j += 1;
@@ -333,7 +333,7 @@ static Parts new_parts(const S2EventRun *event, const S2Touch *now, const S2Touc
   return parts;
 }
 
-// By contacts, at the mean of the velocities before and after.
+// Adds the work of contacts, at the mean of the velocities before and after.
 static void add_work(const S2EventRun *event, const Parts *parts) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches && parts->flowed; i++) {

@@ -28,8 +28,8 @@ typedef struct S2EventRun {
   bool ahead;         // the whole step is speculative
   bool halved;        // the same, in several pieces
   int halvings;       // how many more times a piece may be tried with half its length
-  // Of all slots at the start of the step; and the largest distance (m) of each from its motion
-  // with free_v.
+  // State of all slots at the start of the step; and the largest distance (m) of each from its
+  // motion with free_v.
   const double *q_start, *v_start, *free_start;
   double *astray;
   double *v, *bend; // 3 per slot, of the present flow
@@ -82,8 +82,8 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
 // Records the point of touch `first` (S2_NONE: none) that meets at q1, for the derivative of its
 // time.
 void s2_event_note_arrival(const S2EventRun *event, int first);
-// The same if they met at the very end of the step before, which found no meeting: the time of the
-// impact still depends on the data. Records an interval of zero length.
+// Records an arrival at the very end of the step before, which found no meeting: the time of the
+// impact still depends on the data. The recorded interval has zero length.
 void s2_event_note_met_at_start(const S2EventRun *event);
 
 // energy.c: sets v2 by the rows of the flow at its end, if they have turned or forces have changed;

@@ -142,7 +142,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-// If the new rows have no solution soon, returns to those of the solve before.
+// Returns to the rows of the solve before if no solution with the new rows is found soon.
 static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
   for (int i = 0; i < island->touches; i++) {
     step->touches[island->touch[i]] = before[i];
@@ -228,7 +228,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       touching[2 * index + k] = hard;
       *choice = (S2Choice){.use = hard ? u <= tiny : closed};
       if (hard && u < 0 && u <= tiny) {
-        // Its arrival speed after falling the gap at its free acceleration.
+        // The arrival speed after the point has closed its gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
         choice->bias = touch->restitution * arrival;
         choice->target = S2_TARGET_ARRIVAL;

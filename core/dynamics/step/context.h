@@ -182,7 +182,7 @@ static inline bool s2_touch_kept(const S2Step *step, int touch) {
   return step->kept != NULL && (step->kept[touch] & S2_TOUCH_KEPT) != 0;
 }
 double s2_clock(void); // s, monotonic
-// The same for statistics: 0 unless the world measures times, because reading the clock takes a
+// The clock for statistics: 0 unless the world measures times, because reading the clock takes a
 // tenth of a small world's step.
 static inline double s2_stats_clock(const S2World *world) {
   return world->kept.def.profile ? s2_clock() : 0;

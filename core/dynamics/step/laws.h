@@ -40,8 +40,9 @@ void s2_laws_back_to_begin(S2Step *step);
 // Evaluates again at the present q0, v0, t: `force` of the bodies with laws then is that of a piece
 // that begins there. `island` NULL: for all bodies.
 bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *frame);
-// The piece ends: computes v1 and v2 of the island's bodies with laws; their forces become the
-// means of both ends. *changed: whether some differ. `island` NULL: only v2 of bodies in no island.
+// Ends a piece: computes v1 and v2 of the island's bodies with laws. The forces of these bodies
+// become the means of both ends. *changed: whether a force differs between the ends. `island` NULL:
+// only v2 of bodies in no island.
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
 // Laws of the island's bodies at q and v (3 per slot), frame->done s after the frame's start:

@@ -339,7 +339,7 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
 void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices,
                    S2SolveKind kind, const S2Assembly *assembly, const double *v,
                    const S2Solution *solution);
-// Only a fraction of the change by the last solve stays.
+// Records that only a fraction of the change by the last solve stays.
 void s2_note_fraction(const S2Step *step, double fraction);
 // At `until` (s) of its motion; `moves`: that time depends on the inputs, otherwise it is a
 // fraction.

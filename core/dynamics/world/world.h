@@ -41,7 +41,7 @@
 // Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
 // about the turn of the step (in rad) times the former error.
 #define S2_SHAKE_PASSES 3
-// The same if passes share a factorisation and are cheap.
+// Number of such passes if they share a factorisation and are cheap.
 #define S2_SHAKE_DIRECT_PASSES 12
 // Joint errors beyond this fraction of a body's size that projection cannot remove are reported:
 // joints that contradict each other.
@@ -88,8 +88,8 @@
 // m: two anchors closer than this have no direction between them.
 #define S2_NO_LENGTH 1e-12
 // A lock that yields and follows a velocity stays behind its goal by at most this fraction of the
-// distance that its bound recovers in one step. With all of it the return would need exactly the
-// bound, at which slopes change.
+// distance that its bound recovers in one step. With a fraction of 1 the return would need exactly
+// the bound, where derivatives jump.
 #define S2_LOCK_LAG 0.5
 // Limits have rows in a step if they are closer than this many times the distance at the island's
 // speed: a light body may leave a heavy one faster than that.
@@ -128,8 +128,8 @@
 #define S2_AUTO_PAIRS 20
 // Splits of an island's step in event stepping; the remainder is speculative.
 #define S2_EVENT_SPLITS 4
-// The same for islands with joints: their projection moves bodies that have met, and these meet
-// again, up to twice.
+// Splits of a step for islands with joints: their projection moves bodies that have met, and these
+// meet again, up to twice.
 #define S2_EVENT_JOINTED_SPLITS 12
 // Solves of a flow that ends at a meeting, until it ends there: the motion depends on its length
 // through friction, damping and joints.
@@ -138,7 +138,7 @@
 #define S2_EVENT_NARROWINGS 40
 // Allowed gap at its meeting time, as a fraction of the touching distance.
 #define S2_EVENT_MET 1e-5
-// The same, beyond which derivatives are flagged because the time is not exact.
+// A gap larger than this fraction flags the derivatives, because the time is not exact.
 #define S2_EVENT_CLOSED 1e-2
 // Fraction of the remainder of a step before a separating pair may meet again.
 #define S2_EVENT_LEAVING 1e-6
@@ -460,8 +460,7 @@ struct S2World {
   uint64_t noise_seed;
   S2Broadphase *broadphase;
 
-  // Not in a snapshot.
-  // Values that each step of a program reads are close together.
+  // Data that are not in a snapshot. Values that each step of a program reads are close together.
   S2_ARRAY(S2Event) events;
   bool impulses_listed; // whether the impulses of `acted` are among the events
   bool contacts_stale;

@@ -111,8 +111,8 @@ unsigned s2_mcp_vjp_other(const S2Problem *problem, unsigned other, const double
                           const double *lambda, const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena);
 
-// The same as s2_mcp_vjp, at a point of the central path. It accounts for the dependence of w on
-// the data.
+// The derivative at a point of the central path; otherwise as s2_mcp_vjp. It accounts for the
+// dependence of w on the data.
 unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
                            const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient, S2Arena *arena);

@@ -130,7 +130,7 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
       !s2_all_finite(lambda, (size_t)problem->rows)) {
     return false;
   }
-  // Only if elimination leaves a clear fraction of each row's diagonal.
+  // Accept the factor only if elimination leaves a clear fraction of each row's diagonal.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Bilateral matrix;
   bool good = s2_bilateral_init(&matrix, problem, arena);

@@ -33,7 +33,8 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags);
 
-// The same if all rows are bilateral and independent, and enough for this method to be faster.
+// The method for problems whose rows are all bilateral and independent, and so many that this
+// method is faster. False: it does not apply, and nothing is written.
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
                           const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena);

@@ -32,11 +32,11 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 // velocities of these rows per impulse along the problem's rows.
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left);
 
-// After a successful factorisation: the smallest pivot, as a fraction of its row's diagonal.
+// The smallest pivot of a successful factorisation, as a fraction of its row's diagonal.
 double s2_bilateral_least_pivot(const S2Bilateral *bilateral);
 
-// After a failed factorisation: the first row, in the order of elimination, that repeats others, or
-// -1.
+// The first row, in the order of elimination, that made a factorisation fail because it repeats
+// others; -1: none.
 int s2_bilateral_redundant(const S2Bilateral *bilateral);
 
 // x = S^-1 x, one number per row.

@@ -291,8 +291,8 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
   return false;
 }
 
-// After the first interior point. For piles: the flow, if it was not tried. Then a proof of
-// conflict; if there is one, the result is true. For piles: the remaining attempts of the flow.
+// Continues after the first interior point. For piles: the flow, if it was not tried. Then a proof
+// of conflict; if there is one, the result is true. For piles: the remaining attempts of the flow.
 static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool flowed) {
   bool pile = is_pile(chain);
   if (pile && !flowed && !s2_run_solved(chain)) {
@@ -390,8 +390,9 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
   if (is_worth_refining(&chain)) {
     pdipm_refine(&chain);
   }
-  // Only if there are contacts: the warm part solves equations alone to the last digits. With
-  // `attempt` the search ends after the flow, except for the interior point of convex problems.
+  // Continue only if there are contacts: the warm part solves equations alone to the last digits.
+  // With `attempt` the search ends after the flow, except for the interior point of convex
+  // problems.
   bool ends = options->attempt > 0 && flowed;
   bool on = !s2_run_solved(&chain) && chain.system.contacts > 0 && !(ends && is_rough(&chain));
   bool proved = on && solve_cold(&chain, options, thorough && !ends, flowed);

@@ -7,8 +7,8 @@
 // below any w that is still undecided.
 static const double PROXIMAL_CONTACT = 1e-13;
 
-// The same for bilateral rows, whose equations are refined afterwards: at 1e-9, two refinements
-// leave 1e-18 of the joint error of well-posed joints.
+// The proximal term of bilateral rows, whose equations are refined afterwards: at 1e-9, two
+// refinements leave 1e-18 of the joint error of well-posed joints.
 static const double PROXIMAL_JOINT = 1e-9;
 enum { JOINT_REFINEMENTS = 2 };
 

@@ -128,8 +128,8 @@ S2_INLINE double s2_unit_arm(const S2System *system, const S2Unit *unit, int r) 
   return unit->angular[r] ? system->problem->length : 1;
 }
 
-// The same for single units, for methods that go from contact to contact. They give u = J v of unit
-// k; the velocities that a change of its impulses causes; and its block of the scaled Delassus
+// Operations on single units, for methods that go from contact to contact. They give u = J v of
+// unit k; the velocities that a change of its impulses causes; and its block of the scaled Delassus
 // matrix with compliance (u_n and u_t by lambda_n and lambda_t).
 S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
                                        double u[2]) {

@@ -219,7 +219,7 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
     s2_fill_numbers(gradient->mu, problem->contacts, NAN);
     return S2_VJP_SINGULAR;
   }
-  // By bodies or by the local form, as in the solve.
+  // Compute the adjoint by bodies or by the local form, as in the solve.
   Adjoint adjoint = {.p = S2_TAKE(arena, double, freedoms),
                      .y = S2_TAKE(arena, double, rows),
                      .slope = S2_TAKE(arena, double, rows),

@@ -63,8 +63,8 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
 // iterations. With kappa > 0 it searches for the point of the central path, x_i w_i = kappa.
 int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                       double *x, S2Arena *arena);
-// The same for kappa > 0, starting next to a solution x of the problem. If x is regular, a path
-// with small kappa ends there, even if the problem is not monotone.
+// Finds a point of the central path (kappa > 0), starting next to a solution x of the problem. If x
+// is regular, a path with small kappa ends there, even if the problem is not monotone.
 int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                        double *x, S2Arena *arena);
 

@@ -395,7 +395,8 @@ static bool at_rounding(const Work *work) {
       }
     }
   }
-  // As a velocity, times the rounding of a double: a smaller residual is not possible.
+  // The magnitudes as velocities, times the rounding of a double: a smaller residual is not
+  // possible.
   double largest = 0;
   for (int i = 0; i < 3 * problem->nodes; ++i) {
     double speed = size[i] / problem->mass[i];

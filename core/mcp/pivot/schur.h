@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-// With rows scaled to a unit diagonal of G: lambda = scale * scaled lambda, scaled u = scale * u.
+// The scaled system, whose G has a unit diagonal: lambda = scale * scaled lambda, scaled u = scale
+// * u.
 typedef struct S2Schur {
   int rows;
   double *g, *q; // rows x rows and rows: scaled G and q, nothing eliminated

@@ -19,11 +19,11 @@ enum { S2_CONFLICT_MAX = 512 };
 // unchanged without a proof).
 bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena);
 
-// The same for problems of any size, by one run of a solver on rows that are all slightly
-// compliant. Its proofs are as certain, but it misses a few that the other function finds.
+// Searches for such a proof in problems of any size, by one run of a solver on rows that are all
+// slightly compliant. Its proofs are as certain, but it misses a few that the other function finds.
 bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
                         double *proof, S2Arena *arena);
-// By the interior point on sparse matrices (pdipm.c).
+// Searches for a proof by the interior point on sparse matrices (pdipm.c).
 bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
                            S2Arena *arena);
 

@@ -58,7 +58,7 @@ static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
       end--;
     }
   }
-  // After it comes the separator, which is skipped, or the end of the line.
+  // After the cell comes the separator, which is skipped, or the end of the line.
   if (cells->separator == ' ') { // blanks at the end of a line separate nothing
     char *next = csv_skip_blanks(cells, cursor->at);
     cursor->more = *next != '\r' && *next != '\n' && *next != '\0';

@@ -136,7 +136,8 @@ static bool constraint_ask_jacobian(Probe *probe, double relative_step,
   return true;
 }
 
-// By default the mean over the step that begins now, so that uniform motions are followed exactly.
+// The rate of the constraint. By default it is the mean over the coming step, so that uniform
+// motions are followed exactly.
 static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N]) {
   const S2Joint *joint = probe->joint;
   Answer later;
@@ -373,7 +374,7 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
 void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COLUMNS]) {
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(double) * N * SQUARE);
-  // As in constraint_current(): the program is called within a step only.
+  // The program can be called within a step only, as in constraint_current().
   if (!at->world->evaluating || at->world->refused.code != S2_OK ||
       s2_constraint_one_sided(joint)) {
     return;
