@@ -25,8 +25,8 @@ typedef enum S2TextForm {
   S2_TEXT_PLAIN, // for a line of a terminal or a message: blanks other than ' ' and invalid bytes
                  // become \xNN
   S2_TEXT_CLEAN, // invalid characters become U+FFFD
-  S2_TEXT_XML,   // the same as the contents of an element
-  S2_TEXT_JSON,  // the same between the quotes of a string; control characters as \u00NN
+  S2_TEXT_XML,   // for the contents of an XML element; characters as in CLEAN
+  S2_TEXT_JSON,  // for a JSON string between its quotes; control characters as \u00NN
 } S2TextForm;
 
 // Reads one character, advances `at`, and writes its escaped form; returns the number of bytes,

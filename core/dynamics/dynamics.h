@@ -285,7 +285,8 @@ typedef struct S2JointDef {
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
   // constraint: whether the callback computes them; else finite differences
   bool has_jacobian, has_hessian;
-  bool has_rate; // likewise; without it 0 (velocity_only) or a difference over dt
+  bool has_rate; // whether the callback computes the rate; without it 0 (velocity_only) or a
+                 // difference over dt
   // A bounded constraint has one row: J v + rate = 0, as far as a force from bound_lo to bound_hi
   // (N or N m, lo < hi, finite) can achieve it. With coupled_to it is the friction of a unilateral
   // constraint between the same bodies: the bound is `friction` times that constraint's force.

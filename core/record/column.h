@@ -6,7 +6,7 @@
 
 typedef struct S2Column {
   int number;       // number of the quantity; private
-  S2BodyId body;    // of these three at most one is in use
+  S2BodyId body;    // at most one of these three is in use
   S2JointId joint;  //
   const char *unit; // static text, "" for none
 } S2Column;

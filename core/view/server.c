@@ -133,7 +133,7 @@ void s2_server_close(S2Server *server) {
   if (server == NULL) {
     return;
   }
-  // The thread ends by itself. No other thread uses its connections.
+  // The thread ends on its own. No other thread uses its connections.
   if (server->serving) {
     pthread_mutex_lock(&server->mutex);
     server->closing = true;
@@ -191,7 +191,7 @@ void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes,
   pthread_mutex_lock(&server->mutex);
   server_put(server, message, bytes, size);
   if (message == S2_SERVER_SCENE) {
-    server_put(server, S2_SERVER_FRAME, NULL, 0); // it belongs to the scene before
+    server_put(server, S2_SERVER_FRAME, NULL, 0); // the frame belongs to the previous scene
   }
   if (count_clients(server) > 0) {
     server_wake(server);

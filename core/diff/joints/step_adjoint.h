@@ -17,7 +17,7 @@ typedef struct S2StepAdjoint {
   double *given_start, *given_end;                        // 3 per slot
   double *joint_impulse;                                  // S2_JOINT_ROWS per slot
   double *joint_reaction;                                 // 3 per slot
-  double h;                                               // of S2Step.h where it enters by itself
+  double h;       // of S2Step.h, where the step length enters directly
   double elapsed; // of S2Step.t - kept.time, the time by which moving goals had moved at the start
   S2WorldGradient *gradient; // of the fields of bodies, pieces, vertices, joints, and of settings
 } S2StepAdjoint;

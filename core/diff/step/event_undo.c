@@ -80,7 +80,8 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// Locks have their rates at the start of the step also while that start is undone.
+// The rate of a lock during impacts at the start of the step is its rate at that start, also while
+// these impacts are undone.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;
   for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {

@@ -7,8 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-// Adjoints of answers that depend on the velocities they must agree with. ROUNDS: the most
-// iterations. STANDS: the change that ends them, as a fraction of the largest adjoint.
+// Iteration for adjoints of answers that depend on the velocities they must agree with. ROUNDS:
+// largest number of iterations. STANDS: the change at which they end, as a fraction of the largest
+// adjoint.
 enum { ROUNDS = 200 };
 static const double STANDS = 1e-15;
 

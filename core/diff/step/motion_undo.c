@@ -83,7 +83,7 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
         continue;
       }
       to->q0[at] += bar;
-      if (goes) { // the same if v1 alone moves it
+      if (goes) { // a body that only v1 moves is handled likewise
         to->h += undo->step.v1[at] * bar;
         to->v1[at] += note->h * bar;
       }

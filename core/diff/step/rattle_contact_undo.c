@@ -278,7 +278,7 @@ void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end)
   const S2Rattle *rattle = &piece->rattle;
   double y = piece->y[r], part = rattle->late[r] ? 1 : 0.5;
   piece->pair[rattle->term[r].place].surface_speed += y;
-  if (second) { // it measures as other rows do
+  if (second) { // it measures like other rows
     return;
   }
   contact_speed_vjp(piece, r, &rattle->at1.side[r], -part * y, end);
@@ -345,7 +345,8 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
     double pushed = s2_rattle_row_speed(&row, piece->p);
     S2TouchBar *pair = &piece->pair[rattle->term[r].place];
     pair->friction += rough ? (second ? both - first : first) * pushed : 0;
-    pair->viscosity -= drags ? piece->half * slip[0] * pushed : 0; // the same in both stages
+    pair->viscosity -=
+        drags ? piece->half * slip[0] * pushed : 0; // viscosity acts equally in both stages
   }
 }
 

@@ -134,8 +134,9 @@ void s2_world_tape_law_begin(S2WorldTape *tape);
 void s2_world_tape_law_clear(S2WorldTape *tape); // adjoints are 0
 const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count);
 void s2_world_tape_law_end(S2WorldTape *tape);
-// Advances the world and records the step, but not if it fails. `every` > 0: instead of the step,
-// an image of the world is kept every so many steps, from which steps are repeated.
+// Advances the world and records the step; a step that fails is not recorded. With `every` > 0 an
+// image of the world is kept once every this many steps, and the steps are repeated from the
+// images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
 // s2_world_solve_static with a record. The derivative is that of the poses of rest by the forces
 // that determine them, not of the way there. The world has no force laws.

@@ -91,11 +91,12 @@ typedef struct S2AuditWork {
   double contacts; // of contacts, by the relative velocity of the two surfaces: rebounds, friction
   double ground;   // of contacts, by the velocity of kinematic bodies and of belts
   double integrated; // of forces: h f (v0 + v2)/2 less h f times the carrying velocity
-  double swept;      // the same less f times the whole displacement, including position corrections
-  double corrected;  // of velocity corrections
-  double halves;     // N s: sum of the lengths of joint impulses of the halves, which may cancel
-  double struck;     // N s: the same for contacts
-  double spun;       // N m s: the same for torques of contacts
+  double
+      swept; // of forces: h f (v0 + v2)/2 less f times the whole displacement, corrections included
+  double corrected; // of velocity corrections
+  double halves;    // N s: sum of the lengths of joint impulses of the halves, which may cancel
+  double struck;    // N s: the same for contacts
+  double spun;      // N m s: the same for torques of contacts
 } S2AuditWork;
 
 // Energy that a group of bodies with joints only has gained or lost over consecutive steps.

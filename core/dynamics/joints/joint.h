@@ -16,7 +16,7 @@ typedef enum S2Asked { // a question to the program within a step
   S2_ASKED_HESSIAN,
   S2_ASKED_PULL, // of a spring: force, tangent; q[0] is the extension
   S2_ASKED_LOCK, // velocity of a lock; q[0] is h
-  S2_ASKED_BODY, // the same for a body
+  S2_ASKED_BODY, // velocity of a body; q[0] is h
 } S2Asked;
 
 typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then of b

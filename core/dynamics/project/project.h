@@ -8,7 +8,7 @@
 bool s2_step_project(S2Step *step);                     // by the world's setting
 bool s2_islands_project(S2Step *step);                  // until no error is left
 void s2_step_project_start(S2Step *step);               // q0, under S2_PRE
-void s2_island_project(S2Step *step, S2Island *island); // the same for one island
+void s2_island_project(S2Step *step, S2Island *island); // projects the positions of one island
 
 typedef struct S2JointErrors { // the equations of an island's joints at q1
   int rows;                    // in the order of the problem

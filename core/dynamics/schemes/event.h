@@ -11,7 +11,7 @@ typedef struct S2EventRun {
   S2Step *step;
   S2Island *island;
   S2Choice *choices;  // 2 per touch of the step
-  bool *touching;     // the same, of the speculative remainder
+  bool *touching;     // 2 per touch, of the speculative remainder
   S2Resting *resting; // a touch of the island
   double *joint_sum;  // S2_JOINT_ROWS + 3 per joint of the island
   double slop;        // m
@@ -26,7 +26,7 @@ typedef struct S2EventRun {
   bool rattled;       // this piece is made by them
   S2RattleFlow flow;  // their last result
   bool ahead;         // the whole step is speculative
-  bool halved;        // the same, in several pieces
+  bool halved;        // the whole step is speculative, in several pieces
   int halvings;       // how many more times a piece may be tried with half its length
   // State of all slots at the start of the step; and the largest distance (m) of each from its
   // motion with free_v.

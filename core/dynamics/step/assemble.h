@@ -19,7 +19,8 @@ typedef struct S2JointPart { // for a row of a joint, or of a contact's viscosit
 
 struct S2Assembly {
   S2Problem problem;
-  // of the first rows, then those without a row, which are given completely
+  // parts with rows, in the order of the first rows; then parts without a row, whose impulse is
+  // given
   const S2JointPart *part;
   int parts, parts_given; // number of the former; of the latter
   double *mass;           // the problem's

@@ -157,7 +157,7 @@ typedef struct S2Step {
 // A new step, one of `substeps`, in the world's arena (which it resets).
 S2Step s2_step_begin(S2World *world, int substep, int substeps);
 void s2_step_integrate(S2Step *step);                 // carry and q1 of all bodies
-void s2_step_carry(const S2Step *step, int32_t slot); // the same of one body
+void s2_step_carry(const S2Step *step, int32_t slot); // carry and q1 of one body
 // The bias of a gap in a motion, m/s.
 double s2_step_gap_bias(const S2Step *step, double gap);
 // The settings for a joint's rows in this step.

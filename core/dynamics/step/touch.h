@@ -18,8 +18,9 @@ bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
 bool s2_step_unforeseen(const S2Step *step, bool *found);
 // Finds missing points of the island's touches, except for overlaps that exist at the end only.
 bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, bool *found);
-void s2_step_settle(S2Step *step);                        // contact geometry at q1
-void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same for one that is no sensor
+void s2_step_settle(S2Step *step); // contact geometry at q1
+void s2_touch_settle(const S2Step *step,
+                     S2Touch *touch); // contact geometry at q1 of one touch that is no sensor
 // Whether its bodies have moved by less than this fraction of their size, so that it only needs an
 // update.
 bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction);

@@ -49,7 +49,8 @@ typedef enum S2Act {
   S2_ACT_BLEND,   // (blend) v2 = e reflected + (1 - e) v2; undoing it restores S2_ACT_REWIND's v2
   S2_ACT_REWIND,  // (plain) v2 is that of its S2_ACT_REFLECT again
   S2_ACT_HIT,     // (no record) later acts contain an impact whose time is that of the step
-  S2_ACT_STOP,    // (no record) the same of a joint that reached a limit
+  S2_ACT_STOP,    // (no record) later acts contain a stop of a joint at a limit, at the time of the
+                  // step
   S2_ACT_SLOW,    // (energy) v2 loses the energy that a projection has added (repay.c)
   // Projections:
   S2_ACT_PROJECT, // (solve) q1 += fraction v

@@ -94,9 +94,9 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// Shapes count by area. A bare segment has none, so beside solid shapes it weighs nothing. A body
-// of bare segments alone is a wire, whose segments count by length: the limit of equally thin
-// capsules, for any division of the outline.
+// Shapes count by area. A bare segment has no area, so together with solid shapes it weighs
+// nothing. A body of bare segments alone is a wire, whose segments count by length: the limit of
+// equally thin capsules, for any division of the outline.
 static double piece_extent(const S2MassProperties *part, bool solid) {
   return solid ? part->area : part->length;
 }

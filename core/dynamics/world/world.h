@@ -266,7 +266,7 @@ typedef struct S2Joint {
 
 typedef struct S2TouchPoint {
   S2ManifoldPoint at;                     // at.point is the arm on a
-  S2Vec2 arm_b;                           // the same point relative to the centre of b
+  S2Vec2 arm_b;                           // the contact point relative to the centre of b
   double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
   bool sliding;
   bool closed;  // event stepping: overlapped at the end of its flow without an impulse
@@ -353,7 +353,7 @@ typedef struct S2Couple {
   bool flipped;          // events name hi first
   bool near, touching;   // a begin event was sent, the end event is still to come
   S2Vec2 impulse;        // N s, on the first body of its events, in this touch so far
-  double normal_impulse; // the same, along the normals
+  double normal_impulse; // N s, along the normals, in this touch so far
 } S2Couple;
 
 typedef struct S2Actuator { // dynamics/control
@@ -490,11 +490,11 @@ struct S2World {
   S2Arena arena; // of one step
   S2WorldStats stats;
   S2WorldResiduals residuals;
-  S2ActedList acting;           // `acted` of the current step
-  S2ActedList log;              // the same of its current attempt or part, by touch (S2Step.logged)
-  S2ActedList merged;           // scratch
-  S2_ARRAY(S2Contact) contacts; // view made on demand
-  uint64_t revision;            // changes counted by s2_world_revised
+  S2ActedList acting;            // `acted` of the current step
+  S2ActedList log;               // `acted` of the current attempt or part, by touch (S2Step.logged)
+  S2ActedList merged;            // scratch
+  S2_ARRAY(S2Contact) contacts;  // view made on demand
+  uint64_t revision;             // changes counted by s2_world_revised
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;

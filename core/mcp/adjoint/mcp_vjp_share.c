@@ -300,7 +300,7 @@ bool s2_vjp_share(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
     return false;
   }
   share_put(&share, dl_dv, t);
-  // The further terms of the gradient beside p and eta.
+  // The terms of the gradient in addition to those of p and eta.
   share_spread(&share, share.x, false, l->share_r);
   share_spread(&share, beta, true, l->share_z);
   share_velocity(l, NULL, l->share_r, l->share_pr);

@@ -25,7 +25,8 @@ typedef struct S2Bilateral {
 } S2Bilateral;
 
 // Finds the order and pattern for the rows of a problem, which the caller keeps. False if this
-// solver does not support it: a row is not bilateral, a node has so many rows that the graph of
+// solver does not support it: a row is not bilateral, or a node has so many rows that the graph of
+// joints is dense.
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena);
 
 // False if rows repeat others, or nearly. With `left` (one for each row) S = left W^-1 J' + C: the

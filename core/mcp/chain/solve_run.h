@@ -10,7 +10,7 @@ typedef struct S2SolveRun {
   S2Arena *arena;
   double tolerance, best;           // scaled residual of the best point
   S2Quad *v, *v_best;               // nodes + 1
-  double *lambda, *lambda_best, *u; // 2 per unit; u: from s2_run_measure
+  double *lambda, *lambda_best, *u; // 2 a unit; u: from s2_run_measure
   int iterations;                   // factorisations
   S2FlowWatch watch;
   bool jammed; // flows from two starts ended on rays
@@ -23,7 +23,7 @@ S2SolveRun s2_run_begin(const S2Problem *problem, const S2SolverOptions *options
 
 // Measures (v, lambda), and keeps it as the best point if it is better. Returns its residual.
 double s2_run_measure(S2SolveRun *run);
-void s2_run_keep(S2SolveRun *run, double residual); // the same for a known residual
+void s2_run_keep(S2SolveRun *run, double residual); // with a known residual
 void s2_run_back(S2SolveRun *run);                  // (v, lambda) := the best point
 bool s2_run_solved(const S2SolveRun *run);
 

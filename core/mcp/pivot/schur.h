@@ -15,7 +15,8 @@ typedef struct S2Schur {
   double *g, *q; // rows x rows and rows: scaled G and q, nothing eliminated
   double *scale; // rows
   double *s,
-      *left;     // the same after elimination; only entries of rows without a pivot mean anything
+      *left;     // s and its right side after elimination; only entries of rows without a pivot are
+                 // meaningful
   bool *pivoted; // bilateral rows that were eliminated; the others repeat them
 } S2Schur;
 

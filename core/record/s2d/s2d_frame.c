@@ -342,8 +342,8 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   }
 }
 
-// The next runs of the list: `runs` contacts that stay, then so many old ones that have ended, then
-// so many new ones.
+// Finds the next runs of the list: the numbers of contacts that stay, of old ones that have ended,
+// and of new ones.
 static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int old,
                       uint64_t runs[3]) {
   // The number of contacts that are the same in both lists.

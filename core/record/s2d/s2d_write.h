@@ -16,7 +16,7 @@ S2Status s2_s2d_put_scene(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *mo
 // The scene and the channels written last. All zeros: none.
 typedef struct S2S2dScene {
   S2S2dBytes bytes;  // the contents, without the grains
-  S2S2dBytes fresh;  // those of the moment that is compared
+  S2S2dBytes fresh;  // contents of the moment that is compared
   uint64_t revision; // of that moment
 } S2S2dScene;
 

@@ -60,7 +60,7 @@ static const struct {
     [S2_ASKED_HESSIAN] = {"hessian", SQUARE, offsetof(Answer, hessian)},
 };
 
-// One call of the program, which must not change the world meanwhile.
+// One call of the program, which must not change the world during the call.
 static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   // Storage for the answer, and for its slopes if the step is recorded for its derivative.
   S2World *world = probe->world;
@@ -80,10 +80,11 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
     memset(slope, 0, sizeof *slope * (size_t)count);
     call.slope = slope;
   }
-  // The world must not change meanwhile; if memory runs out, no jump may skip the program's frames.
+  // The world must not change during the call. If memory runs out, no jump may skip the program's
+  // frames.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
-  world->evaluating = false; // reading a joint meanwhile does not call the program again
+  world->evaluating = false; // reading a joint during the call does not call the program again
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
   s2_memory_mask(masked);
