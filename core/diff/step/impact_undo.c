@@ -93,7 +93,7 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
   double drag = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
-  // otherwise there is no row for it
+  // without an impulse in the motion the point has no row there
   if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) {
     undo->pushed[at] -= keep->room * across;
     undo->dragged[at] -= keep->room * along;

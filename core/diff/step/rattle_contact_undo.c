@@ -101,7 +101,7 @@ static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides 
   return speed;
 }
 
-// `factor` is the adjoint of that speed over the piece. Adds to the adjoints of the row and of the
+// `factor` is the adjoint of the speed along row r. Adds to the adjoints of the row and of the
 // velocity of the ground.
 static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
                               double factor, S2RowBar *bar) {

@@ -8,7 +8,7 @@
 
 typedef struct Whole { // as in spin.c
   double mass, inertia, spin;
-  S2Vec2 *arm, *arm_bar; // a node
+  S2Vec2 *arm, *arm_bar; // per node
 } Whole;
 
 static Whole spin_whole_of(const S2Undo *undo, const S2Note *note, const double *v) {

@@ -8,7 +8,7 @@
 
 typedef struct S2WorldTangents {
   int columns;
-  S2WorldGradient *of; // a column
+  S2WorldGradient *of; // per column
   double *fresh;       // rows under construction, `columns` each
   size_t fresh_capacity;
 } S2WorldTangents;

@@ -13,7 +13,7 @@ void s2_island_project(S2Step *step, S2Island *island); // projects the position
 typedef struct S2JointErrors { // the equations of an island's joints at q1
   int rows;                    // in the order of the problem
   double *value;               // per row: g
-  S2RowSides *side;            // a row
+  S2RowSides *side;            // per row
   double largest;              // m, of a joint's equations; keeps a NaN
   bool limited;                // whether there are limits, too
   bool pins;                   // whether all of them are rigid hinges without limits

@@ -12,7 +12,7 @@ typedef struct S2EventRun {
   S2Island *island;
   S2Choice *choices;  // 2 per touch of the step
   bool *touching;     // 2 per touch, of the speculative remainder
-  S2Resting *resting; // a touch of the island
+  S2Resting *resting; // per touch of the island
   double *joint_sum;  // S2_JOINT_ROWS + 3 per joint of the island
   double slop;        // m
   double done, left;  // s of the step

@@ -164,7 +164,7 @@ typedef struct S2Note {
     } plain;
     struct {
       double *impulse;       // S2_JOINT_ROWS per joint slot
-      double *reaction_time; // a joint slot
+      double *reaction_time; // per joint slot
       double *goals;         // S2_NOTE_GOALS per joint slot; NULL: there is no lock
     } substep;
     struct {

@@ -475,7 +475,7 @@ struct S2World {
   int dumped;                       // problems dumped in this step
   bool evaluating;                  // constraints are called; otherwise their last answer counts
   S2Status refused;                 // error of a constraint or motion
-  S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
+  S2_ARRAY(S2ConstraintMemo) memos; // per joint slot
   S2_ARRAY(S2Drive) drives;         // per joint slot, within a step
   uint32_t next_serial;             // ascending, so an old handle never names a newer object
   bool stepping;

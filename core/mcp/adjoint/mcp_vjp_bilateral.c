@@ -24,7 +24,7 @@ typedef struct Adjoint {
   const S2Problem *problem;
   const double *dl_dv, *dl_dlambda; // NULL: 0
   double *p;                        // 3 per node
-  double *eta, *change;             // a row
+  double *eta, *change;             // per row
 } Adjoint;
 
 static void find_p(const Adjoint *a) {

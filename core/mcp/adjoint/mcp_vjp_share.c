@@ -51,7 +51,7 @@ typedef struct Share {
   double *a;            // A, row by row
   S2DenseLu transposed; // of A'
   double *null, *left;  // orthonormal, one after the other: A z = 0; y' A = 0
-  double *x;            // an active row: the impulses
+  double *x;            // per active row: the impulses
 } Share;
 
 static bool share_hold(Share *share, int row, int friction, double slope, double w) {

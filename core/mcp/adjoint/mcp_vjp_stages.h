@@ -14,7 +14,7 @@ typedef struct S2VjpPoint { // a solution, scaled
 } S2VjpPoint;
 
 typedef struct S2VjpModes {
-  S2Mode *mode;       // a unit
+  S2Mode *mode;       // per unit
   signed char *bound; // per row: of boxed rows, -1 at lo, 1 at hi, 0 between; zeroed by the caller
   double *sign;       // per row: direction of sliding friction rows; zeroed by the caller
 } S2VjpModes;
