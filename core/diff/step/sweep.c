@@ -164,7 +164,7 @@ static void sweep_find_late(S2Undo *undo) {
   const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
   undo->late = late;
   bool *is_late = S2_TAKE_ZEROED(undo->arena, bool, touches);
-  int island = 0; // index of the note with which the steps of the present island begin
+  int island = 0; // index of the first interval of the present island
   for (int i = 0; i < notes->at.count; i++) {
     const S2Note *note = s2_note_at(notes, i);
     // Each attempt of a substep linearises again.
