@@ -22,7 +22,7 @@ static inline void *s2_array_grown(void *at, int *capacity, int wanted, size_t i
   while (grown < wanted) {
     grown = grown > INT_MAX / 2 ? INT_MAX : 2 * grown;
   }
-  at = s2_memory_grow(at, (size_t)grown * item); // does not come back when there is none
+  at = s2_memory_grow(at, (size_t)grown * item); // does not return if memory runs out
   *capacity = grown;
   return at;
 }
@@ -30,11 +30,13 @@ static inline void *s2_array_grown(void *at, int *capacity, int wanted, size_t i
 #define s2_array_reserve(array, wanted)                                                            \
   ((array).at = s2_array_grown((array).at, &(array).capacity, (wanted), sizeof *(array).at))
 
-// Appends room for one item (contents undefined) and gives its address, valid until the next.
+// Appends space for one item (contents undefined). Returns its address, which is valid until the
+// next append.
 #define s2_array_append(array)                                                                     \
   (s2_array_reserve(array, (array).count + 1), (array).count += 1, &(array).at[(array).count - 1])
 
-// The same, giving its index. Never as x.at[s2_array_push(x)]: `at` may be read before it moves.
+// The same, but returns the index. Never write x.at[s2_array_push(x)]: `at` may be read before it
+// moves.
 #define s2_array_push(array)                                                                       \
   (s2_array_reserve(array, (array).count + 1), (array).count += 1, (array).count - 1)
 

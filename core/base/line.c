@@ -23,12 +23,13 @@ void *s2_line_reserved(void *at, S2LinePlace line, int wanted) {
   if (wanted <= *line.capacity - *line.before) {
     return at;
   }
-  // A third is free afterwards: who takes from the front and adds at the end moves all but rarely.
+  // A third is free afterwards, so a caller that removes at the front and adds at the end rarely
+  // moves all items.
   int capacity = *line.capacity < LEAST ? LEAST : *line.capacity;
   while (capacity < wanted + wanted / 2) {
     capacity *= 2;
   }
-  // Larger memory, or the room in front given to the end.
+  // Takes larger memory, or moves the free places from the front to the end.
   if (capacity > *line.capacity) {
     return line_moved(at, line, capacity, 0);
   }
@@ -51,7 +52,7 @@ void *s2_line_opened(void *at, S2LinePlace line, int index) {
     *line.count += 1;
     return first;
   }
-  // The end moves.
+  // Move the items behind it.
   at = s2_line_reserved(at, line, *line.count + 1);
   unsigned char *place = (unsigned char *)at + (size_t)index * line.item;
   memmove(place + line.item, place, (size_t)behind * line.item);

@@ -25,8 +25,8 @@ typedef enum S2TextForm {
   S2_TEXT_PLAIN, // for a line of a terminal or a message: blanks other than ' ' and invalid bytes
                  // become \xNN
   S2_TEXT_CLEAN, // invalid characters become U+FFFD
-  S2_TEXT_XML,   // the same as the contents of an element
-  S2_TEXT_JSON,  // the same between the quotes of a string; control characters as \u00NN
+  S2_TEXT_XML,   // for the contents of an XML element; characters as in CLEAN
+  S2_TEXT_JSON,  // for a JSON string between its quotes; control characters as \u00NN
 } S2TextForm;
 
 // Reads one character, advances `at`, and writes its escaped form; returns the number of bytes,
@@ -34,7 +34,7 @@ typedef enum S2TextForm {
 enum { S2_TEXT_PIECE = 8 };
 size_t s2_text_next(S2TextForm form, const char **at, char written[S2_TEXT_PIECE]);
 
-// `to` gets as many whole characters as fit.
+// Writes as many whole characters as fit into `to`.
 void s2_text_escape(char *to, size_t size, const char *from); // S2_TEXT_PLAIN
 void s2_text_print(FILE *file, S2TextForm form, const char *text);
 

@@ -138,7 +138,7 @@ bool s2_batch_unchanged(const S2Batch *batch, int world);
 int s2_batch_failures(const S2Batch *batch);
 int s2_batch_failed(const S2Batch *batch, int from, S2Status *why);
 
-// All that decides the future of a world in a batch, beside the world itself.
+// The data that determine the future of a world in a batch, in addition to the world itself.
 typedef struct S2BatchPlace {
   S2Rng rng;
   int64_t steps; // of the episode

@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-  LOOSE_MIN = 32,   // so many loose proxies cost less than a rebuild
-  LOOSE_SHARE = 16, // and one in so many of those in the tree
+  LOOSE_MIN = 32,   // this many loose proxies cost less than a rebuild
+  LOOSE_SHARE = 16, // as does one loose proxy per this many in the tree
 };
 
 // The tree is rebuilt when a search visits this many times the nodes of a fresh tree.

@@ -104,7 +104,7 @@ void s2_broadphase_remove(S2Broadphase *broadphase, int32_t proxy);
 // All pairs whose boxes overlap (touching counts), sorted by (a, b). Memory from `arena`.
 int s2_broadphase_pairs(S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
 
-// The same by testing all pairs: the reference for tests.
+// Finds the same pairs by testing all of them: the reference for tests.
 int s2_broadphase_pairs_brute(const S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
 
 // The box around all boxes; empty (lo above hi) without boxes.

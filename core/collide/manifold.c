@@ -30,15 +30,15 @@ static const double NO_DIRECTION = 1e-12;
 // A unit vector whose component across a segment is below this is along it, on neither side.
 static const double ALONG_SEGMENT = 1e-9;
 
-// The least translation leads to the far side of a segment if its component across it is at least
-// this. It bounds the depth there by itself divided by this number. With a much smaller number than
-// SUNK, a body that barely overlaps the end of a segment could be pushed through it, by the whole
-// height of the body.
+// If the component of the least translation across a segment is at least this, it leads to the far
+// side of the segment. The depth there is bounded by that component divided by this number. With a
+// much smaller number than SUNK, a body that barely overlaps the end of a segment could be pushed
+// through it, by the whole height of the body.
 static const double TO_FAR_SIDE = 1e-2;
 
 typedef struct Candidate {
   S2Feature feature;
-  int index_a, index_b; // vertices, or the edge that the feature names
+  int index_a, index_b; // vertices, or an edge if the feature has one
   double gap;           // between the cores
 } Candidate;
 
@@ -100,9 +100,9 @@ static void add_candidate(Candidates *found, Candidate candidate, double floor) 
   }
 }
 
-// Selects one of a segment's two edges, which are its two sides. If an edge ends on the end of a
-// segment across it, neither side faces the edge. Then the contact is on the side towards which the
-// shape of the edge extends from there, along its edge (`along`, unit) and inwards.
+// Selects one of a segment's two edges, which are its two sides. Neither side faces an edge
+// (`against`) that ends on the end of the segment, across it. Then the contact is on the side
+// towards which the other shape extends from there: along its edge (`along`, unit) and inwards.
 static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along, int *index,
                       Edge *edge) {
   if (placed->shape->count == 2 && s2_dot(edge->normal, s2_sub(along, against->normal)) < 0) {

@@ -20,7 +20,7 @@ static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *ot
       support = k;
     }
   }
-  // Its height above the edge.
+  // The height of that vertex above the edge.
   double separation = s2_dot(normal, s2_sub(offset, placed->shape->vertices[edge])) + least;
   return (S2Axis){.edge = edge, .support = support, .separation = separation};
 }

@@ -20,9 +20,9 @@ typedef struct S2Axis {
 // The edge of `placed` from which the whole of `other` is furthest away. Ties: lowest index.
 S2Axis s2_separation(const S2Placed *placed, const S2Placed *other);
 
-// The same over the edges that are on the outline of its body.
+// The largest separation over the edges that are on the outline of the body of `placed`.
 S2Axis s2_outline_separation(const S2Placed *placed, const S2Placed *other);
-// That of one edge of `placed`.
+// The separation of one edge of `placed`.
 S2Axis s2_edge_separation(const S2Placed *placed, const S2Placed *other, int edge);
 
 // Separation along the direction of a segment, beyond its ends; -INFINITY if `placed` is not a

@@ -131,7 +131,8 @@ typedef enum S2BodyType { S2_DYNAMIC, S2_STATIC, S2_KINEMATIC } S2BodyType;
 
 enum { S2_NAME_SIZE = 48 }; // bytes of a name with its final 0
 
-// m/N: a contact this soft carries a micronewton a metre; beyond it C/h^2 might overflow.
+// m/N: compliance of a contact that carries one micronewton per metre of depth; for softer contacts
+// C/h^2 might overflow.
 #define S2_SOFTEST_CONTACT 1e6
 
 typedef struct S2ShapeDef {
@@ -284,7 +285,8 @@ typedef struct S2JointDef {
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
   // constraint: whether the callback computes them; else finite differences
   bool has_jacobian, has_hessian;
-  bool has_rate; // likewise; without it 0 (velocity_only) or a difference over dt
+  bool has_rate; // whether the callback computes the rate; without it 0 (velocity_only) or a
+                 // difference over dt
   // A bounded constraint has one row: J v + rate = 0, as far as a force from bound_lo to bound_hi
   // (N or N m, lo < hi, finite) can achieve it. With coupled_to it is the friction of a unilateral
   // constraint between the same bodies: the bound is `friction` times that constraint's force.
@@ -303,7 +305,7 @@ typedef struct S2JointDef {
 S2JointDef s2_joint_def(S2JointType type);
 // Fails with S2_INVALID (the message names field, value and domain) or S2_STALE.
 S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *joint);
-S2Status s2_joint_destroy(S2World *world, S2JointId joint); // also destroys gears on it
+S2Status s2_joint_destroy(S2World *world, S2JointId joint); // also destroys the gears on it
 bool s2_joint_alive(const S2World *world, S2JointId joint);
 const char *s2_joint_type_name(S2JointType type);
 
@@ -434,10 +436,10 @@ typedef struct S2ConstraintCall {
   double q[S2_JOINT_BODIES][3];         // of a, b and S2JointDef.more
   double t;                             // s
   int rows;                             // of the joint
-  double *value;                        // a row: g, m or rad
-  double (*jacobian)[S2_JOINT_COLUMNS]; // a row: dg by (angle, x, y) of a, of b, ...
-  double *rate;                         // a row: dg/dt at fixed poses, m/s or rad/s
-  double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // a row: second derivatives
+  double *value;                        // per row: g, m or rad
+  double (*jacobian)[S2_JOINT_COLUMNS]; // per row: dg by (angle, x, y) of a, of b, ...
+  double *rate;                         // per row: dg/dt at fixed poses, m/s or rad/s
+  double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // per row: second derivatives
   // NULL, or one for each requested number, in their order; zero until it is filled in
   S2Slope *slope;
   // set by the callback if it has filled in `slope`; else the step has no derivative
@@ -786,9 +788,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count); // 
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
-// The same for an image that this world wrote when s2_world_changes was `changes`. If only the
-// motion has changed since, the prepared data of its steps stay valid, and so does
-// s2_world_changes.
+// Restores an image that this world wrote when s2_world_changes was `changes`. If only the motion
+// has changed since, the prepared data of its steps stay valid, and so does s2_world_changes.
 S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes);
 // Counts changes of a world other than its motion (states, forces, impulses, commands).
 uint64_t s2_world_changes(const S2World *world);

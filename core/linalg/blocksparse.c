@@ -101,7 +101,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   for (int i = 0; i < n; i++) {
     visit_row(matrix, i, start, neighbour, parent, mark, next);
   }
-  // The same blocks sorted by rows.
+  // List the same blocks sorted by rows.
   memcpy(next, matrix->row_start, sizeof(int32_t) * (size_t)n);
   for (int k = 0; k < n; k++) {
     for (int32_t p = matrix->column_start[k]; p < matrix->column_start[k + 1]; p++) {
@@ -280,7 +280,7 @@ S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t
   }
 }
 
-// The same for two earlier columns with equal rows: half the memory traffic.
+// Subtracts two earlier columns with equal rows together: half the memory traffic.
 S2_INLINE void update_two(double *column, const double *a, const double *b, const int32_t *row,
                           int32_t count, const double t[9], const double u[9],
                           const int32_t *position) {
@@ -323,8 +323,8 @@ S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   return isfinite(k);
 }
 
-// The same for an ill-conditioned d: cofactors in double lose the square of its condition. With
-// weights of 1e8 that makes solves of the correct active set wrong by 1e-4.
+// The inverse of an ill-conditioned d with more digits: cofactors in double lose the square of its
+// condition. With weights of 1e8 that would make solves of the correct active set wrong by 1e-4.
 S2_INLINE bool blocksparse_invert_accurately(S2Quad *inverse, const S2Quad *d) {
   long double a = d[0][0], b = d[1][0], c = d[2][0];
   long double e = d[0][1], f = d[1][1], g = d[2][1];

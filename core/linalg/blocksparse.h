@@ -41,8 +41,8 @@ typedef struct S2BlockSparse {
   // quasi-definite ones. Then D_c is divided by substitution, because its inverse loses the square
   // of its condition number.
   bool careful;
-  // The same for other matrices, such as those of rows with weights beyond 1e6. Then the cofactors
-  // of D_c's inverse are computed with more digits.
+  // The caller sets it for other ill-conditioned matrices, such as those of rows with weights
+  // beyond 1e6. Then the cofactors of D_c's inverse are computed with more digits.
   bool accurate;
 } S2BlockSparse;
 

@@ -64,7 +64,7 @@ S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *tr
                            S2Arena *arena) {
   S2Csr result = csr_make(rows, columns, count, arena);
   S2ArenaMark mark = s2_arena_mark(arena);
-  // By columns first: transposing that sorts every row and keeps the order of duplicates.
+  // Sort by columns first: transposing that sorts every row and keeps the order of duplicates.
   S2Csr by_columns = csr_make(columns, rows, count, arena);
   int32_t *next = S2_TAKE(arena, int32_t, rows + columns);
   for (int k = 0; k < count; k++) {

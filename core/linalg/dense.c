@@ -4,7 +4,7 @@
 #include <lapacke.h>
 #include <sys/mman.h>
 
-// OpenBLAS has no header of its own that is installed everywhere under one name.
+// OpenBLAS has no header that is installed everywhere under the same name.
 void openblas_set_num_threads(int threads);
 
 void s2_dense_single_threaded(void) {

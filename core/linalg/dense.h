@@ -18,16 +18,15 @@ bool s2_dense_factor(S2Dense *matrix);
 
 // x := K^-1 x
 void s2_dense_solve(const S2Dense *matrix, double *x);
-// The same for `count` vectors, one after another.
+// Solves for `count` vectors, one after another.
 void s2_dense_solve_many(const S2Dense *matrix, double *x, int count);
 
 // Limits BLAS to one thread. Islands run in parallel here, and waking a second thread costs more
-// time than these systems take. It is cheap; the solvers call it once a problem.
+// time than these systems take. The call is cheap; the solvers make it once per problem.
 void s2_dense_single_threaded(void);
 
 // OpenBLAS allocates its working memory in the first call that needs it, and keeps it. If there is
-// none, it tries again and again, for ever. This allocates it now. False: there is not enough
-// memory.
+// no memory, it tries for ever. This function allocates it now. False: there is not enough memory.
 enum { S2_DENSE_BUFFER = 1 << 27 }; // bytes; the largest value of OpenBLAS's BUFFER_SIZE
 bool s2_dense_take_buffer(void);
 

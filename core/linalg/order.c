@@ -21,7 +21,7 @@ static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbo
       int32_t next = -1;
       order[count++] = leaf;
       degree[leaf] = -1;
-      // Its remaining neighbour, if any, may be a leaf now.
+      // The remaining neighbour of the leaf, if any, may be a leaf now.
       for (int32_t p = start[leaf]; p < start[leaf + 1]; p++) {
         if (degree[neighbour[p]] >= 0) {
           next = neighbour[p];

@@ -1,10 +1,10 @@
-// A record of a solve, one entry an iteration, for plots of convergence. Any solver that iterates
-// fills it when the caller gives one; NULL costs nothing.
+// A record of a solve, one entry per iteration, for plots of convergence. Any solver that iterates
+// fills it if the caller supplies one; NULL costs nothing.
 #ifndef S2_HISTORY_H
 #define S2_HISTORY_H
 
 typedef struct S2Iterate {
-  double residual; // the measure the solver's tolerance is about
+  double residual; // the measure that the solver's tolerance bounds
   double step;     // fraction of the step taken, 0..1; 1 where the method has none
   double mu;       // complementarity aimed at (mu or kappa), or the compliance of a proximal step;
                    // 0 where the method has none

@@ -203,7 +203,8 @@ typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions
 // solved.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);
-// The same for impulses lambda + low, which are sums of two doubles; low may be NULL, which is 0.
+// The residual for impulses lambda + low, which are sums of two doubles; low may be NULL, which is
+// 0.
 S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, const double *lambda,
                                   const double *low, S2Arena *arena);
 

@@ -343,7 +343,7 @@ static bool known_rows(const S2Problem *problem) {
       }
       continue;
     }
-    // Only equations, contacts and limits, and boxes.
+    // Accept only equations, contacts and limits, and boxes.
     bool bilateral = row->lo == -INFINITY && row->hi == INFINITY;
     bool normal = row->lo == 0 && row->hi == INFINITY;
     bool box = isfinite(row->lo) && isfinite(row->hi) && row->lo < row->hi;

@@ -30,7 +30,7 @@ struct S2Ilqr {
   Path now, next, seen; // seen: the trajectory of the linearisation, the same up to rounding
   double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
   double *lo, *hi;
-  double *free, *gradient; // zero weights of commands; one number a command
+  double *free, *gradient; // zero weights of commands; one number per command
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;

@@ -45,8 +45,8 @@ void s2_ilqr_free(S2Ilqr *ilqr);
 
 // Sets the trajectory of these controls (knots x m) as the start. Multipliers of goals stay.
 S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result);
-// The same by feedback about a trajectory x ((knots + 1) x n) with gains (knots x m x n), as
-// planned: for another initial state, or if u alone would be unstable. u becomes the applied
+// Sets the trajectory by feedback about a trajectory x ((knots + 1) x n) with gains (knots x m x
+// n), as planned: for another initial state, or if u alone would be unstable. u becomes the applied
 // controls.
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result);

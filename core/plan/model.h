@@ -53,9 +53,9 @@ typedef struct S2Feedback {
 S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
                       double *y);
 
-// The same trajectory (u stays) with a (knots x n x n) and b (knots x n x m), the derivatives of a
-// knot by the one before and by its command, and dy ((knots + 1) x p x n). `flags`: S2GradientFlag
-// of all steps.
+// Computes the derivatives along a trajectory (u stays): a (knots x n x n) and b (knots x n x m) of
+// a knot by the knot before and by its command, and dy ((knots + 1) x p x n). `flags`:
+// S2GradientFlag of all steps.
 typedef struct S2ModelSlope {
   double *a, *b, *dy;
   unsigned flags;

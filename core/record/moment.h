@@ -86,7 +86,8 @@ typedef struct S2Moment {
 // `moment` already has their revision. A caller that writes to them, or captures another world,
 // first sets the revision to 0.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
-// Only the time and the bodies. There are no contacts, and the data of joints are not current.
+// Captures only the time and the bodies. There are no contacts, and the data of joints are not
+// current.
 S2Status s2_moment_capture_bodies(S2Moment *moment, S2World *world);
 void s2_moment_free(S2Moment *moment);
 

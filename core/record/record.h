@@ -52,7 +52,7 @@ typedef struct S2RecordOptions {
 
   // Videos
   double fps;   // frames a second
-  double speed; // seconds of the world a second of the video
+  double speed; // seconds of the world per second of the video
 } S2RecordOptions;
 
 S2RecordOptions s2_record_options(void);

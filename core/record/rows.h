@@ -1,6 +1,6 @@
 // A table over time, written row by row. The suffix of the path selects the format:
 //   .csv        written row by row, so that a killed run leaves complete rows
-//   .npz, .h5   an array a column, kept in memory (8 bytes a number) and written at the end
+//   .npz, .h5   one array per column, kept in memory (8 bytes per number) and written at the end
 #ifndef S2_ROWS_H
 #define S2_ROWS_H
 

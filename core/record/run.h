@@ -16,7 +16,7 @@
 //   every          steps from one frame to the next
 //   view_follow    of a page: serial of the body that the view moves with when it opens
 //   view_trails    of a page: "all", paths are shown when it opens
-//   view_speed     of a page: seconds of the world a second when it opens
+//   view_speed     of a page: seconds of the world per second when it opens
 typedef struct S2RunEntry {
   char *key, *value; // owned
 } S2RunEntry;

@@ -18,7 +18,7 @@ typedef struct S2HalfEdge {
 
 typedef struct S2Mesh {
   const S2Vec2 *points;
-  S2HalfEdge *edges; // room for 3 a point
+  S2HalfEdge *edges; // room for 3 per point
   int count;
 } S2Mesh;
 

@@ -134,7 +134,7 @@ S2Box s2_shape_box(const S2Shape *shape, S2Pose pose) {
   S2Box box = {first, first};
   for (int i = 1; i < shape->count; i++) {
     S2Vec2 v = s2_rotate(pose.rotation, shape->vertices[i]);
-    // Not fmin and fmax, which are calls.
+    // fmin and fmax are not used, because they are calls.
     box.lo = s2_vec2(v.x < box.lo.x ? v.x : box.lo.x, v.y < box.lo.y ? v.y : box.lo.y);
     box.hi = s2_vec2(v.x > box.hi.x ? v.x : box.hi.x, v.y > box.hi.y ? v.y : box.hi.y);
   }

@@ -25,12 +25,12 @@ typedef struct S2Shape {
   const S2Vec2 *vertices; // m
   int count;              // >= 1
   double radius;          // m, >= 0; > 0 when count == 1
-  // Only for terrain chains (count == 2): the far ends of the neighbours, so that a body sliding
-  // from one segment to the next meets no false corner.
+  // For terrain chains (count == 2): the far ends of the neighbours, so that a body sliding from
+  // one segment to the next meets no false corner.
   bool has_previous, has_next;
   S2Vec2 previous, next;
-  // Only for pieces of bodies: a side for each vertex, so that a body sliding over an inner cut
-  // meets no corner there. NULL: the piece is not beside another one.
+  // For pieces of bodies: a side for each vertex, so that a body sliding over an inner cut meets no
+  // corner there. NULL: the piece is not beside another one.
   const S2Side *sides;
 } S2Shape;
 

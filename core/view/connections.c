@@ -467,7 +467,7 @@ bool s2_connections_set_flags(int file) {
 
 static void let_in(S2Server *server, double now) {
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
-    // Accepts all that wait, but not without end.
+    // Accepts waiting connections, but only a limited number at a time.
     int visitor = accept(server->listener, NULL, NULL);
     if (visitor < 0) {
       if (!would_block() && errno != ECONNABORTED) { // the system has no free sockets

@@ -133,7 +133,7 @@ void s2_server_close(S2Server *server) {
   if (server == NULL) {
     return;
   }
-  // The thread ends by itself. No other thread uses its connections.
+  // The thread ends on its own. No other thread uses its connections.
   if (server->serving) {
     pthread_mutex_lock(&server->mutex);
     server->closing = true;
@@ -141,7 +141,7 @@ void s2_server_close(S2Server *server) {
     pthread_mutex_unlock(&server->mutex);
     pthread_join(server->thread, NULL);
   }
-  // Its resources can be released now.
+  // Now the resources of the thread can be released.
   const int files[] = {server->listener, server->wake[0], server->wake[1]};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     if (files[i] >= 0) {
@@ -191,7 +191,7 @@ void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes,
   pthread_mutex_lock(&server->mutex);
   server_put(server, message, bytes, size);
   if (message == S2_SERVER_SCENE) {
-    server_put(server, S2_SERVER_FRAME, NULL, 0); // it belongs to the scene before
+    server_put(server, S2_SERVER_FRAME, NULL, 0); // the frame belongs to the previous scene
   }
   if (count_clients(server) > 0) {
     server_wake(server);

@@ -1,4 +1,4 @@
-// Vectors: read-only copies of what the engine holds.
+// Vectors: read-only copies of vectors in the engine.
 #include "lua/diff/array.h"
 
 #include <math.h>

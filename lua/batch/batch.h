@@ -39,16 +39,16 @@ void s2_lua_batch_push(lua_State *L);
 
 // batch_env.c. True if functions of the script run in its steps.
 bool s2_lua_batch_stepped(const S2LuaWorld *lw);
-// True if, besides, functions of the script command or observe it.
+// True if functions of the script also give it commands or observe it.
 bool s2_lua_batch_alone(const S2LuaWorld *lw);
 double s2_lua_env_clip(const S2World *world, int actuator, double u);
-void s2_lua_env_functions(lua_State *L); // into the table on top
+void s2_lua_env_functions(lua_State *L); // added to the table on top
 
 int s2_lua_new_episodes(lua_State *L); // batch_episodes.c
 
 // batch_judge.c
 S2Judge *s2_lua_judge(lua_State *L, int index); // NULL for nil
-void s2_lua_judge_functions(lua_State *L);      // into the table on top
+void s2_lua_judge_functions(lua_State *L);      // added to the table on top
 // Reads the list at `index`; raises if it is bad.
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
 // Reads the table { reading =, normal =, a =, b = } at `index`.

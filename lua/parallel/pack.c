@@ -93,7 +93,8 @@ static bool packer_complain(Packer *packer, const char *what) {
 
 static bool pack_here(Packer *packer, int index, int level);
 
-// Packs the value below `key`, which is on top of the stack; the path contains the key meanwhile.
+// Packs the value below `key`, which is on top of the stack. The path contains the key during the
+// call.
 static bool pack_below(Packer *packer, const PackKey *key, int level) {
   size_t length = strlen(packer->path);
   char *end = packer->path + length;

@@ -48,7 +48,7 @@ static int host_pack(lua_State *L) {
     return lua_error(L);
   }
   lua_pushlstring(L, (const char *)bytes->at, bytes->count);
-  s2_bytes_free(bytes); // not when somebody collects it
+  s2_bytes_free(bytes); // not when another job collects it
   return 1;
 }
 
@@ -186,7 +186,7 @@ static int pool_submit(lua_State *L) {
   return 0;
 }
 
-// The next finished job, from here or elsewhere; NULL after `timeout` s.
+// The next finished job, of this process or of another machine; NULL after `timeout` s.
 static S2Job *pool_await(PoolObject *object, double timeout, bool *broken) {
   if (object->machines == NULL) {
     return s2_pool_collect(object->pool, timeout, broken);

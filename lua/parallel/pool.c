@@ -108,7 +108,8 @@ static void pool_leave(S2Pool *pool) {
   s2_memory_free(pool);
 }
 
-// Runs one job; the mutex is held before and after. False if the thread was given up meanwhile.
+// Runs one job; the mutex is held before and after. False if the thread was given up during the
+// job.
 static bool worker_run(PoolWorker *worker, S2Job *job, S2Bytes *out) {
   S2Pool *pool = worker->pool;
   worker->phase = RUNNING;
@@ -262,7 +263,7 @@ static void pool_look(S2Pool *pool) {
   }
 }
 
-// Waits until a job is finished, at most so many s; call with the mutex held.
+// Waits until a job is finished, at most `seconds` s; call with the mutex held.
 static void pool_wait(S2Pool *pool, double seconds) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);

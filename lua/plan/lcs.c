@@ -31,7 +31,7 @@ static S2LcsDef lcs_read(const S2Keys *keys, S2LuaWorld *lw) {
   double *held = NULL;
   int count = s2_keys_has(keys, "inputs") ? s2_lua_linearize_inputs(keys, lw, &inputs, &held)
                                           : lcs_take_actuators(keys->L, lw, &inputs, &held);
-  // Maximal coordinates would need the equations of joints beside the complementarity rows.
+  // Maximal coordinates would need the equations of joints in addition to the complementarity rows.
   if (s2_keys_push(keys, "coordinates") == LUA_TSTRING &&
       strcmp(lua_tostring(keys->L, -1), "maximal") == 0) {
     s2_keys_fail(keys, "coordinates",

@@ -362,7 +362,7 @@ static void take_number(Tracked *tracked, const double *at, int number, const S2
   }
 }
 
-// `one`: a single number for both, which was read into the linear one.
+// `one`: the script gave a single number for both weights, which is stored as the linear one.
 static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool one, int number,
                          const S2LuaRead *list, int reads) {
   // Find the place of each tracked number in the definition.

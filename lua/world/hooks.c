@@ -109,7 +109,7 @@ void s2_lua_laws_sync(lua_State *L, int world) {
   if (lw->world == NULL) {
     return;
   }
-  // After a restore the engine has the marks of that time, but the lists are those of the present.
+  // After a restore the engine has its old marks, but the lists are the present ones.
   lua_getiuservalue(L, world, S2_STORE_LAWS);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
     lua_rawgeti(L, -1, 0);

@@ -155,7 +155,7 @@ int s2_workers_count(const S2Workers *workers) {
 }
 
 void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
-  // Without other threads there is none to wake.
+  // Without other threads none needs to be woken.
   if (workers->count == 1 || count <= 1) {
     for (int item = 0; item < count; item++) {
       work(user, 0, item);

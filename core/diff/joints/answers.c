@@ -41,8 +41,8 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
       back->to->q[3 * slot + i % 3] += bar * slope->by[i];
     }
   }
-  // Intervals of event stepping begin when other bodies meet. So the time of a call is later than
-  // the time of the row by a fraction of dt, and so is the start of the substep.
+  // Intervals of event stepping begin when other bodies meet. So the call is later than the row,
+  // and than the start of the substep, by a fraction of dt.
   double by_time = bar * slope->by[S2_JOINT_COLUMNS], now = world->kept.time + back->at->elapsed;
   *back->to->elapsed += by_time;
   answers->gradient->time += by_time;

@@ -13,14 +13,14 @@ typedef struct S2Answers {
   const S2Notes *notes;
   S2WorldGradient *gradient;
   double begun;                      // s, time at the start of the whole step
-  double *goal, *rate, *begin, *end; // 3 a joint slot: adjoint of S2World.drives
+  double *goal, *rate, *begin, *end; // 3 per joint slot: adjoint of S2World.drives
 } S2Answers;
 
-// As s2_notes_answer. NULL: there was no answer.
+// Finds an answer as s2_notes_answer does. NULL: there was none.
 const S2Answer *s2_answer_of(const S2Answers *answers, S2Asked asked, int32_t slot, double t,
                              const double q[S2_JOINT_COLUMNS]);
-// Passes the adjoint of an answer on to the node of the tape that it was computed from, if there is
-// one.
+// Passes the adjoint of an answer on to the tape node that the answer was computed from, if there
+// is one.
 void s2_answer_origin_vjp(const S2Answers *answers, uint32_t origin, double bar);
 // The adjoint of a row of a constraint (as s2_joint_function_vjp).
 void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,

@@ -179,7 +179,8 @@ static void contact_geometric_bar(Combined a, Combined b, double bar, unsigned *
     *b.bar += bar * a.value / (2 * root);
   } else if (a.value == 0 && b.value == 0) { // sqrt(x x) = x
     contact_equal_bar(S2_COMBINE_GEOMETRIC, a, b, bar);
-  } else if (bar != 0 && (a.value == 0 ? a : b).tracked) { // by the other one it is 0
+  } else if (bar != 0 &&
+             (a.value == 0 ? a : b).tracked) { // the derivative by the other number is 0
     *flags |= S2_GRADIENT_INFINITE;
   }
 }
@@ -270,7 +271,7 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
   double c = compliance, d = damping, h = blend.h;
   double alpha = pressed ? blend.alpha : 1, beta = pressed ? blend.beta : 1;
   double sum = h * beta + d * c, give = compliance_bar * c / (h * alpha * sum);
-  // C' alone, which open contacts have, too.
+  // C' alone, which open contacts have as well.
   touch->compliance += compliance_bar * beta / (alpha * sum * sum);
   touch->damping -= give * c / sum;
   S2SoftGapBar to = {.h = -give * (1 / h + beta / sum)};

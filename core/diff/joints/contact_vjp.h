@@ -30,8 +30,8 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
                                     const double qb[3], double radius_a, double radius_b,
                                     const S2PointBar *bar);
 
-// The same for point k of a touch at poses q. Adds to the gradient of the world's pieces and
-// vertices, and to q_bar (3 a slot).
+// The adjoint of point k of a touch at poses q. Adds to the gradient of the world's pieces and
+// vertices, and to q_bar (3 per slot).
 void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const double *q,
                         const S2PointBar *bar, double *q_bar, S2WorldGradient *gradient);
 

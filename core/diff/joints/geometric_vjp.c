@@ -302,7 +302,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   Terms terms;
   geometric_find_terms(undo, &terms);
   Split split = geometric_split_of(undo, &terms);
-  if (split.size == 0) { // forces of 0 turn nothing, but they will to first order
+  if (split.size == 0) { // zero forces turn nothing, but a small change of them does
     split.size = 1;
   }
   bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;

@@ -28,7 +28,7 @@ static double joint_times(const S2JointUndo *undo, const S2JointRow *row,
   return sum;
 }
 
-// The same for equation `index` of a constraint of more than two bodies.
+// Passes on the adjoints of equation `index` of a constraint of more than two bodies.
 static void joint_wide_speed_vjp(S2JointUndo *undo, const S2JointRow *row, int index,
                                  const double v[S2_JOINT_COLUMNS], S2RowBar *bar) {
   double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS] = {{{0}}};
@@ -272,8 +272,8 @@ static bool joint_is_driven(const S2JointUndo *undo, int32_t slot) {
   return slot != S2_NONE && undo->step->world->bodies.at[slot].type == S2_KINEMATIC;
 }
 
-// Whether the adjoint of its plain equations concerns only their values and sides, and both are
-// offsets.
+// Whether the adjoint of a hinge's plain equations concerns only their values and sides, so that
+// both rows are handled as offsets of a pin.
 static bool joint_is_pin(const S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
@@ -337,7 +337,7 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow row[S2_JOINT_EQUATIONS];
   S2JointHessian hessian[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
-  // Its copies come first; the last row is its own.
+  // The rows of the gear's copies come first; its own row is the last.
   S2WideMovers movers = s2_wide_movers(step, gear);
   int count = s2_wide_row_count(&movers), r = cursor->row + count - 1;
   cursor->row += count;
@@ -434,7 +434,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     s2_joint_soften_vjp(undo, rows, &sum, bars);
   }
   for (int i = 0; i < count; i++) {
-    // The last are the functions themselves, with their speeds and bends.
+    // The last equations are the functions themselves, with their speeds and bends.
     joint_speed_vjp(undo, i, &rows[i], &hessians[i], &bars[i]);
     s2_joint_function_vjp(&undo->at, i, &bars[i], &undo->place);
   }
@@ -463,9 +463,9 @@ static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row
   return distance >= -slop ? 1 : s2_joint_returned(&undo->step->world->kept.def, undo->joint);
 }
 
-// Whether the joint was at a limit at the start of the step that no step before had met. Then it is
-// there by its data, and a change of them may move it to either side. Beyond the limit the position
-// is projected; before it the velocity may go up to it.
+// Whether the joint began the step at a limit that no earlier step had met. Then the data place it
+// there, and a change of the data may move it to either side. Beyond the limit the position is
+// projected; before it the velocity may go up to it.
 static bool joint_just_met(const S2JointUndo *undo, const S2JointRow *row, double distance,
                            int index) {
   const S2Step *step = undo->step;
@@ -592,7 +592,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
     s2_joint_momenta_bar(undo, p);
     sum.force[0] = -undo->step->h * joint_times(undo, &servo.row, p);
   }
-  // Its gains are those of a spring. Implicit Euler's alpha and beta are not the world's.
+  // The servo's gains act like those of a spring, with alpha and beta of implicit Euler.
   spring.joint = &servo.spring;
   spring.gradient = &own;
   spring.blend = servo.blend;

@@ -45,17 +45,17 @@ void s2_joint_weights_bar(const S2JointRow *rows, int count, int size,
                           double bar[S2_JOINT_EQUATIONS][S2_JOINT_EQUATIONS],
                           S2WeightsGradient *to);
 
-// Rows of geometric stiffness that the solve had, one for each in `acts`. (geometric_vjp.c)
+// Rows of geometric stiffness in the solve, one for each entry of `acts`. (geometric_vjp.c)
 void s2_joint_geometric_vjp(S2JointUndo *undo);
 
-// Numbers of 0, whose rows the solve did not have. (zero_vjp.c)
+// Fields that are exactly 0, so that the solve had no row for them. (zero_vjp.c)
 void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly);
 // Sets a flag for a compliance of 0 that is a parameter.
 void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all);
 
 // ---- joint_undo.c -------------------------------------------------------------------------------
 
-// The vector from the anchor of a to its centre, and the adjoint of it for an impulse on a.
+// The vector from the anchor of a to its centre, and its adjoint for an impulse on a.
 S2Vec2 s2_joint_arm(const S2JointUndo *undo);
 void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
 
@@ -71,7 +71,7 @@ static inline int s2_joint_columns(const S2Joint *joint) {
 static inline int32_t s2_joint_body(const S2Joint *joint, int i) {
   return i < 6 ? (i < 3 ? joint->a : joint->b) : joint->more[i / 3 - 2];
 }
-// The place of number i of its bodies in an array of 3 a slot. NULL: the world.
+// The place of number i of its bodies in an array of 3 per slot. NULL: the world.
 static inline double *s2_joint_number(const S2Joint *joint, double *of, int i) {
   int32_t slot = s2_joint_body(joint, i);
   return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;

@@ -49,8 +49,8 @@ static void measure_sides_vjp(const S2JointAt *at, const S2Sides *sides, const S
   }
 }
 
-// From the adjoint of a function of a joint to those of the poses and of the joint's own numbers.
-// `row` is the number of the equation, where that matters.
+// From the adjoint of a function of a joint to the adjoints of the poses and of the joint's own
+// numbers. `row` is the number of the equation, where that matters.
 typedef void MeasureVjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2PlaceBar *to);
 
 // Adjoint of cross(arm, along).
@@ -154,7 +154,7 @@ static void measure_across_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   measure_add_to(&measure_gradient(at, to)->axis, s2_right(across));
 }
 
-// The angle relative to that at rest.
+// The angle relative to the rest angle.
 static void measure_twist_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                               const S2PlaceBar *to) {
   measure_gradient(at, to)->length -= bar->value;
@@ -214,7 +214,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   measure_sides_vjp(at, &sides, &sum, to);
 }
 
-// The length less that at rest.
+// The length less the rest length.
 static void measure_stretch_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                                 const S2PlaceBar *to) {
   measure_gradient(at, to)->length -= bar->value;

@@ -13,7 +13,7 @@ typedef struct S2RowBar { // adjoint of an S2JointRow, and with `bent` of the se
 } S2RowBar;
 
 typedef struct S2PlaceBar { // destinations of adjoints; all are added to
-  double *q;                // 3 a slot: of S2JointAt.q
+  double *q;                // 3 per slot: of S2JointAt.q
   double *elapsed;          // s
   S2WorldGradient *gradient;
   S2JointGradient *joint; // of the joint's own numbers; NULL: its place in `gradient`
@@ -28,7 +28,7 @@ enum { S2_OF_COORDINATE = S2_JOINT_EQUATIONS, S2_OF_DRIVE };
 void s2_joint_function_vjp(const S2JointAt *at, int function, const S2RowBar *bar,
                            const S2PlaceBar *to);
 
-// The same for both offsets of a joint that pins a point, along x and y of b.
+// The adjoints of both offsets of a joint that pins a point, along x and y of b.
 typedef struct S2PinBar {
   double value[2], ja[2][3], jb[2][3];
 } S2PinBar;

@@ -13,27 +13,27 @@
 
 // Adjoints of the fields of the S2Step of the same names. All are added to.
 typedef struct S2StepAdjoint {
-  double *q0, *v0, *force, *mass, *free_v, *v1, *v2, *q1; // 3 a slot
-  double *given_start, *given_end;                        // 3 a slot
-  double *joint_impulse;                                  // S2_JOINT_ROWS a slot
-  double *joint_reaction;                                 // 3 a slot
-  double h;                                               // of S2Step.h where it enters by itself
+  double *q0, *v0, *force, *mass, *free_v, *v1, *v2, *q1; // 3 per slot
+  double *given_start, *given_end;                        // 3 per slot
+  double *joint_impulse;                                  // S2_JOINT_ROWS per slot
+  double *joint_reaction;                                 // 3 per slot
+  double h;       // of S2Step.h, where the step length enters directly
   double elapsed; // of S2Step.t - kept.time, the time by which moving goals had moved at the start
   S2WorldGradient *gradient; // of the fields of bodies, pieces, vertices, joints, and of settings
 } S2StepAdjoint;
 
 // dl/d(data of the rows of an assembled problem), as s2_mcp_vjp gives it.
 typedef struct S2RowsAdjoint {
-  const double *v, *lambda; // the solution itself: 3 a node, 1 a row
-  const double *ja, *jb;    // 3 a row
+  const double *v, *lambda; // the solution itself: 3 per node, 1 per row
+  const double *ja, *jb;    // 3 per row
   const double *bias, *compliance;
   const double *lo, *hi; // of rows with finite bounds
   const double *mu;      // of friction rows
-  const double *rhs;     // 3 a node: given impulses are in the right side
-  // 1 a part (parts + parts_given): in addition to that, as part of kept impulses
+  const double *rhs;     // 3 per node: given impulses are in the right side
+  // 1 per part (parts + parts_given): in addition to that, as part of kept impulses
   const double *given;
-  // 3 a joint slot: adjoint of the reactions, which contain the impulses `pushed` (1 a row). NULL:
-  // none
+  // 3 per joint slot: adjoint of the reactions, which contain the impulses `pushed` (1 per row).
+  // NULL: none
   const double *reaction, *pushed;
   double still; // m/s: speeds up to this are rounding of the solve
 } S2RowsAdjoint;

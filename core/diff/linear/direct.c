@@ -1,12 +1,12 @@
-// One step from (q0, v0) with forces F, of bodies that joints g(q) = 0 hold, J = dg/dq (program.h):
+// The derivative of one step from (q0, v0) under forces F, for bodies that are held by rigid joints
+// alone: g(q) = 0, J = dg/dq (program.h). The step is
 //     v1 = v0 + h M^-1 F + M^-1 J0' p     with J0 v1 = 0, q1 = q0 + h v1
-// and where that leaves the joints, p gets more until g(q1) = 0 (SHAKE), of which the velocities
-// have all: q1 = q0 + h v1 still. To first order, with w what v1 has by itself and by the old
-// impulses,
+// If q1 violates the joints, SHAKE adds to p until g(q1) = 0. The velocities receive this change,
+// too, so q1 = q0 + h v1 still holds. To first order, with w the change of v1 for fixed p,
 //     w = dv0 + h M^-1 dF + M^-1 (sum p_r Hess0_r) dq0
 //     dv1 = w + M^-1 J0' dp, dq1 = dq0 + h dv1
-// where dp follows from J0 dv1 = -(dJ0) v1 without SHAKE, from J1 dq1 = 0 with it.
-// A step of two stages (rattle/), if it is one piece, is
+// The change dp follows from J0 dv1 = -(dJ0) v1 without SHAKE, and from J1 dq1 = 0 with it. A step
+// of two stages (rattle/) that was taken in one piece is
 //     u = v0 + h/2 M^-1 F + M^-1 J0' l   with g(q1) = 0, q1 = q0 + h u
 //     v1 = u + h/2 M^-1 F + M^-1 J1' k   with J1 v1 = 0
 // Stage 1 is the step above with SHAKE, with half of the forces and with u in place of v1. Stage 2
@@ -22,10 +22,11 @@
 #include <math.h>
 #include <string.h>
 
-// m, rad: by how much q1 may differ from q0 + h v1, beside a rounding of the poses. Where energy
-// keeps velocities from all of what SHAKE brings it is more, and the step is not of this kind.
+// m, rad: largest difference of q1 and q0 + h v1, in addition to the rounding of poses. If the
+// energy bound keeps a part of SHAKE's change out of the velocities, the difference is larger, and
+// this method does not apply.
 static const double WHOLE = 1e-12;
-static const double HELD = 1e-8; // m, rad: the error of a joint at most, behind such a step
+static const double HELD = 1e-8; // m, rad: largest joint error after a supported step
 
 typedef struct Tangents { // columns: the reduced state, then the inputs
   int n, count;
@@ -37,7 +38,7 @@ typedef struct Direct {
   const S2Input *inputs;
   const S2Reduction *reduction;
   S2Arena *arena;
-  int n, m, count;         // numbers of q; 2 reduction->m; inputs
+  int n, m, count;         // size of q; 2 reduction->m; number of inputs
   double *mass;            // n
   double *before, *after;  // n: q0 and q1
   double *set_out, *speed; // n: v0 and v1
@@ -72,7 +73,7 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
       direct->mass[at + c] = c == 0 ? world->bodies.at[slot].inertia : world->bodies.at[slot].mass;
     }
   }
-  // They begin as the reduced state makes them.
+  // The tangents at the start are those of the reduced state.
   double *lift = S2_TAKE(arena, double, 2 * n * m + 1);
   S2_TRY(s2_reduction_lift_of(world, system, direct->reduction->m, lift));
   for (int i = 0; i < n; i++) {
@@ -86,8 +87,8 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
 
 // ---- A step ------------------------------------------------------------------------------------
 
-// h M^-1 dF (n x all, from 0), before the step is taken: forces of inputs, and those that turn with
-// what they act along.
+// h M^-1 dF (n x all, initially 0), computed before the step: forces of inputs, and forces of
+// actuators whose direction turns with the poses.
 static S2Status direct_push(const Direct *direct, const S2LineSystem *system, double *push_by) {
   const Tangents *t = &direct->tangents;
   int n = direct->n, all = t->count;
@@ -109,7 +110,7 @@ static S2Status direct_push(const Direct *direct, const S2LineSystem *system, do
       push_by[i * all + direct->m + k] += h * amount * line.j[i] / direct->mass[i];
     }
   }
-  // Commands there are.
+  // The forces of the commands in force.
   S2Turning turning;
   S2_TRY(s2_turning_of(direct->world, false, direct->arena, &turning));
   for (int d = 0; d < all && turning.count > 0; d++) {
@@ -129,14 +130,14 @@ static S2Status direct_push(const Direct *direct, const S2LineSystem *system, do
   return s2_ok();
 }
 
-// dv += part of the pushes
+// dv += part * push_by
 static void direct_add_push(const Direct *direct, const double *push_by, double part) {
   for (int i = 0; i < direct->n * direct->tangents.count; i++) {
     direct->tangents.v[i] += part * push_by[i];
   }
 }
 
-// Change by the impulses of the step just taken, as their rows turn.
+// Adds the change of velocity that the impulses of this step cause as their rows turn.
 static void direct_turn(const Direct *direct, const S2LineSystem *start, const double *impulse) {
   const Tangents *t = &direct->tangents;
   int n = direct->n;
@@ -170,8 +171,8 @@ static void direct_turn(const Direct *direct, const S2LineSystem *start, const d
   s2_arena_rewind(direct->arena, mark);
 }
 
-// dp, and with it dv1, and dq1 where velocities move the bodies. `shook`: a row, was SHAKE at work
-// on it.
+// Computes dp, adds its effect to dv1 and, with `moves`, updates dq1. `shook`, for each row:
+// whether SHAKE corrected it.
 static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
                         const bool *shook, bool moves) {
   const Tangents *t = &direct->tangents;
@@ -189,7 +190,7 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
       push[r * n + c] = start->line[r].j[c] / direct->mass[c];
     }
   }
-  // G = J M^-1 J0', J of the end or of the start
+  // G = J M^-1 J0', where J is the row at the end if SHAKE corrected it, otherwise at the start.
   for (int r = 0; r < rigid; r++) {
     const double *j = shook[r] ? end->line[r].j : start->line[r].j;
     for (int k = 0; k < rigid; k++) {
@@ -201,7 +202,7 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
     }
   }
   bool good = rigid == 0 || s2_dense_factor(&g);
-  // G dp = -(J (dq0 / h + w)) or -(J0 w + turn dq0)
+  // G dp = -(J (dq0 / h + w)) with SHAKE, -(J0 w + turn dq0) without
   for (int r = 0; r < rigid; r++) {
     const double *j = shook[r] ? end->line[r].j : start->line[r].j, *turn = start->line[r].turn;
     for (int d = 0; d < all; d++) {
@@ -233,7 +234,7 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
   return good;
 }
 
-// The part l of the impulses p that stage 1 gave, and the rest k. False: none explains the step.
+// Splits the impulses p into l of stage 1 and k of stage 2. False: no split explains the step.
 static bool direct_halves(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
                           const double *p, double *l, double *k) {
   int n = direct->n, rigid = start->rigid;
@@ -282,7 +283,7 @@ static bool direct_halves(const Direct *direct, const S2LineSystem *start, const
   return explains;
 }
 
-// The tangents over both stages; `end` is of the velocities there.
+// Moves the tangents over both stages. `end` has the rows and velocities at the end.
 static bool direct_stages(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
                           const double *p, const double *push_by) {
   int rigid = start->rigid;
@@ -304,8 +305,8 @@ static bool direct_stages(const Direct *direct, const S2LineSystem *start, const
   return direct_hold(direct, end, end, by_speed, false);
 }
 
-// Did linearised rows leave the joints of that island, so that SHAKE was at work? Then velocities
-// are not along the rows at the start: J0 v1 is the error it has removed, over h.
+// Whether SHAKE corrected the joints of this island. If so, the velocities at the end violate the
+// rows at the start: h J0 v1 is the error that SHAKE has removed.
 static bool direct_shook(const Direct *direct, const S2LineSystem *start,
                          const S2ProgramIsland *island) {
   const S2World *world = direct->world;
@@ -329,12 +330,12 @@ static bool direct_shook(const Direct *direct, const S2LineSystem *start,
   return h * most > 0.5 * S2_PROJECTION_TRIGGER * length;
 }
 
-// Impulses of the step along the system's rows, in their order. False: their number differs, or the
-// step left joints with an error.
+// Reads the impulses of the step in the order of the system's rows, and whether SHAKE corrected
+// each row. False: the number of rows differs, or the step left joints with an error.
 static bool direct_rows(const Direct *direct, const S2LineSystem *system, const S2LineSystem *end,
                         double *impulse, bool *shook) {
   const S2World *world = direct->world;
-  // The impulses, in the order of the rows
+  // The impulses, in the order of the rows.
   int rows = 0;
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
@@ -347,7 +348,7 @@ static bool direct_rows(const Direct *direct, const S2LineSystem *system, const 
   if (rows != system->rigid || end->rigid != system->rigid) {
     return false;
   }
-  // Which islands were projected: their rows are marked
+  // Mark the rows of islands that SHAKE corrected.
   for (int i = 0; i < world->program->islands; i++) {
     const S2ProgramIsland *island = &world->program->island[i];
     bool shaken = direct_shook(direct, system, island);
@@ -363,7 +364,7 @@ static bool direct_rows(const Direct *direct, const S2LineSystem *system, const 
       rows += count;
     }
   }
-  // The errors that are left
+  // Check the remaining joint errors.
   for (int r = 0; r < end->rigid; r++) {
     if (!(fabs(end->line[r].value) <= HELD)) {
       return false;
@@ -372,7 +373,7 @@ static bool direct_rows(const Direct *direct, const S2LineSystem *system, const 
   return true;
 }
 
-// Did the bodies go by the velocities at the end? By the two stages: was the step one piece?
+// Whether q1 = q0 + h v1 holds or, for two stages, whether each island took the step in one piece.
 static bool direct_is(const Direct *direct, uint64_t solves) {
   const S2World *world = direct->world;
   double h = s2_world_settings(world)->dt;
@@ -387,7 +388,8 @@ static bool direct_is(const Direct *direct, uint64_t solves) {
   return is;
 }
 
-// Takes the step and moves the tangents over it; `system` is of its start, then of its end.
+// Takes the step and moves the tangents over it. `system` belongs to the start of the step, and on
+// return to its end.
 static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direct) {
   S2World *world = direct->world;
   uint64_t solves = world->stats.solves;
@@ -398,7 +400,7 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   S2_TRY(s2_world_step(world));
   direct_gather(&system->lines, world->q.at, direct->after);
   direct_gather(&system->lines, world->v.at, direct->speed);
-  // Was it such a step?
+  // Check that this method supports the step.
   *is_direct = direct_is(direct, world->stats.solves - solves);
   if (!*is_direct) {
     return s2_ok();
@@ -413,7 +415,7 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   } else if (*is_direct) {
     direct_add_push(direct, push_by, 1);
     direct_turn(direct, system, impulse);
-    s2_lines_retune(system); // rows at the start turn with the velocities of the end
+    s2_lines_retune(system); // rows at the start turn with the velocities at the end
     *is_direct = direct_hold(direct, system, &end, shook, true);
   }
   *system = end;
@@ -441,7 +443,7 @@ static S2Status direct_steps(S2World *world, const S2Input *inputs, int count,
       return s2_ok();
     }
   }
-  // The reduced state at the end.
+  // Convert the tangents to the reduced state at the end.
   const Tangents *t = &direct.tangents;
   double *lower = S2_TAKE(arena, double, 2 * n * m + 1);
   S2_TRY(s2_reduction_lower_by(&system, reduction->m, lower));
@@ -464,7 +466,8 @@ S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        bool *direct) {
   s2_program_hasten(world);
   const S2WorldDef *def = s2_world_settings(world);
-  // Free bodies beside steps of two stages: theirs are the same if steps are split at events.
+  // With two stages, free bodies take the step that is expected here only if steps are split at
+  // events.
   *direct = s2_program_hangs(world) && (!s2_world_rattles(def) || s2_world_way(def) == S2_EVENT);
   for (int i = 0; i < count; i++) {
     *direct = *direct && inputs[i].kind <= S2_INPUT_JOINT_TORQUE; // no fields

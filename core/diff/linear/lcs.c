@@ -9,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-// How the step is taken apart. With p the impulses along the lines of all rows, the step without
-// contacts, limits and drives, on which J'p/h acts as a force, ends where the step itself does: its
-// v1 is affine in p. So its derivatives by state, inputs and force (linearize.h) make A, B and D,
-// and those of its velocities without projection make E, H and F, where J and J'p turn with the
-// poses as well. The changes that contacts make to the projection of positions are not in that.
-// They are measured at x0, u0 (`defect`) and put into d.
+// How the step is decomposed. Let p be the impulses along the lines of all rows. Consider a step of
+// the world without contacts, limits and drives, in which J'p/h acts as a force. It ends in the
+// same state as the real step, and its v1 is affine in p. So its derivatives by state, inputs and
+// force (linearize.h) give A, B and D. The derivatives of its velocities without projection give E,
+// H and F. J and J'p also turn with the poses. Contacts change the projection of positions, which
+// this step does not include. That change is measured at x0, u0 (`defect`) and becomes a part of d.
 //
 // ---- Coordinates ------------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int
   if (count > 0) {
     memcpy(reduction.coordinate, coordinate, sizeof *coordinate * (size_t)count);
   }
-  // Velocities without what is against the joints, which are put back.
+  // Remove the part of the velocities that violates the joints. The velocities are restored below.
   S2LineSystem system;
   double *v = s2_reduction_keep(world, arena);
   S2Status status = s2_lines_solve_for(world, &reduction, arena, &system);
@@ -51,7 +51,7 @@ S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int
 
 // ---- Steps of clones --------------------------------------------------------------------------
 
-// It steps as the world does.
+// A clone that steps exactly as the world does.
 static S2Status lcs_clone_same(const S2World *world, S2World **clone) {
   S2_TRY(s2_world_clone(world, clone));
   (*clone)->callbacks = world->callbacks;
@@ -66,7 +66,7 @@ static S2Status lcs_clone(const S2World *world, S2World **clone) {
   return s2_world_configure(*clone, &def);
 }
 
-// Does dry friction hold a joint at the point of linearisation?
+// Whether dry friction holds the joint at the point of linearisation.
 static bool lcs_friction_sticks(const S2LcsWork *work, int32_t slot) {
   static const double at_bound = 1 - 1e-9; // as in dynamics/project/project.c
   bool sticks = false;
@@ -79,7 +79,7 @@ static bool lcs_friction_sticks(const S2LcsWork *work, int32_t slot) {
   return sticks;
 }
 
-// The world with joints alone, on which J'p acts.
+// A clone in which only joints act, with J'p as a force.
 static S2Status lcs_clone_free(const S2LcsWork *work, bool projected, S2World **clone) {
   S2_TRY(lcs_clone(work->world, clone));
   S2World *free = *clone;
@@ -89,8 +89,9 @@ static S2Status lcs_clone_free(const S2LcsWork *work, bool projected, S2World **
   for (int i = 0; i < free->bodies.count; i++) {
     free->bodies.at[i].mask = 0;
   }
-  // Limits that coincide and motors of any effort are equations and stay. A motor, or friction that
-  // sticks, still says that projection leaves the velocities of its joint alone.
+  // Coinciding limits and unbounded motors are equations, so they stay. A bounded motor or sticking
+  // friction becomes a motor of zero effort, because projection must not change the velocities of
+  // such a joint.
   for (int i = 0; i < free->joint_order.count; i++) {
     int32_t slot = free->joint_order.at[i];
     S2Joint *joint = &free->joints.at[slot];
@@ -126,7 +127,7 @@ static void lcs_gather(const S2LcsWork *work, const double *from, double *to) {
   }
 }
 
-// v1 and its derivatives, from a step that projects nothing.
+// Computes v1 and its derivatives, from a step without projection.
 static S2Status lcs_look_at_velocities(S2LcsWork *work) {
   S2World *free = NULL;
   S2Linear linear;
@@ -163,7 +164,7 @@ static S2Status lcs_look_at_velocities(S2LcsWork *work) {
 
 // ---- Rows -------------------------------------------------------------------------------------
 
-// E, H, F of row r of the motion; c is its value at lambda = 0 for now.
+// Fills E, H and F of row r of the motion, and c with the row's value at lambda = 0.
 static void lcs_motion_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   const S2LcsRows *rows = &work->rows;
   const S2LcsRow *row = &rows->row[r];
@@ -196,7 +197,7 @@ static void lcs_motion_row(const S2LcsWork *work, const S2LcsPart *part, int r) 
 
 // ---- The step at hand -------------------------------------------------------------------------
 
-// Its touches and free motion, in `world`'s arena. False: aborted.
+// Begins a step and finds its touches and free motion, in `world`'s arena.
 static S2Status lcs_begin_step(S2World *world, S2Step *step) {
   S2_TRY(s2_world_push(world));
   *step = s2_step_begin(world, 0, 1);
@@ -211,7 +212,7 @@ static S2Status lcs_begin_step(S2World *world, S2Step *step) {
   return going ? s2_ok() : s2_error(S2_ABORTED, "the step was stopped by a callback");
 }
 
-// Steps a clone. Returns the state after it, and whether anything strikes in it.
+// Steps a clone. Returns the state after the step, and whether there was an impact.
 static S2Status lcs_step_clone(const S2LcsWork *work, S2World *clone, double *x, bool *strikes) {
   uint64_t before = clone->stats.second_solves;
   S2_TRY(s2_world_step(clone));
@@ -219,7 +220,7 @@ static S2Status lcs_step_clone(const S2LcsWork *work, S2World *clone, double *x,
   return s2_coordinates_read(clone, work->reduction.coordinate, work->reduction.m, work->arena, x);
 }
 
-// The step that the system describes, and that of the world with its own settings.
+// Takes the step that the system describes, and the step with the world's own settings.
 static S2Status lcs_take_steps(const S2LcsWork *work, bool *strikes) {
   S2World *described = NULL, *own = NULL;
   bool unused;
@@ -238,7 +239,7 @@ static S2Status lcs_take_steps(const S2LcsWork *work, bool *strikes) {
   return status;
 }
 
-// Rows at the present v1, and lambda of them.
+// Computes the rows at the present v1, and their lambda.
 static S2Status lcs_motion(S2LcsWork *work) {
   S2Lcs *lcs = work->lcs;
   memset(lcs->e, 0, sizeof(double) * (size_t)(lcs->rows * work->m));
@@ -253,7 +254,7 @@ static S2Status lcs_motion(S2LcsWork *work) {
   return s2_lcs_solve(work, 0, lcs->first);
 }
 
-// A, B and D of the motion, from a step that projects, with J'p as a force.
+// Computes A, B and D of the motion, from a step with projection and J'p as a force.
 static void lcs_motion_state(const S2LcsWork *work, const S2Linear *linear) {
   S2Lcs *lcs = work->lcs;
   int n = work->n, m = work->m, inputs = work->inputs;
@@ -282,7 +283,7 @@ static void lcs_motion_state(const S2LcsWork *work, const S2Linear *linear) {
   }
 }
 
-// A, B, D, and x+ as the rows of the motion alone bring it.
+// Computes A, B and D. `reached` is x+ as the rows of the motion alone determine it.
 static S2Status lcs_state(S2LcsWork *work, double *reached) {
   S2World *free = NULL;
   S2Linear linear;
@@ -304,7 +305,7 @@ static S2Status lcs_state(S2LcsWork *work, double *reached) {
   return status;
 }
 
-// c and d: what is left at x0, u0.
+// Sets c and d so that the system is exact at x0, u0.
 static void lcs_constants(const S2LcsWork *work, const double *reached) {
   S2Lcs *lcs = work->lcs;
   int m = work->m, inputs = work->inputs;
@@ -324,7 +325,7 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
     for (int r = lcs->first; r < lcs->rows; r++) {
       jumped += lcs->dl[i * lcs->rows + r] * lcs->lambda[r];
     }
-    // Where the step had an impact that is not asked for, or none that is, it is no measure.
+    // If only one of the step and the system has an impact, the step cannot serve as a reference.
     double rows = reached[i] + jumped;
     lcs->next[i] = work->struck == work->strikes ? lcs->next[i] : rows;
     lcs->d[i] = lcs->next[i] - known;
@@ -335,7 +336,8 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
 
 // ---- All of it --------------------------------------------------------------------------------
 
-// Bounces have targets of their own, which are no rows here.
+// Rejects contacts with restitution: their impact rows would need targets, which the system does
+// not have.
 static S2Status lcs_check_bounces(const S2LcsWork *work, const S2Step *step) {
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
@@ -406,7 +408,7 @@ static S2Status lcs_open(S2LcsWork *work, const S2Step *step) {
   work->m = 2 * work->reduction.m;
   work->inputs = def->input_count;
   work->h = step->h;
-  // The bounds of drives are in two rows and in d: no input here.
+  // Bounds of drives appear in two rows and in d, so they cannot be inputs.
   for (int i = 0; i < work->inputs; i++) {
     if (def->inputs[i].kind == S2_INPUT_MOTOR_MAX) {
       return s2_error(S2_INVALID,
@@ -456,7 +458,8 @@ static S2Status lcs_make(S2LcsWork *work, const S2Step *step) {
     s2_lcs_add_impact(work);
   }
   lcs_take_room(work);
-  // Impulses first, for which velocities without them are enough; then all at these.
+  // First the impulses, for which the velocities without impulses suffice; then all data at these
+  // impulses.
   s2_lcs_push(work, NULL, false, work->impulse, work->bend);
   S2_TRY(lcs_look_at_velocities(work));
   memcpy(work->v_free, work->v, sizeof(double) * (size_t)work->n);
@@ -477,7 +480,7 @@ S2Status s2_world_lcs(S2World *world, const S2LcsDef *def, S2Arena *arena, S2Lcs
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_lcs_check(world));
   S2LcsWork work = {.world = world, .def = def, .arena = arena, .lcs = lcs};
-  // The rows of a step whose search looks as far as the margin.
+  // The rows come from a step whose contact search covers the margin.
   S2World *seen = NULL;
   S2Step step;
   S2Status status = lcs_clone(world, &seen);

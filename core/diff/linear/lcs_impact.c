@@ -1,11 +1,12 @@
-// The end of a step with an impact: v2 = v1 + Z J'p2, Z the inverse mass along the joints.
+// The end of a step with an impact: v2 = v1 + Z J'p2, where Z is the inverse mass matrix restricted
+// to motions that the joints allow.
 #include "diff/linear/lcs_work.h"
 
 #include <string.h>
 
-// Rows count where those of the motion are closed at its end:
+// An impact row acts if the corresponding row of the motion is closed at the end of the motion:
 //     J v2 + WEIGHT (row of the motion) >= 0
-// They are right but for what ends within 1/WEIGHT of the gap it came from.
+// This is accurate unless the final gap is within 1/WEIGHT of the initial one.
 static const double WEIGHT = 1e4;
 
 static double *impact_masses(const S2LcsWork *work) {
@@ -21,11 +22,11 @@ static double *impact_masses(const S2LcsWork *work) {
   return mass;
 }
 
-// Z = P (P'MP)^-1 P' with dq = P dr: what an impulse gives, joints held.
+// Z = P (P'MP)^-1 P' with dq = P dr: the change of velocity per impulse while the joints hold.
 static S2Status impact_find_jump(S2LcsWork *work) {
   int n = work->n, m = work->m, half = m / 2;
   double *mass = impact_masses(work), *p = s2_lcs_numbers(work, half, n);
-  for (int k = 0; k < half; k++) { // P', a row a coordinate
+  for (int k = 0; k < half; k++) { // P', a row per coordinate
     for (int i = 0; i < n; i++) {
       p[k * n + i] = s2_lcs_lift_q(work, i)[k];
     }
@@ -44,7 +45,7 @@ static S2Status impact_find_jump(S2LcsWork *work) {
   if (half > 0 && !s2_dense_factor(&reduced)) {
     return s2_error(S2_INVALID, "lcs: coordinates do not tell the motions apart");
   }
-  // Columns of (P'MP)^-1 P', then P times them.
+  // Columns of (P'MP)^-1 P', multiplied by P.
   double *column = s2_lcs_numbers(work, 1, half);
   for (int i = 0; i < n; i++) {
     for (int k = 0; k < half; k++) {
@@ -60,7 +61,7 @@ static S2Status impact_find_jump(S2LcsWork *work) {
   return s2_ok();
 }
 
-// Gives the parts that take part in an impact their rows.
+// Adds rows to the parts that take part in an impact.
 void s2_lcs_add_impact(const S2LcsWork *work) {
   S2Lcs *lcs = work->lcs;
   for (int p = 0; p < work->rows.part_count; p++) {
@@ -72,7 +73,8 @@ void s2_lcs_add_impact(const S2LcsWork *work) {
   }
 }
 
-// E, H, F and c of row r in the impact; those of the motion are there. E is that of v1 yet.
+// Fills E, H, F and c of the impact row that corresponds to row r; the rows of the motion are
+// known. E does not yet include the jump.
 static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   const S2LcsRows *rows = &work->rows;
   const S2LcsRow *row = &rows->row[r];
@@ -84,7 +86,7 @@ static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   if (row->line >= 0) {
     const S2LcsLine *line = &rows->line[row->line];
     s2_lcs_speed(work, r, &speed);
-    speed.value += row->slack >= 0 ? row->sign * line->bias : 0; // of a surface that runs
+    speed.value += row->slack >= 0 ? row->sign * line->bias : 0; // speed of a moving surface
     for (int p = 0; p < rows->part_count; p++) {
       for (int k = rows->part[p].impact; k >= 0 && k < rows->part[p].impact + rows->part[p].rows;
            k++) {
@@ -96,7 +98,7 @@ static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
       }
     }
   }
-  // Only where the motion ends closed.
+  // A normal row acts only if the motion ends closed.
   if (row->line >= 0 && row->slack < 0) {
     speed.value += WEIGHT * lcs->c[r];
     for (int k = 0; k < m; k++) {
@@ -115,8 +117,8 @@ static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   lcs->c[to] = speed.value;
 }
 
-// Joints turn with the poses, and Z with them. With dq = P dr, s the speeds of coordinates that
-// jump, w = P s = Z J'p2 and J_e'mu = M w - J'p2 (K, P: reduce.h)
+// The derivative of the jump: J and Z turn with the poses. With dq = P dr, s the jump of the
+// coordinates' speeds, w = P s = Z J'p2 and J_e'mu = M w - J'p2 (K, P: reduce.h),
 //     dw = N dq + Z (d(J'p2) + dJ_e' mu - M N dq)     N = -K^-1 (dK w)
 static S2Status impact_turn(S2LcsWork *work, const double *impulse, double *bend) {
   S2LineSystem system;
@@ -137,7 +139,7 @@ static S2Status impact_turn(S2LcsWork *work, const double *impulse, double *bend
     return s2_error(S2_INVALID, "lcs: coordinates do not tell the motions apart");
   }
   s2_dense_solve(&adjoint, mu);
-  // N, by columns of the state: -K^-1 of how the lines' speeds turn.
+  // N by columns of the state: -K^-1 times the change of the lines' speeds as they turn.
   for (int i = 0; i < n; i++) {
     s2_line_bend(&system.lines, &system.line[i], -1, work->jumped, turn + i * n);
   }
@@ -185,7 +187,7 @@ S2Status s2_lcs_impact(S2LcsWork *work) {
   s2_lcs_push(work, lcs->lambda, true, impulse, bend);
   s2_lcs_multiply(n, n, 1, work->jump, impulse, work->jumped);
   S2_TRY(impact_turn(work, impulse, bend));
-  // d(J w) = J dw + w' dJ, in the rows as well.
+  // d(J w) = J dw + w' dJ enters the rows as well.
   for (int p = 0; p < rows->part_count; p++) {
     const S2LcsPart *part = &rows->part[p];
     for (int k = 0; part->impact >= 0 && k < part->rows; k++) {
@@ -206,8 +208,9 @@ S2Status s2_lcs_impact(S2LcsWork *work) {
   return s2_ok();
 }
 
-// Adds d(speeds)/d(q1) of w times d(q1) to the speeds of a matrix of `columns`: q1 follows the
-// coordinates, whose rows come first.
+// The speeds that w causes depend on q1, which depends on the coordinates. Adds this dependence to
+// the rows of speeds of a matrix with `columns` columns; its first rows are those of the
+// coordinates.
 static void impact_carry(const S2LcsWork *work, const double *by_r, int columns, double *matrix) {
   int half = work->m / 2;
   s2_lcs_multiply(half, half, columns, by_r, matrix, matrix + half * columns);
@@ -217,7 +220,7 @@ S2Status s2_lcs_impact_state(S2LcsWork *work, S2World *free) {
   S2Lcs *lcs = work->lcs;
   const S2LcsRows *rows = &work->rows;
   int n = work->n, m = work->m, half = m / 2;
-  // Speeds of coordinates at the end, of velocities with and without w.
+  // Derivatives of the coordinates' final speeds, for velocities with and without w.
   double *without = s2_lcs_numbers(work, m, 2 * n), *with = s2_lcs_numbers(work, m, 2 * n);
   double *lift = s2_lcs_numbers(work, 2 * n, m), *by_r = s2_lcs_numbers(work, half, half);
   S2_TRY(s2_reduction_lower(free, &work->reduction, work->arena, without));
@@ -239,7 +242,7 @@ S2Status s2_lcs_impact_state(S2LcsWork *work, S2World *free) {
   impact_carry(work, by_r, m, lcs->a);
   impact_carry(work, by_r, work->inputs, lcs->b);
   impact_carry(work, by_r, lcs->rows, lcs->dl);
-  // w itself, by the state and by its impulses.
+  // The dependence of w itself on the state and on the impulses of the impact.
   double *jump_x = s2_lcs_numbers(work, m, n), *by_v = s2_lcs_numbers(work, m, n);
   for (int i = half; i < m; i++) {
     for (int c = 0; c < n; c++) {

@@ -26,7 +26,7 @@ static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
 }
 
 S2Status s2_lcs_check(const S2World *world) {
-  // Settings with which a step is another problem, or several.
+  // Reject settings with which a step is not one such problem.
   const S2WorldDef *def = &world->kept.def;
   if (def->stabilization != S2_PROJECTION && def->stabilization != S2_NO_STABILIZATION) {
     return s2_error(S2_INVALID, "lcs: stabilization 'projection' or 'none' expected");
@@ -97,8 +97,8 @@ static int lcs_add_row(S2LcsRows *rows, int line, double sign, int slack) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// J along the normal or the tangent at point k, and its derivatives by the poses of both bodies:
-// those of J v for each unit velocity v of the six.
+// J along the normal or the tangent at point k, and its derivatives by the poses of both bodies.
+// They are the derivatives of J v for each of the six unit velocities v.
 static S2Line lcs_contact_line(const S2Step *step, const S2Lines *lines, const S2Touch *touch,
                                int k, bool tangent, S2WorldGradient *gradient) {
   const S2World *world = step->world;
@@ -110,7 +110,8 @@ static S2Line lcs_contact_line(const S2Step *step, const S2Lines *lines, const S
   double *v_bar = S2_TAKE_ZEROED(lines->arena, double, numbers);
   double *q_bar = S2_TAKE_ZEROED(lines->arena, double, numbers);
   for (int i = 0; i < 6; i++) {
-    // J v is the number of J that v picks; back to the poses through the point and the normal.
+    // For a unit velocity, J v is one entry of J. Differentiate it by the poses, through the point
+    // and the normal.
     int at = 3 * slot[i / 3] + i % 3;
     S2PointBar point = {0};
     S2Vec2 direction_bar = {0, 0};
@@ -126,13 +127,13 @@ static S2Line lcs_contact_line(const S2Step *step, const S2Lines *lines, const S
       q_bar[by] = 0;
     }
   }
-  // Each of the six has added J to v_bar.
+  // Each of the six calls has added J to v_bar.
   for (int side = 0; side < 2; side++) {
     int32_t column = lines->column[slot[side]];
     line.slot[side] = slot[side];
     for (int c = 0; c < 3; c++) {
       double j = v_bar[3 * slot[side] + c] / 6;
-      if (column == S2_NONE) { // what moves by itself
+      if (column == S2_NONE) { // a body whose motion is given
         line.rest += j * step->free_v[3 * slot[side] + c];
       } else {
         line.j[column + c] += j;
@@ -148,7 +149,7 @@ static void lcs_add_contact(const S2Step *step, const S2Touch *touch, int k,
   const S2ManifoldPoint *at = &touch->points[k].at;
   const double *qa = step->q0 + 3 * touch->body_a;
   bool soft = touch->compliance > 0;
-  // An overlap counts as touching; a gap is to be closed within the step at the most.
+  // An overlap counts as touching. An open gap may close completely within the step.
   double bias = fmax(at->gap, 0) / step->h, by_gap = 1 / step->h, compliance = 0;
   if (soft) {
     S2Blend blend = {.h = step->h, .alpha = 1, .beta = 1};
@@ -212,7 +213,7 @@ static void lcs_add_limit(const S2Step *step, S2JointId joint, const S2Line *lin
   if (!isfinite(distance)) {
     return;
   }
-  // Signed as its value grows: the row is sign (J v + bias).
+  // `sign` is 1 for a lower limit: the row is sign (J v + bias).
   double h = step->h;
   int index = lcs_add_line(rows, line, sign * fmax(distance, 0) / h, 1 / h);
   rows->part[rows->part_count++] = (S2LcsPart){.kind = sign > 0 ? S2_LCS_LIMIT_LO : S2_LCS_LIMIT_HI,
@@ -223,10 +224,10 @@ static void lcs_add_limit(const S2Step *step, S2JointId joint, const S2Line *lin
                                                .impact = -1};
 }
 
-// An impulse of at most `most` that takes J v + bias to 0.
+// Adds a drive: an impulse of at most `most` that brings J v + bias to 0.
 static void lcs_add_drive(S2LcsKind kind, S2JointId joint, const S2Line *line, double bias,
                           double most, S2LcsRows *rows) {
-  if (!(most > 0) || most == INFINITY) { // of any effort: an equation, which joints have as well
+  if (!(most > 0) || most == INFINITY) { // unbounded: an equation, which the joints contain already
     return;
   }
   int index = lcs_add_line(rows, line, bias, 0), row = rows->row_count;
@@ -262,7 +263,8 @@ static void lcs_add_joint(const S2Step *step, int32_t slot, S2LcsRows *rows) {
 
 S2Status s2_lcs_rows_of(const S2Step *step, S2Arena *arena, S2LcsRows *rows) {
   const S2World *world = step->world;
-  // Room: two points a touch, of two lines and four rows; two limits and two drives a joint.
+  // Capacity: two points per touch, of two lines and four rows each; two limits and two drives per
+  // joint.
   int touches = step->touch_count, joints = world->joint_order.count;
   *rows = (S2LcsRows){.lines = s2_lines_of(world, arena),
                       .line = S2_TAKE(arena, S2LcsLine, 4 * touches + 4 * joints + 1),

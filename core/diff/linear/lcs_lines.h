@@ -7,20 +7,20 @@
 #include "diff/linear/lines.h"
 #include "dynamics/step/context.h"
 
-// A direction of the poses and what stands beside J v in its row: bias, and how that changes. The
-// Hessian of its S2Line is that of J, which is symmetric only where J is a gradient.
+// A direction of the poses, and the other terms of its row: the bias and its derivative. The
+// Hessian of its S2Line is the derivative of J, which is symmetric only if J is a gradient.
 typedef struct S2LcsLine {
   S2Line line;
   double bias;       // m/s, rad/s
-  double by_value;   // of the bias, by what J is the gradient of
+  double by_value;   // derivative of the bias by the function whose gradient is J
   double compliance; // of its row
-  double base;       // N s, N m s: acts whatever lambda is
+  double base;       // N s, N m s: impulse that acts for any lambda
 } S2LcsLine;
 
 typedef struct S2LcsRow {
   int line;    // -1: a slack
-  double sign; // along it or against it
-  int slack;   // tangents and drives: the row of the slack in it, else -1
+  double sign; // 1 or -1: along the line or against it
+  int slack;   // tangents and drives: the row of their slack, else -1
 } S2LcsRow;
 
 typedef struct S2LcsRows {
@@ -31,14 +31,14 @@ typedef struct S2LcsRows {
   int line_count, row_count, part_count;
 } S2LcsRows;
 
-// "lcs: ..." where a step of the world cannot be one.
+// Returns an error "lcs: ..." if a step of the world cannot be written as an LCS.
 S2Status s2_lcs_check(const S2World *world);
-// Those of a step that has its touches; the arena has room for all.
+// Collects the rows of a step that has found its touches; `arena` holds them.
 S2Status s2_lcs_rows_of(const S2Step *step, S2Arena *arena, S2LcsRows *rows);
 
-// J w, w over the columns, and what bodies without columns bring.
+// J w with w over the columns, plus the contribution of bodies without columns.
 double s2_lcs_along(const S2LcsRows *rows, const S2LcsLine *line, const double *w);
-// out (n) += factor w' dJ/dq, w over the columns; with what moves by itself
+// out (n) += factor w' dJ/dq, with w over the columns and bodies whose motion is given
 void s2_lcs_turn(const S2LcsRows *rows, const S2LcsLine *line, double factor, const double *w,
                  double *out);
 // to (n x n) += factor d(J')/dq

@@ -1,12 +1,12 @@
-// Functions that the rows of the motion and of the impact of an LCS share.
+// Functions for the rows of both the motion and the impact of an LCS.
 #include "diff/linear/lcs_work.h"
 
 #include "mcp/lcp/lcp.h"
 
 #include <string.h>
 
-// A residual (the LCP's own) that is good enough, whatever the solver says of it: lambda then makes
-// x+ to the 1e-9 that the system is good for.
+// A residual of the LCP that suffices whatever status the solver returns: the resulting x+ is then
+// accurate to 1e-9, as is the system.
 static const double GOOD = 1e-9;
 
 void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, double *impulse,
@@ -14,7 +14,7 @@ void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, doubl
   const S2LcsRows *rows = &work->rows;
   int n = work->n;
   double *p = s2_lcs_numbers(work, 1, rows->line_count);
-  // The impulse of each row along its line.
+  // The impulse along each line.
   for (int l = 0; l < rows->line_count; l++) {
     p[l] = impact ? 0 : rows->line[l].base;
   }
@@ -47,7 +47,7 @@ double s2_lcs_coupling(const S2LcsWork *work, const S2LcsPart *part, int r, int 
     double compliance = column->line == row->line ? work->rows.line[row->line].compliance : 0;
     return k == row->slack ? 1 : compliance;
   }
-  // mu lambda_n less both tangents; or what a drive has left
+  // mu lambda_n less both tangents, or the remaining effort of a drive
   if (part->kind == S2_LCS_CONTACT) {
     return k == part->row ? part->friction : column->slack == r ? -1 : 0;
   }
@@ -73,7 +73,7 @@ void s2_lcs_speed(const S2LcsWork *work, int r, S2LcsSpeed *to) {
     s2_lcs_multiply(1, 1, m, &turn[i], s2_lcs_lift_q(work, i), to->e);
   }
   s2_lcs_multiply(1, n, inputs, j, work->by_input, to->h);
-  // Along the lines of the rows.
+  // Impulses act along the lines of their rows.
   s2_lcs_multiply(1, n, n, j, work->by_impulse, by_impulse);
   for (int k = 0; k < rows->row_count; k++) {
     const S2LcsRow *of = &rows->row[k];

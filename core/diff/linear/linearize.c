@@ -11,9 +11,9 @@
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
-typedef struct Column { // of B: d(what the step reads)/du
+typedef struct Column { // of B: d(data that the step reads)/du
   S2InputKind kind;
-  int32_t slot[2]; // bodies; a joint first where the input is one of its fields
+  int32_t slot[2]; // bodies; the joint if the input is a field of a joint
   double f[2][3];  // on these bodies
 } Column;
 
@@ -23,7 +23,7 @@ static S2Status linearize_joint_column(const S2World *world, const S2Input *inpu
   S2_TRY(s2_joint_slot(world, input->joint, &slot));
   const S2Joint *joint = &world->joints.at[slot];
   const char *name = s2_joint_type_name(joint->type);
-  // A number of the joint's own, ...
+  // The input is a field of the joint, ...
   if (input->kind == S2_INPUT_REST) {
     column->slot[0] = slot;
     return joint->has_spring ? s2_ok()
@@ -44,7 +44,7 @@ static S2Status linearize_joint_column(const S2World *world, const S2Input *inpu
                ? s2_ok()
                : s2_error(S2_INVALID, "inputs[%d]: the %s has no motor: give it one", number, name);
   }
-  // ... or a force or torque between its bodies, along a coordinate it has.
+  // ... or a force or torque between its bodies, along one of its coordinates.
   bool torque = input->kind == S2_INPUT_JOINT_TORQUE;
   bool turns = joint->type == S2_HINGE || joint->type == S2_WHEEL || joint->type == S2_WELD;
   bool slides = joint->type == S2_SLIDER || joint->type == S2_WHEEL;
@@ -79,7 +79,7 @@ static S2Status linearize_columns_of(const S2World *world, const S2Input *inputs
         return s2_error(S2_INVALID, "inputs[%d]: finite numbers expected", i + 1);
       }
     }
-    // An input of a joint is a force on both bodies, or a number.
+    // An input of a joint is a force on both bodies, or a field.
     if (input->kind != S2_INPUT_FORCE) {
       S2_TRY(linearize_joint_column(world, input, i + 1, &columns[i]));
       columns[i].f[0][0] =
@@ -129,7 +129,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
     return s2_error(S2_INVALID, "actuator '%s': %s is no input of a linear step", def.name,
                     def.delay > 0 ? "one with a delay" : "an explicit position");
   }
-  // The meaning of a command of 1: a force or number of a joint, or a push on a body.
+  // The meaning of a command of 1: a force or field of a joint, or a force on a body.
   *input = (S2Input){.body = def.body, .joint = def.joint, .amount = {1, 0, 0}};
   bool joint = def.joint.index != 0;
   if (def.kind == S2_ACTUATOR_POSITION) {
@@ -152,7 +152,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
 
 // ---- Sweeps -----------------------------------------------------------------------------------
 
-// Memory that repeated linearisations share, so that they take none from the heap.
+// Memory that repeated linearisations share, so that they allocate none.
 struct S2Linearizer {
   S2Trace *trace;
   S2WorldGradient g;
@@ -198,14 +198,14 @@ static void linearize_turn(S2Turning *turning, S2WorldGradient *g) {
   }
 }
 
-// One row of A and B: how a sum of the numbers of the state after the step, `sum` times each,
-// depends on the state before it and on the inputs.
+// One row of A and B: the derivative of a weighted sum of the final state, with the weights `sum`,
+// by the initial state and the inputs.
 static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
                                 const Column *columns, int inputs, S2Turning *turning,
                                 const double *sum, S2Arena *arena, double *row_a, double *row_b) {
   S2WorldGradient *g = &linearizer->g;
   unsigned flags = g->flags;
-  // dl/d(state) is that sum, ...
+  // The weights are dl/d(final state), ...
   s2_world_gradient_clear(g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -215,7 +215,7 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
       at += 6;
     }
   }
-  // ... and what it becomes is the row.
+  // ... and the resulting dl/d(initial state) is the row of A.
   S2_TRY(s2_trace_vjp(linearizer->trace, g, arena));
   linearize_turn(turning, g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
@@ -234,9 +234,9 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
   return s2_ok();
 }
 
-// A step of the world, and `rows` sums (rows x states) of the state after it as functions of the
-// state before (rows x states) and of the inputs (rows x inputs). `lower` makes the sums: after the
-// step.
+// A step of the world, and `rows` weighted sums of the final state (weights: rows x states),
+// differentiated by the initial state (rows x states) and by the inputs (rows x inputs). With a
+// reduction the weights are computed after the step.
 typedef struct Sweeps {
   const S2Input *inputs;
   int count, rows, states;
@@ -249,7 +249,7 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
   S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
   S2Turning turning;
   S2_TRY(s2_turning_of(world, true, arena, &turning));
-  // One step, and a sweep over it for each row.
+  // One step, and one backward sweep per row.
   S2_TRY(s2_world_step_traced(world, linearizer->trace));
   s2_world_gradient_fit(&linearizer->g, world);
   linearizer->g.flags = 0;
@@ -261,14 +261,14 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
     S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, &turning, sweeps->sum + at,
                            arena, sweeps->a + at, sweeps->b + i * sweeps->count));
   }
-  // A derivative that some system did not give is none.
+  // If a linear system of the sweep was singular, there is no derivative.
   return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
              ? s2_ok()
              : s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
 }
 
-// Whether a force law has slopes is known when a step has asked it: where it has none, the world
-// goes back to where it was.
+// Whether a force law supplies slopes is known only after a step has called it. If it does not, the
+// world returns to its initial state.
 static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
                                const S2Reduction *reduction, S2Arena *arena) {
   bool asks = false;
@@ -296,7 +296,7 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
                        .inputs = count,
                        .a = S2_TAKE_ZEROED(arena, double, numbers + 1),
                        .b = S2_TAKE_ZEROED(arena, double, states *count + 1)};
-  // Each number of the state by itself.
+  // One sweep per entry of the state: the weights are the unit matrix.
   Sweeps sweeps = {inputs,    count,    states, states, S2_TAKE_ZEROED(arena, double, numbers + 1),
                    linear->a, linear->b};
   for (int i = 0; i < states; i++) {
@@ -327,7 +327,7 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                             int count, const S2Reduction *reduction, S2Arena *arena,
                             S2Linear *linear) {
   int n = 2 * reduction->n, m = 2 * reduction->m;
-  // Parts of velocities that are against the joints stay: the step removes them.
+  // Velocities that violate the joints are kept: the step removes them.
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
   S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,
@@ -336,8 +336,8 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                        .b = S2_TAKE(arena, double, m *count + 1),
                        .coordinates = reduction->m,
                        .coordinate = reduction->coordinate};
-  // A = lower A' lift and B = lower B', where A' and B' are of all numbers of the state: swept for
-  // the sums that lower makes, of which there are fewer.
+  // A = lower A' lift and B = lower B', where A' and B' belong to the full state. The sweeps use
+  // the rows of `lower` as weights, because they are fewer.
   Sweeps sweeps = {inputs, count, m, n, S2_TAKE(arena, double, n *m + 1), half, linear->b};
   S2Status status = linearize_step(linearizer, world, &sweeps, reduction, arena);
   linear->flags = linearizer->g.flags;
@@ -351,7 +351,7 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   S2Reduction *reduction = S2_TAKE(arena, S2Reduction, 1);
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, reduction));
-  // Invalid inputs are reported before anything is done.
+  // Report invalid inputs before the world changes.
   S2_TRY(linearize_columns_of(world, inputs, count, S2_TAKE(arena, Column, count + 1)));
   bool direct;
   S2_TRY(s2_direct_try(world, inputs, count, reduction, 1, arena, linear, &direct));

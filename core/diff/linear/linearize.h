@@ -1,5 +1,5 @@
-// A step as a linear map about the present state: x+ = A x + B u to first order. Exact, by the
-// notes of the step read backwards once a number of the state (trace.h).
+// A step as a linear map about the present state: x+ = A x + B u to first order. It is exact: the
+// notes of the step are read backwards once for each entry of the state (trace.h).
 #ifndef S2_LINEARIZE_H
 #define S2_LINEARIZE_H
 
@@ -7,26 +7,26 @@
 #include "dynamics/dynamics.h"
 
 typedef enum S2InputKind {
-  S2_INPUT_FORCE,        // on a body, at its centre of mass, over the step
-  S2_INPUT_JOINT_FORCE,  // N, along what a slider, wheel, spring, distance or rope measures: on a,
-                         // and against it on b
-  S2_INPUT_JOINT_TORQUE, // N m, on a, and against it on b: hinge, wheel, weld
+  S2_INPUT_FORCE,        // on a body, at its centre of mass, during the step
+  S2_INPUT_JOINT_FORCE,  // N, along the coordinate of a slider, wheel, spring, distance or rope: on
+                         // a, opposite on b
+  S2_INPUT_JOINT_TORQUE, // N m, on a, opposite on b: hinge, wheel, weld
   S2_INPUT_MOTOR_SPEED,  // of a joint with a motor
   S2_INPUT_MOTOR_MAX,
   S2_INPUT_REST, // of a joint's spring
-  S2_INPUT_GOAL, // of a joint's servo, as actuators of kind "position" have it
+  S2_INPUT_GOAL, // of a joint's servo, as for actuators of kind "position"
 } S2InputKind;
 
 typedef struct S2Input {
   S2InputKind kind;
   S2BodyId body;    // FORCE
   S2JointId joint;  // the others
-  double amount[3]; // that u = 1 stands for. FORCE: N m, N, N; the others: the first
-  bool fixed;       // FORCE: its N turn with the body
+  double amount[3]; // value at u = 1. FORCE: N m, N, N; others: only the first
+  bool fixed;       // FORCE: its direction turns with the body
 } S2Input;
 
-// A reduced coordinate: of a body (`part` 0: angle, 1: x, 2: y), or of a joint (0: what its limits
-// act on; 1: the angle of a wheel).
+// A reduced coordinate: of a body (`part` 0: angle, 1: x, 2: y), or of a joint (0: the coordinate
+// of its limits; 1: the angle of a wheel).
 typedef struct S2Coordinate {
   S2BodyId body; // one of the two is null
   S2JointId joint;
@@ -42,25 +42,25 @@ typedef struct S2Linear { // in the arena
   S2Coordinate *coordinate;
 } S2Linear;
 
-// Steps the world (a clone, as a rule) and says how the state after the step (s2_world_state)
-// depends on that before and on the inputs. A world that has a force law without known slopes
+// Steps the world (usually a clone) and computes how the state after the step (s2_world_state)
+// depends on the state before it and on the inputs. If a force law has no known slopes, the world
 // is left unchanged.
 S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2Arena *arena,
                             S2Linear *linear);
 
-// The same for coordinates along which the rigid rows of joints let bodies move, as many as there
-// are ways to: those of `wanted` (in this order; each body and each joint brings those of its
-// coordinates that the earlier ones leave free), or of joints and then bodies (wanted: NULL).
-// Speeds are those of velocities without what is against the joints.
+// Linearises a step in independent coordinates of the motions that rigid joints allow. With
+// `wanted`, each listed body or joint contributes those of its coordinates that the earlier ones
+// leave free, in this order. With NULL, joints are taken first, then bodies. Speeds exclude the
+// part of the velocities that violates the joints.
 S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int count,
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);
 
-// An actuator of the world as an input: of a force, torque or speed, without delay.
+// An actuator as an input: a force, torque or speed without delay.
 S2Status s2_actuator_input(const S2World *world, int index, S2Input *input);
 
-// Many steps, one after the other, with the memory of one: what s2_world_linearize_reduced does,
-// with coordinates chosen once (s2_reduction_choose). `linear` is in the arena.
+// Consecutive steps that share memory, each as s2_world_linearize_reduced, with coordinates chosen
+// once (s2_reduction_choose). `linear` is in the arena.
 typedef struct S2Linearizer S2Linearizer;
 struct S2Reduction;
 S2Linearizer *s2_linearizer_new(void);

@@ -6,10 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-// Part of a row, each number times the square root of what it moves, that must be left beside the
-// rows before it for a row of its own. Rows that repeat each other leave 1e-15.
+// A row counts as independent if, mass-weighted, this fraction of it remains after projecting out
+// the earlier rows. Redundant rows leave 1e-15.
 static const double INDEPENDENT = 1e-7;
-// The least pivot against the largest of rows that tell motions apart: rounding leaves 1e-15.
+// Smallest pivot relative to the largest for which rows count as independent; rounding leaves
+// 1e-15.
 static const double APART = 1e-13;
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena) {
@@ -73,7 +74,7 @@ void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const do
   }
 }
 
-// How the line turns with the velocities there are.
+// How the line turns at the present velocities.
 static void line_turn(const S2Lines *lines, S2Line *line) {
   memset(line->turn, 0, sizeof(double) * (size_t)lines->n);
   for (int to = 0; to < 2; to++) {
@@ -118,7 +119,8 @@ static S2JointAt line_joint_at(const S2World *world, const S2Joint *joint) {
 
 // ---- Rigid rows -------------------------------------------------------------------------------
 
-// Returns how many; combinations of the joint's equations where it has matrices.
+// The rigid rows of a joint; returns their number. If the joint has matrices, they are combinations
+// of its equations.
 static int line_rigid_of(const S2Lines *lines, const S2Joint *joint,
                          S2Line out[S2_JOINT_EQUATIONS]) {
   S2JointAt at = line_joint_at(lines->world, joint);
@@ -128,7 +130,7 @@ static int line_rigid_of(const S2Lines *lines, const S2Joint *joint,
   int count = s2_joint_rows(&at, rows), rigid = 0;
   s2_joint_hessians(&at, hessians);
   bool all = s2_joint_is_rigid(joint);
-  // Where the joint has matrices, what gives no way is a combination of its equations.
+  // If the joint has matrices, its rigid directions are combinations of its equations.
   if (!all) {
     s2_joint_soften(joint, rows, count, s2_joint_blend(&lines->world->kept.def, 0), soft);
   }
@@ -186,17 +188,17 @@ S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinat
 
 bool s2_basis_extend(S2Basis *basis, const double *row) {
   double size = 0, left = 0, *x = basis->try;
-  // Numbers over roots of masses, so that lengths and angles compare.
+  // Entries divided by roots of masses, so that lengths and angles are comparable.
   for (int i = 0; i < basis->n; i++) {
     x[i] = row[i] / basis->scale[i];
     size += x[i] * x[i];
   }
-  // Parts along the basis are removed (Gram, Schmidt).
+  // Remove the parts along the basis (Gram, Schmidt).
   for (int pass = 0; pass < 2; pass++) { // twice is enough
     for (int k = 0; k < basis->count; k++) {
       const double *e = basis->at + k * basis->n;
       double along = 0;
-      // Is anything left beyond rounding?
+      // The component along vector k.
       for (int i = 0; i < basis->n; i++) {
         along += e[i] * x[i];
       }
@@ -214,7 +216,7 @@ bool s2_basis_extend(S2Basis *basis, const double *row) {
   for (int i = 0; i < basis->n; i++) {
     basis->at[basis->count * basis->n + i] = x[i] / sqrt(left);
   }
-  // It is the next vector.
+  // The remainder is the next vector.
   basis->count += 1;
   return true;
 }
@@ -299,7 +301,7 @@ int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept) {
 
 // ---- The square system --------------------------------------------------------------------------
 
-// All rigid rows where they are as many as `wanted`, else those that are independent.
+// All rigid rows if their number is `wanted`, otherwise the independent ones.
 static int lines_constrain(const S2Lines *lines, int wanted, S2Line *line) {
   const S2World *world = lines->world;
   int rows = 0;
@@ -320,7 +322,7 @@ static int lines_constrain(const S2Lines *lines, int wanted, S2Line *line) {
   return s2_basis_constrain(lines, &basis, line);
 }
 
-// Does elimination leave something of each row?
+// Whether elimination leaves a significant pivot in each row.
 static bool lines_apart(const S2Dense *factor) {
   double most = 0, least = INFINITY;
   for (int i = 0; i < factor->size; i++) {
@@ -337,7 +339,7 @@ S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Are
   int n = reduction->n, wanted = n - reduction->m;
   system->line = S2_TAKE(arena, S2Line, n + 1);
   system->rigid = system->count = lines_constrain(&system->lines, wanted, system->line);
-  if (system->rigid != wanted) { // a state where joints repeat each other otherwise
+  if (system->rigid != wanted) { // a singular pose: other joints are redundant here
     return s2_error(S2_INVALID,
                     "coordinates: joints are in a position where %d motions are free, "
                     "not %d",
@@ -350,7 +352,7 @@ S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, 
                             S2LineSystem *system) {
   int n = reduction->n;
   S2_TRY(s2_lines_hold(world, reduction, arena, system));
-  // K, its columns by rows of lines, factored: rigid rows, then the coordinates.
+  // Factor K. Its rows are rigid rows, then coordinates; it is stored by columns.
   system->count = n;
   system->factor = (S2Dense){.size = n,
                              .nonsymmetric = true,

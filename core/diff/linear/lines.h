@@ -10,9 +10,9 @@
 typedef struct S2Line { // a function of the poses
   double value;
   double *j;       // n: its gradient
-  double *turn;    // n: how J v changes with q
-  double rest;     // the part of its speed that bodies without a column and moving goals bring
-  int32_t slot[2]; // of the bodies it bends with; S2_NONE: none
+  double *turn;    // n: derivative of J v by q
+  double rest;     // speed that bodies without columns and moving goals add
+  int32_t slot[2]; // bodies on which its second derivative depends; S2_NONE: none
   S2JointHessian bend;
 } S2Line;
 
@@ -20,7 +20,7 @@ typedef struct S2Lines {
   const S2World *world;
   S2Arena *arena;
   int n;
-  int32_t *column; // a body slot: its first column, S2_NONE: it has none
+  int32_t *column; // per body slot: its first column, or S2_NONE
 } S2Lines;
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena);
@@ -30,24 +30,24 @@ void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const do
 // out += factor Hess w, w over the columns
 void s2_line_bend(const S2Lines *lines, const S2Line *line, double factor, const double *w,
                   double *out);
-// out += factor Hess w, w the velocities of bodies without columns (that move by themselves)
+// out += factor Hess w, w the velocities of bodies without columns (whose motion is given)
 void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor, double *out);
 S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinate);
 int s2_line_parts_of(const S2Joint *joint); // coordinates it has
 
-// u = 1 of a force on a body where it is now: N m, N, N.
+// The force on a body at u = 1 in its present pose: N m, N, N.
 void s2_input_push(const S2World *world, const S2Input *input, double push[3]);
 
-// Forces of actuators that turn with the poses: along what joints measure, dF/dq = u Hess, and
-// fixed to a body, where only its angle counts.
+// Actuator forces that turn with the poses: forces along joint coordinates, for which dF/dq = u
+// Hess, and forces fixed to a body, which depend only on its angle.
 typedef struct S2Turning {
   S2Lines lines;
   int count;
   S2Line *line;
-  double *u, *force, *by_pose; // by_pose, force: n numbers to work with
+  double *u, *force, *by_pose; // by_pose, force: n numbers of scratch memory
 } S2Turning;
 
-// Those of the commands that count now; `backwards`: (dF/dq)' instead of dF/dq.
+// For the commands in force. `backwards`: (dF/dq)' in place of dF/dq.
 S2Status s2_turning_of(S2World *world, bool backwards, S2Arena *arena, S2Turning *turning);
 
 // ---- Which rows are independent ---------------------------------------------------------------
@@ -55,23 +55,23 @@ S2Status s2_turning_of(S2World *world, bool backwards, S2Arena *arena, S2Turning
 typedef struct S2Basis { // orthonormal
   int n, count;
   double *at;
-  const double *scale; // n: square roots of masses, over which numbers of rows are measured
+  const double *scale; // n: square roots of masses, which scale the entries of rows
   double *try;
 } S2Basis;
 
 S2Basis s2_basis_new(const S2Lines *lines);
-// True: the row is none that the others make, and is one of them from now on.
+// Adds a row to the basis. False: it depends on the rows that are in it already.
 bool s2_basis_extend(S2Basis *basis, const double *row);
-// The independent rigid rows, into `kept` (n of them at most); returns how many.
+// Writes the independent rigid rows to `kept` (at most n); returns their number.
 int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept);
 
 // ---- The square system ------------------------------------------------------------------------
 
-// The system K of the present poses and velocities.
+// The system K at the present poses and velocities.
 typedef struct S2LineSystem {
   S2Lines lines;
   S2Line *line;     // n: rigid rows, then coordinates
-  int rigid, count; // how many of the former; and of both
+  int rigid, count; // number of rigid rows; of all rows
   S2Dense factor;   // of K
 } S2LineSystem;
 
@@ -80,17 +80,17 @@ S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Are
                        S2LineSystem *system);
 S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                             S2LineSystem *system);
-// Velocities have changed since, those of bodies with columns.
+// Updates the lines after velocities of bodies with columns have changed.
 void s2_lines_retune(S2LineSystem *system);
 
 // ---- The functions of reduce.h for a given system ----------------------------------------------
 
-// Where number k of q is in the state ({q, v} of each body); that of v is 3 further on.
+// The index of entry k of q in the state ({q, v} of each body). Its velocity is 3 entries later.
 static inline int s2_reduction_place(int k) {
   return 6 * (k / 3) + k % 3;
 }
 
-// `mu` (NULL or one a rigid row): v = settled v + M^-1 J' mu.
+// `mu` (NULL, or one per rigid row): v = settled v + M^-1 J' mu.
 S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system, double *mu);
 void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift); // of settled velocities
 S2Status s2_reduction_lift_of(S2World *world, S2LineSystem *system, int m, double *lift);

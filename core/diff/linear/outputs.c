@@ -6,7 +6,7 @@
 
 // ---- Outputs ----------------------------------------------------------------------------------
 
-// x or y of a point of a body: its place, and how that turns with the body.
+// The x or y coordinate of a point of a body, and its derivatives by the pose.
 static S2Line reduction_point_line(const S2Lines *lines, const S2Output *output) {
   int32_t slot = (int32_t)output->of.body.index - 1;
   const double *q = lines->world->q.at + 3 * slot;
@@ -43,7 +43,7 @@ S2Status s2_outputs_read(const S2World *world, const S2Output *outputs, int coun
   for (int i = 0; i < count && status.code == S2_OK; i++) {
     status = reduction_check(world, &outputs[i]);
     if (status.code == S2_OK) {
-      // The value, and the speed that the bodies give it.
+      // The value, and its speed at the velocities of the bodies.
       S2Line line = reduction_output_line(&lines, &outputs[i]);
       y[i] = line.value;
       y[count + i] = line.rest;
@@ -72,7 +72,7 @@ S2Status s2_outputs_slope(const S2World *world, const S2Output *outputs, int cou
     if (status.code != S2_OK) {
       break;
     }
-    // d(value) = j dq and d(speed) = j dv + turn dq, with dq and dv as the reduced state makes them
+    // d(value) = j dq and d(speed) = j dv + turn dq, where `lift` gives dq and dv
     S2Line line = reduction_output_line(&lines, &outputs[i]);
     for (int c = 0; c < n; c++) {
       const double *dq = lift + s2_reduction_place(c) * m,

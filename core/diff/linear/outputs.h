@@ -1,20 +1,21 @@
-// Outputs of a world and their derivatives by the reduced state: coordinates of bodies and joints,
-// points of bodies.
+// Outputs of a world (coordinates of bodies and joints, points of bodies) and their derivatives by
+// the reduced state.
 #ifndef S2_OUTPUTS_H
 #define S2_OUTPUTS_H
 
 #include "diff/linear/reduce.h"
 
 typedef struct S2Output {
-  S2Coordinate of; // a body's or joint's; of a point the part is 1 for x, 2 for y
-  bool is_point;   // of a body, at `at` in its frame
+  S2Coordinate of; // of a body or joint; for a point, part 1 is x and 2 is y
+  bool is_point;   // a point of the body, at `at` in its frame
   S2Vec2 at;       // m
 } S2Output;
 
-// y (2 count): values, then speeds (a second).
+// y (2 count): values, then speeds (per second).
 S2Status s2_outputs_read(const S2World *world, const S2Output *outputs, int count, S2Arena *arena,
                          double *y);
-// dy (2 count x 2m): by the coordinates of the reduction and their speeds, with `lift` of it.
+// dy (2 count x 2m): derivatives by the reduction's coordinates and their speeds; `lift` is that of
+// the reduction.
 S2Status s2_outputs_slope(const S2World *world, const S2Output *outputs, int count,
                           const S2Reduction *reduction, const double *lift, S2Arena *arena,
                           double *dy);

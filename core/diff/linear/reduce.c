@@ -47,7 +47,7 @@ static S2Status reduction_take_wanted(const S2Lines *lines, S2Basis *basis,
     S2Coordinate of = wanted[i];
     int32_t slot;
     int parts = 3;
-    // All coordinates that the body or joint has.
+    // All coordinates of the body or joint.
     if (of.joint.index != 0) {
       S2_TRY(s2_joint_slot(world, of.joint, &slot));
       parts = s2_joint_active(world, &world->joints.at[slot])
@@ -57,7 +57,7 @@ static S2Status reduction_take_wanted(const S2Lines *lines, S2Basis *basis,
       S2_TRY(s2_body_slot(world, of.body, &slot));
       parts = lines->column[slot] != S2_NONE ? 3 : 0;
     }
-    // Each has to add something, ...
+    // Each listed object must add a coordinate, ...
     if (reduction_take(lines, basis, of, parts, reduction) == 0) {
       return s2_error(S2_INVALID,
                       "coordinates[%d]: nothing of it is free to move that is not given by the "
@@ -65,7 +65,7 @@ static S2Status reduction_take_wanted(const S2Lines *lines, S2Basis *basis,
                       i + 1);
     }
   }
-  // ... and together they have to say how everything moves.
+  // ... and together they must determine the motion of all bodies.
   if (basis->count < lines->n) {
     return s2_error(S2_INVALID,
                     "coordinates: %d of the %d motions that joints allow are not determined by "
@@ -99,8 +99,8 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
   return status;
 }
 
-// Velocities after rigid rows alone have acted, as in the step: u = v - M^-1 J' mu with
-// J M^-1 J' mu = J v + rest.
+// Velocities after the rigid rows alone have acted, as in the step: u = v - M^-1 J' mu with J M^-1
+// J' mu = J v + rest.
 typedef struct Settled {
   int rigid;
   double *mass;   // n
@@ -145,7 +145,8 @@ static S2Status reduction_rigid_factor(const S2LineSystem *system, Settled *sett
              : s2_error(S2_INVALID, "coordinates: joints repeat each other");
 }
 
-// Velocities over the columns, and the multipliers that take out what is against the joints.
+// The velocities over the columns, without the part that violates the joints, and the multipliers
+// mu that remove it.
 static void reduction_speeds(const S2LineSystem *system, Settled *settled, double *v) {
   const S2Lines *lines = &system->lines;
   const S2World *world = lines->world;
@@ -239,7 +240,7 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
     p[k * n + n - m + k] = 1;
   }
   s2_dense_solve_many(&system->factor, p, m);
-  // dv by them, as rows turn: K s = -turn p
+  // dv by the coordinates, as rows turn: K s = -turn p
   for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
       for (int c = 0; c < n; c++) {
@@ -305,9 +306,9 @@ S2Status s2_reduction_lift(S2World *world, const S2Reduction *reduction, S2Arena
   return status;
 }
 
-// The speed of a coordinate, C u with u as above, by q and v: with y = G^-1 J M^-1 C' and a = M^-1
-// (C' - J'y)
-//   d/dv = C - y'J,   d/dq = Hess(c) u - sum y_r Hess(g_r) u - sum mu_r Hess(g_r) a
+// Derivatives of the speed C u of a coordinate by q and v, with u as above, y = G^-1 J M^-1 C' and
+// a = M^-1 (C' - J'y):
+//     d/dv = C - y'J,   d/dq = Hess(c) u - sum y_r Hess(g_r) u - sum mu_r Hess(g_r) a
 static void reduction_lower_speed(const S2LineSystem *system, const Settled *settled,
                                   const double *u, const S2Line *line, S2Arena *arena, double *by_q,
                                   double *by_v) {
@@ -323,7 +324,7 @@ static void reduction_lower_speed(const S2LineSystem *system, const Settled *set
   if (rigid > 0) {
     s2_dense_solve(&settled->factor, y);
   }
-  // by_v, and by_q with it
+  // First by_v, then by_q, which uses it.
   memcpy(by_v, line->j, sizeof(double) * (size_t)n);
   for (int r = 0; r < rigid; r++) {
     for (int c = 0; c < n; c++) {
@@ -350,7 +351,7 @@ S2Status s2_reduction_lower_by(const S2LineSystem *system, int m, double *lower)
   int n = system->lines.n;
   Settled settled;
   S2Status status = reduction_rigid_factor(system, &settled);
-  // A row for the value of each coordinate, and one for its speed.
+  // One row for the value of each coordinate, and one for its speed.
   memset(lower, 0, sizeof(double) * (size_t)(4 * n * m));
   double *u = S2_TAKE(arena, double, n + 1);
   double *by_q = S2_TAKE(arena, double, n + 1), *by_v = S2_TAKE(arena, double, n + 1);

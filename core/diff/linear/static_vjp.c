@@ -1,10 +1,11 @@
-// Bodies at rest, backwards, by the implicit function theorem.
+// The derivative of a static equilibrium, by the implicit function theorem.
 //
-// Where they rest a step from rest leaves them where they are, q = Q(q, p), whatever way led there:
+// At an equilibrium a step from rest does not move the bodies, q = Q(q, p), however they arrived
+// there:
 //
 //     (I - dQ/dq)' x = dl/dq,    dl/dp = (dQ/dp)' x.
 //
-// Each row of dQ/dq is a step backwards.
+// Each row of dQ/dq takes one backward sweep over that step.
 #include "diff/linear/static_vjp.h"
 
 #include "diff/step/trace_notes.h"
@@ -12,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-// The largest singular value of I - dQ/dq that counts as a direction in which bodies may rest
-// anywhere, and the largest part of dl/dq along such a direction.
+// NOTHING: a smaller pivot of I - dQ/dq counts as a direction in which bodies may rest anywhere.
+// OF_LOSS: the largest fraction of dl/dq along such a direction.
 static const double NOTHING = 1e-11, OF_LOSS = 1e-8;
 
 static void static_swap(double *a, double *b) {
@@ -25,18 +26,18 @@ static void static_swap(double *a, double *b) {
 typedef struct System { // rows of `at`: n numbers and a right side
   int n;
   double *at;
-  int *column; // where its unknowns have gone
+  int *column; // the unknown of each column
 } System;
 
 static double *static_row_of(const System *system, int i) {
   return system->at + (size_t)i * (size_t)(system->n + 1);
 }
 
-// The largest number that is left comes to the diagonal; returns its size.
+// Moves the largest remaining entry to the diagonal; returns its size.
 static double static_pivot(const System *system, int k) {
   int row = k, column = k, n = system->n;
   for (int i = k; i < n; i++) {
-    // Rows change places, and columns, whose unknowns are remembered.
+    // Rows and columns are exchanged; `column` keeps track of the unknowns.
     for (int j = k; j < n; j++) {
       if (fabs(static_row_of(system, i)[j]) > fabs(static_row_of(system, row)[column])) {
         row = i;
@@ -56,7 +57,7 @@ static double static_pivot(const System *system, int k) {
   return fabs(static_row_of(system, k)[k]);
 }
 
-// False: what the rows leave open is asked for.
+// False: the loss depends on a direction that the rows do not determine.
 static bool static_solve(const System *system, double *x) {
   int n = system->n, rank = 0;
   double size = 0;
@@ -65,7 +66,7 @@ static bool static_solve(const System *system, double *x) {
     system->column[i] = i;
     x[i] = 0;
   }
-  // Elimination until nothing but rounding is left.
+  // Elimination until only rounding remains.
   for (; rank < n && static_pivot(system, rank) > NOTHING; rank++) {
     const double *from = static_row_of(system, rank);
     for (int i = rank + 1; i < n; i++) {
@@ -75,13 +76,13 @@ static bool static_solve(const System *system, double *x) {
       }
     }
   }
-  // Directions that the rows leave open may not be asked for.
+  // The loss must not depend on undetermined directions.
   for (int i = rank; i < n; i++) {
     if (!(fabs(static_row_of(system, i)[n]) <= OF_LOSS * size)) {
       return false;
     }
   }
-  // Back substitution; those directions get 0.
+  // Back substitution; undetermined directions get 0.
   for (int i = rank - 1; i >= 0; i--) {
     const double *row = static_row_of(system, i);
     double sum = row[n];
@@ -101,12 +102,12 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   S2WorldDef *def = &world->kept.def, plain = s2_world_def();
   s2_world_changed(world);
   s2_world_image_write(world, image);
-  // From rest, under the forces that were applied.
+  // From rest, under the applied forces.
   if (bytes > 0) {
     memset(world->v.at, 0, bytes);
     memcpy(world->f.at, f, bytes);
   }
-  // One implicit solve without anything that depends on the way.
+  // One implicit solve, without settings that depend on the path.
   world->callbacks.motion = NULL;
   def->alpha = plain.alpha;
   def->beta = plain.beta;
@@ -114,14 +115,14 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   def->substeps = plain.substeps;
   def->stabilization = plain.stabilization;
   def->geometric_stiffness = plain.geometric_stiffness;
-  def->flow = plain.flow; // at rest both are one problem
-  // Traced, with joints noted that are at their places.
+  def->flow = plain.flow; // at rest both flows solve the same problem
+  // Traced. Joints without an error are recorded as projected, too.
   s2_notes_clear(&trace->notes);
   trace->notes.projects = true;
   world->notes = &trace->notes;
   S2Status status = s2_world_step(world);
   world->notes = NULL;
-  // The world gets its state back.
+  // Restore the state of the world.
   world->callbacks = callbacks;
   world->stats = stats;
   S2Status back = s2_world_image_read(world, image, size);
@@ -137,7 +138,7 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
                    S2_TAKE(arena, int, count)};
   double *x = S2_TAKE(arena, double, count);
   S2Status status = s2_ok();
-  // (I - dQ/dq)', a row of it for each number
+  // (I - dQ/dq)', one sweep for each number
   for (int i = 0; i < count && status.code == S2_OK; i++) {
     s2_world_gradient_clear(one);
     one->q[at[i]] = 1;
@@ -147,7 +148,7 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
     }
     static_row_of(&system, i)[count] = gradient->q[at[i]];
   }
-  // x, if there is one
+  // Solve for x, if it is determined.
   if (status.code == S2_OK && !static_solve(&system, x)) {
     status = s2_error(S2_INVALID,
                       "world:solve_static() ended where bodies could rest nearby as well (friction "
@@ -161,19 +162,19 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
   if (status.code == S2_OK) {
     status = s2_trace_vjp(trace, one, arena);
   }
-  // Numbers that do not matter at rest are taken out of both.
+  // Clear derivatives by data that do not affect the equilibrium.
   size_t numbers = 3 * (size_t)gradient->slots;
   memset(one->v, 0, sizeof(double) * numbers);
   memset(gradient->f, 0, sizeof(double) * numbers); // forces have acted
-  for (int i = 0; i < count; i++) {                 // where they came from does not matter
+  for (int i = 0; i < count; i++) {                 // initial poses do not matter
     one->q[at[i]] = gradient->q[at[i]] = gradient->v[at[i]] = 0;
   }
-  for (int i = 0; i < gradient->joints; i++) { // nor what was kept
+  for (int i = 0; i < gradient->joints; i++) { // nor do stored impulses
     memset(one->joint[i].impulse, 0, sizeof one->joint[i].impulse);
     memset(gradient->joint[i].impulse, 0, sizeof gradient->joint[i].impulse);
     one->joint[i].reaction_time = gradient->joint[i].reaction_time = 0;
   }
-  one->dt = one->alpha = one->beta = 0; // nor how long steps are
+  one->dt = one->alpha = one->beta = 0; // nor does the length of the step
   s2_world_gradient_add(gradient, one);
   s2_arena_rewind(arena, mark);
   return status;

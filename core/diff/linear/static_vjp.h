@@ -4,15 +4,16 @@
 
 #include "diff/step/trace.h"
 
-// A step from rest, of a world whose bodies are where they rest, with forces `f` (3 a slot). It
-// leaves the world unchanged. The step has the default settings, and it projects joints however
-// small their error is: the places at which bodies rest do not depend on the settings of a step.
+// A traced step from rest under forces `f` (3 per slot), for a world in equilibrium. It leaves the
+// world unchanged. The step uses the default settings, because an equilibrium does not depend on
+// the settings of a step. It projects joints however small their error is.
 S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace);
 
-// `trace` is of such a step; `at` are the numbers (of 3 a slot) of the bodies that move. Turns the
-// gradient with respect to the state at rest into that before the search for it, of which poses and
-// velocities of what moves do not matter, adding to the parameters. S2_INVALID where bodies could
-// rest nearby as well and the gradient asks where.
+// `trace` is that of such a step. `at` lists the entries (of 3 per slot) of the bodies that move.
+// Converts the gradient by the state at rest to the gradient by the state before the search, and
+// adds to the gradients of parameters. The initial poses and velocities of the moving bodies have
+// no effect. S2_INVALID: bodies could also rest nearby, and the gradient depends on the exact
+// place.
 S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
                        S2WorldGradient *gradient, S2Arena *arena);
 

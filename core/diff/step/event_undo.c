@@ -56,8 +56,8 @@ void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   undo->length_bar = 0;
 }
 
-// Puts ground where it is at the time of an interval. Then the adjoints of its poses are those of
-// that time.
+// Moves ground to its pose at the time of an interval, so that adjoints of its poses belong to that
+// time.
 static void event_place_ground(S2Undo *undo) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   const S2Note *start = s2_undo_last(undo, S2_ACT_FREE);
@@ -80,7 +80,8 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// Locks have their rates at the start of the step also while that start is undone.
+// The rate of a lock during impacts at the start of the step is its rate at that start, also while
+// these impacts are undone.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;
   for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {
@@ -160,7 +161,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
       bar->h += q * ((1 - share) * undo->step.v0[at] + share * undo->step.v1[at]);
     }
   }
-  // The ground went on with free_v.
+  // The ground has moved at free_v.
   for (int i = 0; i < interval->of->grounds; i++) {
     for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
       bar->q0[at] += bar->q1[at];
@@ -333,7 +334,7 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
     undo->share = S2_EVENT_LEAVING;
     return;
   }
-  // At the end of the interval the gap has to be 0. Otherwise its length means nothing.
+  // The gap must be 0 at the end of the interval; otherwise its length has no derivative.
   undo->share = 0;
   if (note->arrive.point == S2_NONE ||
       undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // they did not meet
@@ -344,8 +345,8 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= fabs(undo->open.touches[0].points[note->arrive.point].at.gap) > closed
                                ? S2_GRADIENT_PARTIAL
                                : 0;
-  // dh = -(dgap/dx dx)/(dgap/dh). The loss counts by h, less the part that the rest of the step
-  // loses.
+  // dh = -(dgap/dx dx)/(dgap/dh). The adjoint of h is the loss by h, less that of the remaining
+  // time.
   event_rate(undo, note, OF_LOSS, &h_bar);
   event_rate(undo, note, OF_GAP, &approach);
   // If they only graze, the rate is close to 0. (The speed of an island belongs to a time.)
@@ -444,7 +445,7 @@ void s2_undo_interval(S2Undo *undo, const S2Note *note) {
   undo->length_bar += undo->bar.elapsed; // the time since the step began is length - left
   undo->left_bar -= undo->bar.elapsed;
   undo->bar.elapsed = 0;
-  for (int i = 0; i < note->of->island.joints; i++) { // those of the previous step are not read
+  for (int i = 0; i < note->of->island.joints; i++) { // impulses of the previous step are not read
     memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->of->island.joint[i], 0,
            sizeof(double) * S2_JOINT_ROWS);
   }
@@ -522,7 +523,7 @@ static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
   S2StepAdjoint *to = &undo->bar;
   // The mean velocity of the flow: (v0 + v2)/2, or v1 without a flow.
   double share = note->energy.flowed ? 0.5 : 0;
-  // f'(h mean - (q1 - q0)): the work of forces beyond that of the motion.
+  // f'(h mean - (q1 - q0)): the work of forces in excess of their work along the motion.
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double f = step->force[at], *later = note->energy.flowed ? &to->v2[at] : &to->v1[at];

@@ -88,8 +88,8 @@ static bool feedback_is_nothing(const Room *room) { // within rounding
   return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
 }
 
-// A room that is 0 within rounding stays 0, unless something begins to take energy. A damper or
-// friction that increases from 0 opens it.
+// The room for energy is 0 within rounding. It stays 0 unless something begins to take energy: a
+// damper or friction that increases from 0 opens it.
 static bool feedback_is_open(const Room *room) {
   return room->room >= -room->room_doubt;
 }

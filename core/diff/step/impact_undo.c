@@ -23,7 +23,7 @@ static void impact_targets_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// Exchanges the adjoints of joint impulses of the motion with those of the impact.
+// Exchanges the adjoints of joint impulses between the motion and the impact.
 static void impact_exchange_joints(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
@@ -46,7 +46,7 @@ static void impact_put_back(S2Undo *undo, const S2Note *note, double *from) {
   s2_undo_put_nodes(note, note->plain.before, undo->step.v2);
 }
 
-// The impulses of joints in the first solve are in no law of restitution.
+// No law of restitution reads the impulses of joints in the first solve.
 void s2_undo_restart(S2Undo *undo, const S2Note *note) {
   s2_undo_forget_joints(undo, note);
   impact_put_back(undo, note, undo->bar.v0);
@@ -93,7 +93,7 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
   double drag = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
-  // otherwise there is no row for it
+  // without an impulse in the motion the point has no row there
   if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) {
     undo->pushed[at] -= keep->room * across;
     undo->dragged[at] -= keep->room * along;
@@ -220,7 +220,8 @@ void s2_undo_blend(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// v2 was reset to that of the start of the reflections, where these adjoints are kept to be added.
+// v2 was reset to its value at the start of the reflections. The adjoints of that value are kept
+// here, to be added later.
 void s2_undo_rewind(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;

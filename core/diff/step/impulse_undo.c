@@ -155,7 +155,7 @@ static S2Vec2 impulse_vector_bar(const S2ContactGradient *at, const S2TouchPoint
   return s2_add_scaled(bar, -at->angular_b, s2_left(point->arm_b));
 }
 
-// Scales `bar` by the fraction of the impact that is kept, for `count` numbers a joint slot, and
+// Scales `bar` by the fraction of the impact that is kept, for `count` numbers per joint slot, and
 // keeps the original in `waiting`. Returns the contribution of the whole impact.
 static double impulse_keep_joints(const S2Note *note, int count, const double *struck, double *bar,
                                   double *waiting) {
@@ -184,7 +184,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
              s2_dot(s2_left(n), bar) * struck[2 * i + 1];
     }
   }
-  // ... whose adjoints are from here on those of the full impulses, ...
+  // ... whose adjoints belong to the full impulses from here on, ...
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (impulse_is_of(undo, at, island)) {
@@ -209,7 +209,7 @@ bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note) {
       undo->contact[i] = undo->gradient->contact[i];
     }
   }
-  if (keeps) { // those of the motion are kept already
+  if (keeps) { // the contact impulses of the motion are kept already
     s2_undo_forget_joints(undo, note);
   }
   undo->keeps = false;
@@ -232,7 +232,7 @@ static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambd
   S2Vec2 normal_bar = s2_add(all_bar, at->press); // of lambda[0] n
   lambda_bar[0] += s2_dot(n, normal_bar);
   lambda_bar[1] += s2_dot(t, all_bar);
-  // Its direction is the normal's. Its moments are about the centres of both bodies.
+  // The impulse points along the normal, and its moments are about the centres of both bodies.
   S2PointBar bar = {
       .normal = s2_add_scaled(s2_scale(lambda[0], normal_bar), lambda[1], s2_right(all_bar)),
       .point = s2_scale(at->angular_a, s2_right(all)),
@@ -267,7 +267,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
     }
     r += normal + rough;
   }
-  // Rows of viscosity are among those of joints.
+  // Rows of viscosity are listed among the rows of joints.
   for (int p = 0; p < assembly->parts && undo->asked; p++) { // viscosity
     int point = assembly->part[p].row;
     if (assembly->part[p].joint == S2_NONE) {

@@ -7,8 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-// Adjoints of answers that depend on the velocities they must agree with. ROUNDS: the most
-// iterations. STANDS: the change that ends them, as a fraction of the largest adjoint.
+// Iteration for adjoints of answers that depend on the velocities they must agree with. ROUNDS:
+// largest number of iterations. STANDS: the change at which they end, as a fraction of the largest
+// adjoint.
 enum { ROUNDS = 200 };
 static const double STANDS = 1e-15;
 
@@ -16,8 +17,8 @@ static const double STANDS = 1e-15;
 
 typedef S2LawsSeen Seen;
 
-// The time of a call is that of the start plus a fraction of h. The times for all bodies are in
-// proportion to dt.
+// A call happens at a fraction of h after the start. The times for all bodies are proportional to
+// dt.
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
   const S2Note *note = seen->note;

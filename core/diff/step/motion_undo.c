@@ -21,7 +21,7 @@ static void motion_move(const S2Undo *undo, double *from, double *to) {
 
 // ---- Copies -------------------------------------------------------------------------------------
 
-// Impulses before this act are in no energy that is still to be undone.
+// Impulses before this act do not enter any energy whose derivative is still to come.
 static void motion_forget_energies(const S2Undo *undo) {
   size_t bytes = sizeof(double) * 2 * (size_t)undo->touches;
   memset(undo->pushed, 0, bytes);
@@ -83,7 +83,7 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
         continue;
       }
       to->q0[at] += bar;
-      if (goes) { // the same if v1 alone moves it
+      if (goes) { // a body that only v1 moves is handled likewise
         to->h += undo->step.v1[at] * bar;
         to->v1[at] += note->h * bar;
       }

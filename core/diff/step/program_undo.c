@@ -1,5 +1,6 @@
-// Functions of the program in a step. The notes give their answers again when a problem is made
-// again. And derivatives of motions: of locks, and of bodies that move as the program says.
+// Functions of the program in a step. When a problem is made again, the notes give the recorded
+// answers. Also the derivatives of prescribed motions: of locks, and of bodies that the program
+// moves.
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -64,7 +65,7 @@ void s2_undo_answer(S2Undo *undo) {
   if (!constraints) { // then no caller reads their answers
     return;
   }
-  // Otherwise their arguments are stored, as in a world.
+  // Otherwise the arguments of constraints are stored, as in a world.
   world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
   world->memos.count = joints;
   for (int i = 0; i < joints; i++) {
@@ -80,8 +81,8 @@ static void program_time_vjp(const S2Answers *answers, double dt, double t, doub
   answers->gradient->dt += bar * (t - answers->begun) / dt;
 }
 
-// From the adjoints of the velocities answered, and of those at both ends of the step, to q and the
-// velocity before. The former are 0 afterwards.
+// From the adjoints of the answered velocity, and of the velocities at both ends of the step, to q
+// and the previous velocity. Sets the former adjoints to 0.
 static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, double h,
                                    double v_bar[3], double start_bar[3], double end_bar[3],
                                    double q_bar[3]) {
@@ -128,7 +129,7 @@ static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
   if (answer != NULL) {
     program_velocities_vjp(undo, answer, note->h, rate, begin, end, goal);
   }
-  // If it had followed an answer before, the goal had moved on with that.
+  // If the lock followed an earlier answer, its goal moved with that answer.
   for (int c = 0; c < 3; c++) {
     double of_rate = rate[c], since = before == NULL ? 0 : drive->start - before->start;
     rate[c] = 0;
@@ -206,7 +207,7 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
     if (held) {
       continue;
     }
-    // Its place is q plus, on the goal's side, S2_LOCK_LAG push elapsed^2.
+    // The goal is q plus, on the goal's side, S2_LOCK_LAG push elapsed^2.
     S2BodyGradient *body = &undo->gradient->body[joint->a];
     double reach_bar = S2_LOCK_LAG * (rows[i].row.value > 0 ? -bar : bar);
     double push_bar = reach_bar * elapsed * elapsed;

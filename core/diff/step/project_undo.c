@@ -1,4 +1,5 @@
-// The derivative of a projection of an island: that of a solve (solve_undo.c), for displacements.
+// The derivative of a projection of an island. It is the derivative of a solve (solve_undo.c), for
+// displacements.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 
@@ -9,7 +10,7 @@ static bool project_is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
 
-// In a projection the geometry of contacts is that of q1.
+// In a projection contacts have their geometry at q1.
 static void project_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar *point) {
   S2Undo *undo = solve->undo;
   s2_touch_point_vjp(undo->world, &undo->open.touches[i], k, undo->step.q1, point, undo->bar.q1,
@@ -84,7 +85,7 @@ static void project_copy_rows(S2Problem *problem, S2Arena *arena) {
   problem->row = rows;
 }
 
-// The same island with the joints' rows at q0.
+// Assembles the island with the joints' rows at q0.
 static S2Assembly project_assemble_start(S2Undo *undo, const S2Note *note) {
   return s2_assemble(&undo->step, undo->step.q0, undo->step.touches, &note->of->island,
                      undo->open.choices, S2_SOLVE_PROJECTION);
@@ -187,7 +188,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
                       &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
-    // The adjoints that went to the start are not those of the end.
+    // The adjoints at the start are separate from those at the end.
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
@@ -201,13 +202,14 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
 
 // ---- With the rows of the solve -----------------------------------------------------------------
 
-// The rows are those of the solve. Errors are those at the end: of the same feature if it is still
-// there, otherwise extrapolated from the solve.
+// Rows as in the solve, with errors at the end. The error is measured at the same feature if it
+// still exists; otherwise it is extrapolated from the solve.
 static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2PointBar *bar) {
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
   S2PointBar point = *bar, gap = {.gap = bar->gap};
-  // The same feature is still there: its gap is that of q1, and the rest is as in the solve.
+  // If the feature still exists, its gap is measured at q1, and all other data are those of the
+  // solve.
   for (int j = 0; j < now->count; j++) {
     if (now->points[j].at.id == then->points[k].at.id) {
       point.gap = 0;
@@ -216,7 +218,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
       return;
     }
   }
-  // It is gone: the gap is that of the solve plus h times the speed.
+  // If the feature is gone, its gap is the gap in the solve plus h times the speed.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const S2Note *moved = s2_undo_last(undo, S2_ACT_INTEGRATE);
   int count = 3 * undo->notes->slots;
@@ -261,7 +263,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->of->island.nodes));
   double *errors = S2_TAKE_ZEROED(undo->arena, double, rows);
   double *given = S2_TAKE_ZEROED(undo->arena, double, end->parts + end->parts_given);
-  // Errors are those of the rows at the end that have the same joint and index.
+  // Errors are taken from the rows at the end with the same joint and index.
   for (int r = 0; r < solve->assembly->parts; r++) {
     int at = project_end_row(solve, end, r);
     if (at >= 0) {
@@ -269,7 +271,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
       data->bias[r] = 0;
     }
   }
-  // Rows and right-hand sides are those of q0, ...
+  // Rows and right-hand sides are evaluated at q0, ...
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   S2RowsAdjoint at_start = s2_rows_adjoint(note->solve.x, none);
   at_start.lambda = note->of->lambda;
@@ -287,7 +289,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
                     &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
-  // ... errors are those of q1.
+  // ... and errors at q1.
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, end, &at_end, &undo->bar);
 }
 
@@ -304,7 +306,7 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
   undo->step.touches = (S2Touch *)undo->open.solved; // only read
   S2Assembly made = project_assemble_start(undo, note);
   solve.assembly = &made;
-  // Its right-hand sides are those errors.
+  // Its right-hand sides are the errors at q1.
   if (s2_solve_same_rows(&solve)) {
     S2Problem *problem = &made.problem;
     project_copy_rows(problem, arena);
@@ -313,7 +315,7 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
       S2Row *row = (S2Row *)problem->row + r; // the copy
       row->bias = at >= 0 ? end.problem.row[at].bias : row->bias;
     }
-    // Modes, the adjoint of the solution, and then those of all data.
+    // Determine the modes, then the adjoint of the solution, then the adjoints of all data.
     project_scale(problem, note);
     solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
     if (s2_solve_differentiate(&solve)) {

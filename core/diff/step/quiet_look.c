@@ -95,7 +95,7 @@ void s2_quiet_look_at_step(S2Undo *undo) {
                     "nothing strikes body %s, so its restitution has no effect");
     }
   }
-  // The same of joints.
+  // Likewise for each joint.
   for (int i = 0; i < undo->world->joint_order.count; i++) {
     int32_t slot = undo->world->joint_order.at[i];
     const S2JointGradient *t = slot < all->tracked->joints ? &all->tracked->joint[slot] : NULL;
@@ -173,7 +173,7 @@ static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, b
   }
 }
 
-// Adjoints of an island, 3 a node: of its velocities and of impulses; and its masses.
+// Adjoints of an island, 3 per node: of its velocities and of impulses; and its masses.
 typedef struct QuietBars {
   const double *v, *push, *mass;
 } QuietBars;

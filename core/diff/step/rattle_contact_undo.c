@@ -101,7 +101,7 @@ static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides 
   return speed;
 }
 
-// `factor` is the adjoint of that speed over the piece. Adds to the adjoints of the row and of the
+// `factor` is the adjoint of the speed along row r. Adds to the adjoints of the row and of the
 // velocity of the ground.
 static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
                               double factor, S2RowBar *bar) {
@@ -278,7 +278,7 @@ void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end)
   const S2Rattle *rattle = &piece->rattle;
   double y = piece->y[r], part = rattle->late[r] ? 1 : 0.5;
   piece->pair[rattle->term[r].place].surface_speed += y;
-  if (second) { // it measures as other rows do
+  if (second) { // it measures like other rows
     return;
   }
   contact_speed_vjp(piece, r, &rattle->at1.side[r], -part * y, end);
@@ -334,7 +334,7 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
       continue;
     }
     S2RowSides start = smooth_sides(piece, r, rattle->late[r]), end = smooth_sides(piece, r, true);
-    // In stage 1 against the mean slip, in both stages together against the slip at the end.
+    // Friction opposes the mean slip in stage 1, and the slip at the end in both stages together.
     double slip[2] = {
         (contact_speed(piece, r, &start, false) + contact_speed(piece, r, &end, false)) / 2 -
             touch->surface_speed,
@@ -345,7 +345,8 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
     double pushed = s2_rattle_row_speed(&row, piece->p);
     S2TouchBar *pair = &piece->pair[rattle->term[r].place];
     pair->friction += rough ? (second ? both - first : first) * pushed : 0;
-    pair->viscosity -= drags ? piece->half * slip[0] * pushed : 0; // the same in both stages
+    pair->viscosity -=
+        drags ? piece->half * slip[0] * pushed : 0; // viscosity acts equally in both stages
   }
 }
 

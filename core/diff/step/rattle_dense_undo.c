@@ -47,7 +47,7 @@ static double dense_scale(const Dense *dense, int r) {
   return own > 0 ? 1 / sqrt(own) : 0;
 }
 
-// Adds to q (3 a slot) `by` times the derivative of row r's measure with respect to the poses at
+// Adds to q (3 per slot) `by` times the derivative of row r's measure with respect to the poses at
 // the start of the piece. It is 0 for rows that measure a change.
 static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) {
   const S2RattleTerm *term = &rattle->term[r];

@@ -1,11 +1,11 @@
-// The derivative of pieces of the two-stage flow, one after the other from the last: those of a
-// whole step of an island without contacts, and one piece of event stepping.
+// The derivative of pieces of the two-stage flow, from the last piece to the first: of a whole step
+// of an island without contacts, and of one piece of event stepping.
 #include "diff/joints/joint_vjp.h"
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>
 
-// `choices`: those of contacts. NULL: there are none.
+// `choices`: the chosen contact points. NULL: there are none.
 static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
                                 const S2RattleRecord *record, const S2Note *note, int k,
                                 const S2Choice *choices) {
@@ -78,7 +78,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
   step->dt = note->h;
-  // Its nodes, and the adjoints of their state at the end.
+  // The nodes of the island, and the adjoints of their final state.
   for (int i = 0; i < nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     step->node_of[at / 3] = i / 3;

@@ -123,7 +123,7 @@ static void relax_row(S2RattlePiece *piece, bool second, const Relaxed *relaxed,
   w = relax_mobility(relaxed, next);
   k = kappa / w;
   double a = z[1] * z[1] / k, b = z[2] * z[2] / k, part = z[3] * z[3] / k;
-  // As above, without differences of large numbers.
+  // The coefficients above, in a form without differences of large numbers.
   double whole = 1 + (a + b) * part, give = whole / (a + b + 4 * a * b * part);
   double e =
       (z[1] - z[2]) * (1 - ((z[1] + z[2]) * z[3] + 2 * part * z[1] * z[2]) / k) / (k * whole);

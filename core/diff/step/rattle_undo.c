@@ -107,7 +107,7 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
   }
 }
 
-// The same for kinematic ground and driven locks; their velocity gets its adjoint, too.
+// Likewise for kinematic ground and driven locks; their velocity gets its adjoint, too.
 static void given_speed_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
   const S2Rattle *rattle = &piece->rattle;
   const S2Step *step = rattle->step;
@@ -448,7 +448,7 @@ static bool arrival_take_place(S2RattlePiece *piece) {
     }
     S2Row row = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     int32_t slot = rattle->island->joint[rattle->term[r].place];
-    // As in find_rebounds().
+    // The same test as in find_rebounds().
     double parts = rattle->step->dt / rattle->h, speed = arrival->back[r] / e;
     double change = sides_along(&row, rattle->v1) - sides_along(&row, rattle->v0);
     bool edge = -speed - parts / 2 * fabs(change) <= 1e-9 * rattle->speed;
@@ -484,7 +484,7 @@ static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
 // ---- Stage 1 -----------------------------------------------------------------------------------
 
 // The effect on p of limits that push along J1, which turn with u: `turned` = h l Hess(g) p of
-// them, 3 a node. False: there are none.
+// them, 3 per node. False: there are none.
 static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
@@ -724,7 +724,7 @@ static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
 typedef struct Placing { // one pass of a placing
   S2Row *row;            // at the poses before
   S2RattleState *state;
-  double *x, *dq; // x by rows; dq, 3 a node: the move
+  double *x, *dq; // x by rows; dq, 3 per node: the move
 } Placing;
 
 // With g of the active rows, q + dq with M dq = J' x, J dq + g = 0. So M p + J' y = dl/dq, J p = 0,

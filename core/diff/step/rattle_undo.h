@@ -9,31 +9,31 @@ typedef struct S2RattlePiece {
   S2Undo *undo;
   S2Rattle rattle;
   double half; // s, h/2
-  // 3 a slot: adjoints of the poses at its end, at its start
+  // 3 per slot: adjoints of the poses at its end, at its start
   double *q1_bar, *q0_bar;
-  double *u_bar, *v0_bar;            // 3 a node
-  double *v1_bar, *p;                // 3 a node
-  double *l_bar, *y;                 // 1 a row
-  double *c2, *b2;                   // 1 a row: soft rows at the end
-  double (*mix)[S2_JOINT_EQUATIONS]; // 1 a row: weights of a joint's equations, in stage 2
-  S2RowBar *at0, *at1;               // 1 a row: of the rows at both ends
-  // adjoints of the piece's length, and of times at its ends
+  double *u_bar, *v0_bar;            // 3 per node
+  double *v1_bar, *p;                // 3 per node
+  double *l_bar, *y;                 // 1 per row
+  double *c2, *b2;                   // 1 per row: soft rows at the end
+  double (*mix)[S2_JOINT_EQUATIONS]; // 1 per row: weights of a joint's equations, in stage 2
+  S2RowBar *at0, *at1;               // 1 per row: of the rows at both ends
+  // adjoints of the piece's length, and of the times at its ends
   double h_bar, elapsed_bar0, elapsed_bar1;
-  // of the times at which it begins and ends in the substep, with h_bar
+  // adjoints of the times at which it begins and ends in the substep, with h_bar
   double start_bar, end_bar;
   bool unasked;      // the loss contains none of its impulses
   double timing_bar; // the adjoint of the limit's value, then
   const S2Note *note;
   int laws;                   // number of bodies of the island with laws
   const S2LawAnswer *answers; // in stage 1, then in stage 2
-  bool *lawful;               // 1 a node: has a law
-  bool *edge[2];              // 1 a row of a stage: it is on the edge of two states
+  bool *lawful;               // 1 per node: has a law
+  bool *edge[2];              // 1 per row of a stage: it is on the edge of two states
   // the same for friction: the fraction of its bound that it uses, signed
   double *share[2];
   double *give[2];  // velocity per impulse: additional compliance of the row
   double *unit[2];  // the unit of kappa: its error divided by its own mobility
   bool event;       // of event stepping, with contacts
-  S2TouchBar *pair; // 1 a touch
+  S2TouchBar *pair; // 1 per touch
   double unused;    // destination of adjoints that no script can set
 } S2RattlePiece;
 
@@ -43,7 +43,7 @@ static inline double s2_rattle_side(S2RattleState state) {
 }
 
 // rattle_undo.c. The first goes from q1_bar and v1_bar of the piece's nodes to their q0_bar and
-// v0_bar. The second goes from q_bar of poses that were placed on the joints (3 a node) to those
+// v0_bar. The second goes from q_bar of poses that were placed on the joints (3 per node) to those
 // before. False: it is singular.
 bool s2_rattle_piece_vjp(S2RattlePiece *piece);
 bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar);
@@ -60,7 +60,7 @@ void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second);
 // rattle_matrix_undo.c: rows that matrices of compliance or damping couple. The first says whether
 // they do. The other goes from y and l of stage 1, or k of stage 2, to the matrices, to h and to
 // the values that the rows do not contain: `at0`, and in stage 2 `at1` (one for each equation of a
-// joint, S2_JOINT_EQUATIONS a joint of the island).
+// joint, S2_JOINT_EQUATIONS per joint of the island).
 static inline bool s2_rattle_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
@@ -84,7 +84,7 @@ void s2_rattle_flag_repeated(const S2RattlePiece *piece);
 double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second);
 
 // rattle_relax_undo.c: smooth derivatives. Sets states, shares and compliances of a stage, and
-// velocities and impulses on the central path. `mass` are its masses (3 a node, unchanged).
+// velocities and impulses on the central path. `mass` are its masses (3 per node, unchanged).
 void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass);
 // From y of row r to the unit of its kappa; `bar` is the adjoint of that row.
 void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *row, S2RowBar *bar);
@@ -94,7 +94,7 @@ void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *r
 void s2_rattle_find_states(S2RattlePiece *piece, bool second);
 // From the adjoints of the rows of a contact point, of which r is the first, to its poses and
 // shapes. Returns the last of these rows. The second function takes one row at the end of the piece
-// and goes to the poses alone, q_bar (3 a slot).
+// and goes to the poses alone, q_bar (3 per slot).
 int s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bars);
 void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *bar, double *q_bar);
 // Adds sliding friction to the normal rows that push, and to the adjoints of their impulses.

@@ -26,7 +26,7 @@ static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
     memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
     memcpy(zero.side[i].b, row[i].jb, sizeof row[i].jb);
   }
-  // Its speed: over the piece, and at the end.
+  // The speed of the coordinate over the piece, and at its end.
   zero.value[0] = row[0].value;
   zero.value[1] = row[1].value;
   zero.speed[0] = (row[1].value - row[0].value) / rattle->h - asked;

@@ -15,11 +15,11 @@ typedef struct Shake {
   S2Assembly start, end; // at q0, at q1
   S2Remade *solve;       // has the same rows as `start`; NULL: there is none
   int rows;
-  double *p, *y, *dq_bar; // 3 a node; 1 a row; 3 a node
+  double *p, *y, *dq_bar; // 3 per node; 1 per row; 3 per node
   const double *reaction; // adjoint of the feedback of joint impulses (s2_undo_reaction)
 } Shake;
 
-// Makes the rows of S2_SOLVE_PROJECTION those of the start. That includes the time, if the first
+// Sets the rows of S2_SOLVE_PROJECTION to those at the start, including their time if the first
 // solve had it.
 static void shake_set_start(S2Undo *undo, const S2Note *note, bool start) {
   undo->step.t = start && note->solve.of_motion ? note->t - note->h : note->t;
@@ -77,7 +77,8 @@ static bool shake_take_rows_of_solve(Shake *shake) {
   if (of == S2_NONE) {
     return false;
   }
-  // Its problem is made again once, and kept for all acts that need it and for the solve itself.
+  // The problem of the first solve is made again once. It is kept for all acts that need it and for
+  // the solve itself.
   const S2Note *note = s2_note_at(undo->notes, of);
   if (undo->remade[of] == NULL) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
@@ -89,7 +90,8 @@ static bool shake_take_rows_of_solve(Shake *shake) {
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
   }
-  // The rows must be those in the note: rows that were left out there have no place in these.
+  // The rows must be equal to the rows in the note, because rows that were left out there have no
+  // place here.
   S2Remade *remade = undo->remade[of];
   if (!shake_has_same_rows(&remade->assembly, &shake->end, shake->rows)) {
     return false;
@@ -199,7 +201,7 @@ static void shake_rows_vjp(Shake *shake) {
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->start, &at_start,
                     &undo->bar);
   shake_set_start(undo, note, false);
-  undo->bar.h = note->solve.of_motion ? h : undo->bar.h; // their time is that of the start
+  undo->bar.h = note->solve.of_motion ? h : undo->bar.h; // their time is the start of the step
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
 }
@@ -207,13 +209,13 @@ static void shake_rows_vjp(Shake *shake) {
 void s2_undo_shake(S2Undo *undo, const S2Note *note) {
   int count = 3 * note->of->island.nodes;
   Shake shake = {.undo = undo, .note = note, .rows = note->solve.rows};
-  // The rows at both ends; those of the start may be those of the first solve.
+  // The rows at both ends. Rows at the start may be taken from the first solve.
   s2_undo_set_island(undo, note);
   shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
   shake.end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island, NULL,
                           S2_SOLVE_PROJECTION);
   bool solved = shake_take_rows_of_solve(&shake); // they are kept until the solve is undone
-  // Otherwise they are made again at q0.
+  // Otherwise the rows are made again at q0.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   s2_undo_set_island(undo, note);
   if (!solved) {

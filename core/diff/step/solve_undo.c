@@ -259,8 +259,8 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   // d speed = (u du - gap da - a dgap)/speed
   s2_touch_velocity_vjp(touch, k, n, step->v2, -bar * u / speed, undo->bar.v2, point,
                         &point->normal);
-  // Two bodies that fall alike accelerate towards each other only by rounding. It is the mean of
-  // both sides.
+  // Bodies in equal free fall accelerate towards each other only by rounding. Then the derivative
+  // is the mean of both sides.
   bool alike = fabs(a) <= 1e-12 * (fabs(free_u) + fabs(given)) / h;
   if ((a < 0 || alike) && gap > 0) {
     double a_bar = (alike ? 0.5 : 1) * bar * gap / speed;
@@ -479,7 +479,8 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
       if (s2_solve_is_rough(note->solve.kind, touch)) {
         solve_tangent_vjp(solve, i, k, r++, &point, &pair);
       }
-      // The caller handles the adjoint of the position, and the pair that of the material.
+      // The caller handles the adjoint of the position; the pair handles the adjoint of the
+      // material.
       put(solve, i, k, &point);
       any = true;
     }
@@ -528,7 +529,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[i] += undo->dragged[point];
     }
   }
-  // those of normal and tangent rows, in their order.
+  // adjoints of normal and tangent rows, in their order.
   int r = assembly->parts;
   for (int i = 0; i < note->of->island.touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -585,7 +586,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2SolveUndo solve = {.undo = undo, .note = note, .v = note->solve.x, .lambda = note->of->lambda};
   double *now = note->solve.into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->solve.into_v1 ? undo->bar.v1 : undo->bar.v2;
-  // dl/dv of its nodes. Their velocities are those before the solve again.
+  // dl/dv of its nodes, whose velocities are those before the solve again.
   s2_undo_set_island(undo, note);
   solve.touches = undo->open.solved;
   solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * s2_solve_nodes(undo, note));

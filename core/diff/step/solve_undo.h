@@ -15,7 +15,7 @@ typedef struct S2SolveUndo {
   const double *v, *lambda; // the solution that is differentiated
   double *dl_dv, *dl_dlambda, *given;
   const double *reaction;
-  double *aside; // 2 a touch: adjoints of impulses along the surface where no row exists
+  double *aside; // 2 per touch: adjoints of impulses along the surface where no row exists
   double still;  // m/s: speeds up to this are rounding of the solve
 } S2SolveUndo;
 

@@ -8,7 +8,7 @@
 
 typedef struct Whole { // as in spin.c
   double mass, inertia, spin;
-  S2Vec2 *arm, *arm_bar; // a node
+  S2Vec2 *arm, *arm_bar; // per node
 } Whole;
 
 static Whole spin_whole_of(const S2Undo *undo, const S2Note *note, const double *v) {
@@ -34,8 +34,8 @@ static Whole spin_whole_of(const S2Undo *undo, const S2Note *note, const double 
   return whole;
 }
 
-// From the adjoints of the spin of v, of the inertia and of the arms to those of v (3 a slot), of
-// masses and of q1.
+// From the adjoints of the spin of v, of the inertia and of the arms to the adjoints of v (3 per
+// slot), of masses and of q1.
 static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, const double *v,
                            double spin_bar, double inertia_bar, double *v_bar) {
   S2Vec2 centre_bar = {0, 0};
@@ -85,7 +85,7 @@ static double spin_set_vjp(S2Undo *undo, const S2Note *note, double spin, double
 }
 
 // The adjoint of the kinetic energy without the motion of the centre goes to the velocities v (both
-// 3 a slot). The centre's velocity minimises that energy, so it has no adjoint.
+// 3 per slot). The centre's velocity minimises that energy, so it has no adjoint.
 static void spin_kinetic_vjp(S2Undo *undo, const S2Note *note, double energy_bar, const double *v,
                              double *v_bar) {
   S2Vec2 drift = {0, 0};

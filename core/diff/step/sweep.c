@@ -149,14 +149,14 @@ static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_l
 static void sweep_find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = notes->touches;
-  // Adjoints of contacts, 2 a touch, and 4 a touch for impacts.
+  // Adjoints of contacts, 2 per touch, and 4 per touch for impacts.
   undo->bound = S2_TAKE_ZEROED(undo->arena, double, 12 * touches);
   undo->more = undo->bound + 2 * (size_t)touches;
   undo->pushed = undo->bound + 4 * (size_t)touches;
   undo->dragged = undo->bound + 6 * (size_t)touches;
   undo->struck = undo->bound + 8 * (size_t)touches;
   undo->touches = touches;
-  // Points of linearised touches are not those of q0.
+  // The points of linearised touches do not belong to q0.
   if (!notes->linearised) {
     return;
   }
@@ -164,7 +164,7 @@ static void sweep_find_late(S2Undo *undo) {
   const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
   undo->late = late;
   bool *is_late = S2_TAKE_ZEROED(undo->arena, bool, touches);
-  int island = 0; // where its first interval begins
+  int island = 0; // index of the first interval of the present island
   for (int i = 0; i < notes->at.count; i++) {
     const S2Note *note = s2_note_at(notes, i);
     // Each attempt of a substep linearises again.
@@ -190,7 +190,8 @@ static void sweep_find_late(S2Undo *undo) {
   }
 }
 
-// The end of a substep (its first act to be undone): joints and time are those at its start.
+// At the end of a substep (its first act to be undone) joints and time are reset to the start of
+// the substep.
 static void sweep_open_substep(S2Undo *undo) {
   undo->substep = s2_undo_last(undo, S2_ACT_SUBSTEP);
   undo->world->kept.time = undo->substep->t;
@@ -261,7 +262,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                                     "again (this is a bug)");
     }
   }
-  // The adjoints of impulses are now part of those of the step.
+  // From here on the adjoints of impulses are included in the adjoints of the step.
   s2_undo_begin_impulses(&undo);
   *found = undo.found;
   s2_arena_rewind(arena, mark);

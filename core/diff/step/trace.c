@@ -101,7 +101,7 @@ static bool trace_same_gradients(const S2WorldGradient *a, const S2WorldGradient
   size_t three = 3 * sizeof(double), vector = sizeof(S2Vec2);
   double least =
       LEAST * fmax(trace_largest(a->q, 3 * a->slots, 1), trace_largest(a->v, 3 * a->slots, 1));
-  // The settings as one more array.
+  // The settings are compared as one more array.
   const double settings_a[] = {a->gravity.x, a->gravity.y, a->dt, a->alpha, a->beta, a->time};
   const double settings_b[] = {b->gravity.x, b->gravity.y, b->dt, b->alpha, b->beta, b->time};
   return trace_same(a->q, b->q, a->slots, three, least) &&

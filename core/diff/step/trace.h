@@ -1,4 +1,4 @@
-// The record of a step for its derivative, and that derivative.
+// The record of a step for its derivative, and the computation of that derivative.
 //
 // A traced step records in order every solve, projection and impact that contributed to its result
 // (not discarded ones), with the state, the contact features and the multipliers. Matrices are made

@@ -12,14 +12,14 @@
 // has for its rows.
 typedef struct S2Remade {
   S2Assembly assembly;
-  double *ja, *jb; // 3 a row
+  double *ja, *jb; // 3 per row
 } S2Remade;
 
 typedef struct S2Opened { // the contacts of a note, unpacked while its act is undone
   const S2Note *note;
   S2Touch *touches;
   const S2Touch *solved; // the rows are made from these: `touches`, except in S2_PROJECT_SOLVED
-  S2Choice *choices;     // 2 a touch
+  S2Choice *choices;     // 2 per touch
 } S2Opened;
 
 typedef struct S2Undo {
@@ -34,29 +34,31 @@ typedef struct S2Undo {
   S2Arena *arena;
   // A note: its touches that come from an earlier S2_ACT_LINEARISE. NULL: there is none.
   const bool *const *late;
-  S2PointBar *late_bar; // 2 a touch: adjoint of such points
-  // 2 a touch: adjoints of the impulses that bound friction; of targets, or of the remaining gain
+  S2PointBar *late_bar; // 2 per touch: adjoint of such points
+  // 2 per touch: adjoints of the impulses that bound friction; of targets, or of the remaining gain
   double *bound, *more;
-  double *displaced; // 3 a slot: adjoint of displacements by joints in projections
-  // Adjoints, 3 a slot: of forces held over the step; of laws called at the start of a piece (in
+  double *displaced; // 3 per slot: adjoint of displacements by joints in projections
+  // Adjoints, 3 per slot: of forces held over the step; of laws called at the start of a piece (in
   // addition to `force`); and of q0, v0 and free_v at the start of the step, which laws were given
   // within it.
   double *held, *law, *law_q, *law_v, *law_free;
-  double *law_flow;              // 3 a slot: of v1 before a S2_ACT_LAWS_END
-  double *flowed_q1, *flowed_v2; // 3 a slot: of the result of S2_ACT_RATTLE
-  double *feed;                  // a joint slot: fraction of a projection's impulse that it kept
+  double *law_flow;              // 3 per slot: of v1 before a S2_ACT_LAWS_END
+  double *flowed_q1, *flowed_v2; // 3 per slot: of the result of S2_ACT_RATTLE
+  double *feed;                  // per joint slot: fraction of a projection's impulse that it kept
   S2Remade **remade;             // a note; NULL: there is none
-  double spin, most; // of the angular momentum that S2_ACT_SPIN measured, and of the energy
-  double *back;      // 3 a slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
-  int back_at;       // S2_NONE: there is none
-  double *reflected, *start; // 3 a slot: of v2 after the passes of reflections, and at their start
-  // S2_JOINT_ROWS and 3 a joint slot: adjoints of impulses and reactions of joints. They are kept
+  double spin,
+      most;     // adjoints of the angular momentum that S2_ACT_SPIN measured, and of the energy
+  double *back; // 3 per slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
+  int back_at;  // S2_NONE: there is none
+  double *reflected,
+      *start; // 3 per slot: of v2 after the passes of reflections, and at their start
+  // S2_JOINT_ROWS and 3 per joint slot: adjoints of impulses and reactions of joints. They are kept
   // here while acts that only determine the speeds of arrival are undone.
   double *waiting_impulse, *waiting_reaction;
   // Event stepping (event_undo.c): adjoints of the length of a step, and of the remaining time at
   // the end of an interval.
-  double *pushed, *dragged; // 2 a touch: of the impulses of the flow, or of a motion
-  double *struck;           // S2_TOUCH_IMPULSES a touch: of the impulses of an impact
+  double *pushed, *dragged; // 2 per touch: of the impulses of the flow, or of a motion
+  double *struck;           // S2_TOUCH_IMPULSES per touch: of the impulses of an impact
   int touches;              // of the step
   double length_bar, left_bar;
   double closing;      // of the value of the limit that closes at the end of an interval
@@ -64,24 +66,25 @@ typedef struct S2Undo {
   // the fraction of the remaining time that an interval took; 0: until two bodies meet, when the
   // gap gets the adjoint
   double share;
-  S2Drive *drives; // 1 a joint slot: of the substep
+  S2Drive *drives; // 1 per joint slot: of the substep
   bool striking;   // impacts at the start of the step are being undone
-  // 3 a slot: of its mean velocity, while v0 or the others are of that at the start
+  // 3 per slot: adjoint of the mean velocity of ground, while the adjoints in v0 are those of its
+  // velocity at the start
   double *ground_v0, *ground_v;
-  // 3 a slot: kept while q0 and q1 of ground are of an interval's time
+  // 3 per slot: kept while q0 and q1 of ground are those of an interval
   double *ground0, *ground1;
   S2WorldGradient *scratch;
   S2Answers answers;
-  // impulse_undo.c: adjoints of the reactions of joints in the whole step, 3 a slot; of those of
-  // contact points in the solves before this act, as gradient->contact; and whether there are any
-  // of those.
+  // impulse_undo.c: adjoints of the reactions of joints in the whole step (3 per slot), and
+  // adjoints of contact impulses in the solves before this act (as gradient->contact), with their
+  // number.
   double *reaction;
   S2ContactGradient *contact;
   int contacts;
   bool keeps; // between S2_ACT_KEEP and its REBOUND
   bool asked;
   bool in_interval; // of event stepping, between its end and its start
-  unsigned other;   // S2VjpOther: which of two derivatives is taken, where there are two
+  unsigned other;   // S2VjpOther: which of two derivatives is used, if there are two
   unsigned found;   // S2VjpOther: the kinds of second derivatives that were found
   S2Status *failed; // S2_OK until an act has no derivative
 } S2Undo;
@@ -129,8 +132,8 @@ void s2_undo_open(S2Undo *undo, const S2Note *note);       // into the arena
 void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the data of it that assembly reads
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
-// An island's nodes in arrays of 3 a slot. `put` gives them the note's values (3 a node); `move`
-// adds their values in `from` to `to` and clears the former.
+// An island's nodes in arrays of 3 per slot. `put` gives them the note's values (3 per node);
+// `move` adds their values in `from` to `to` and clears the former.
 void s2_undo_put_nodes(const S2Note *note, const double *kept, double *to);
 void s2_undo_move_nodes(const S2Note *note, double *from, double *to);
 // Whether the loss depends on the later motion of the note's bodies (on their q1 too, with on_q1).
@@ -142,8 +145,8 @@ static inline bool s2_undo_goes(const S2Body *body) {
 }
 // Adjoints of a body's mass and free_v over h.
 void s2_undo_free_body(S2Undo *undo, int32_t slot, double h);
-// The velocity that moves coordinate `at` (of 3 a slot) in the motion of a note that has `carried`,
-// and from its adjoint to those of v0, v1 and beta.
+// The velocity that moves coordinate `at` (of 3 per slot) in the motion of a note that has
+// `carried`, and from its adjoint to those of v0, v1 and beta.
 bool s2_undo_carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot);
 double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at);
 void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
@@ -151,7 +154,7 @@ void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 // Passes the adjoint of a point of a note's touch on to the source of its geometry: q0, or the
 // result of S2_ACT_LINEARISE.
 void s2_undo_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
-// As s2_undo_point, for a point for which a S2_ACT_SOLVE had a row.
+// Passes on the adjoint of a point for which a S2_ACT_SOLVE had a row; otherwise as s2_undo_point.
 void s2_undo_solved_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
 // The adjoint of the speed of arrival, -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), with u of v2 and a of
 // the free motion. `bar` is the adjoint of that speed. Returns that speed.
@@ -179,16 +182,16 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
 // Adjoints of the goals and rates of locks at the end of the step, from the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
 
-// laws_undo.c: from the adjoint of a law's answer to those of its arguments.
+// laws_undo.c: from the adjoint of a law's answer to the adjoints of its arguments.
 typedef struct S2LawsSeen {
   S2Undo *undo;
   const S2Note *note;
-  double *q, *v;     // 3 a slot: adjoints of the state of the act's own bodies
+  double *q, *v;     // 3 per slot: adjoints of the state of the act's own bodies
   double part;       // fraction of h
   double since;      // s, from the start of the substep
   double *since_bar; // in the two-stage flow: its adjoint
   bool by_share;     // the part is 2 (1 - beta)
-  // 1 a slot: bodies whose velocities it had to agree with, which get nothing; or NULL
+  // 1 per slot: bodies whose velocities it had to agree with, which get nothing; or NULL
   const bool *own;
 } S2LawsSeen;
 void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);
@@ -203,7 +206,7 @@ void s2_undo_end_fraction(S2Undo *undo);
 void s2_undo_begin_impulses(S2Undo *undo);
 // From here on, impulses before this act are terms of the sums for contacts of the step.
 void s2_undo_sum_contacts(S2Undo *undo);
-S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo); // those of `contact`, in the arena
+S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo); // entries of `contact`, in the arena
 // Impulses that solves before the note gave to its island are not in the result.
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
@@ -216,7 +219,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
 // Adjoints of the reactions times a factor, for S2RowsAdjoint; of an impulse along that row; and of
 // the impulses at the contact points of the note. The last adds to those of the rows, to the
-// sources of the points, and for impulses along the surface to `aside` (2 a touch), too.
+// sources of the points, and for impulses along the surface to `aside` (2 per touch), too.
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
 // The adjoint of the impulse at point k of a touch of the step. NULL: there is none.

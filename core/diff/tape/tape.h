@@ -61,14 +61,15 @@ double *s2_tape_adjoint(S2Tape *tape, S2Var node);
 // `start` is called at the start of every sweep (worlds clear their adjoints).
 void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data);
 
-// Computes the adjoints of all nodes with dl/d(output) = seed (one a number of `output`, NULL:
+// Computes the adjoints of all nodes with dl/d(output) = seed (one per number of `output`, NULL:
 // ones). It may be repeated with other seeds and outputs. A constant output gives no adjoints.
 // S2_INVALID: the output has no numbers. S2_BUSY: called within a sweep, where no nodes may be made
 // either.
 S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed);
 bool s2_tape_sweeping(const S2Tape *tape);
-// The same for an `output` of one number, only through the nodes from `first` on. Adjoints of those
-// are then the derivatives with respect to nodes made since. Adjoints of other nodes are not valid.
+// A sweep for an `output` of one number, only through the nodes from `first` on. The adjoints of
+// these nodes are then the derivatives with respect to nodes made since. Adjoints of other nodes
+// are not valid.
 S2Status s2_tape_sweep_since(S2Tape *tape, S2Var output, S2Var first);
 S2Var s2_tape_next(const S2Tape *tape); // number of the next node to be made
 

@@ -22,7 +22,7 @@ typedef struct Wanted {
   const S2TapeNumber *output, *input;
   double *matrix;
   S2Var last;          // node of an output
-  unsigned char *live; // 1 a number: whether some output depends on it
+  unsigned char *live; // 1 per number: whether some output depends on it
 } Wanted;
 
 int s2_tape_columns(const S2Tape *tape) {

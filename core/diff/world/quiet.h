@@ -36,7 +36,7 @@ typedef struct S2Quiet {
 void s2_quiet_clipped(S2Quiet *quiet, const char *actuator);
 // The most specific sentence; never empty.
 const char *s2_quiet_sentence(const S2Quiet *quiet);
-// The same for derivatives within rounding: says that bodies rest, or "".
+// The sentence for derivatives that are zero within rounding: it states that bodies rest, or is "".
 const char *s2_quiet_rest(const S2Quiet *quiet);
 
 #endif

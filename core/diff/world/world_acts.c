@@ -38,7 +38,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
         .to = 0, .source = s2_place(S2_PLACE_Q, slot, k), .factor = -turn[k + 1] / inertia};
   }
   if (impulse) {
-    // By inertia and mass.
+    // Derivatives by inertia and mass.
     double torque = arm[0] * push[1] - arm[1] * push[0];
     S2Place at_inertia = s2_place(S2_PLACE_BODY, slot, S2_OF_INERTIA);
     S2Place at_mass = s2_place(S2_PLACE_BODY, slot, S2_OF_MASS);

@@ -40,7 +40,7 @@ static void measure_field(const void *user, const S2World *world, double *number
   (void)status;
 }
 
-// The difference of a number of two bodies: an angle, an angular velocity.
+// The difference of a quantity between two bodies: an angle, an angular velocity.
 static S2Var field_between(S2WorldTape *tape, const S2World *world, const S2Joint *joint,
                            S2PlaceKind kind, double value) {
   S2Term terms[2];

@@ -16,7 +16,7 @@ typedef struct Pair { // bytes from the start of both structures
     offsetof(S2##Type, field) + (i) * sizeof(double),                                              \
         offsetof(S2##Type##Gradient, field) + (i) * sizeof(double)                                 \
   }
-// As many numbers of a joint as the name says.
+// PAIRS_n lists n numbers of a joint's field.
 #define PAIRS_1(field) OF(Joint, field, 0)
 #define PAIRS_2(field) PAIRS_1(field), OF(Joint, field, 1)
 #define PAIRS_3(field) PAIRS_2(field), OF(Joint, field, 2)

@@ -45,7 +45,7 @@ typedef struct S2ContactGradient {
 
 typedef struct S2WorldGradient {
   int slots, pieces, vertices, joints;
-  double *q, *v, *f; // 3 a body slot
+  double *q, *v, *f; // 3 per body slot
   S2BodyGradient *body;
   S2PieceGradient *piece;
   S2Vec2 *vertex;

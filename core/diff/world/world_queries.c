@@ -84,7 +84,7 @@ static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *e
       return i;
     }
   }
-  // Otherwise the edge whose normal and extent fit best.
+  // Otherwise take the edge whose normal and extent fit best.
   int best = -1;
   double least = INFINITY;
   for (int i = 0; i < shape->count && shape->count > 1; i++) {
@@ -165,7 +165,7 @@ static S2Var ray_read(S2WorldTape *tape, const S2World *world, const Hit *hit, i
     const Source *source = &hit->source[i % hit->sources];
     S2Term term = {.to = i / hit->sources, .source = source->place};
     term.factor = slope[i / hit->sources][i % hit->sources];
-    // Only the arguments of the ray that the script tracks.
+    // Add terms only for arguments of the ray that the script tracks.
     for (int k = 0; k < arguments && source->argument; k++) {
       term.from = argument[k].which == source->place.slot ? argument[k].var : term.from;
     }

@@ -107,7 +107,7 @@ static void reading_impulses(S2WorldTape *tape, const S2World *world, const S2Ac
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
     vars->normal_impulse = s2_world_tape_read(tape, world, 1, &normal, used, terms);
   }
-  if (normal != 0 || tangent != 0) { // free rolling needs no impulse, but would with a push
+  if (normal != 0 || tangent != 0) { // free rolling has no impulse, but a push would cause one
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, t);
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
     vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);

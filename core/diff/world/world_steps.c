@@ -164,7 +164,7 @@ typedef struct Rest {
   S2WorldTape *world;
   S2Trace *trace; // of a step that starts there
   bool found;
-  int count; // number of pose coordinates: `at` of 3 a slot
+  int count; // number of pose coordinates: `at` of 3 per slot
   int32_t *at;
   size_t bytes;
   Live live;

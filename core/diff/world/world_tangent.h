@@ -8,7 +8,7 @@
 
 typedef struct S2WorldTangents {
   int columns;
-  S2WorldGradient *of; // a column
+  S2WorldGradient *of; // per column
   double *fresh;       // rows under construction, `columns` each
   size_t fresh_capacity;
 } S2WorldTangents;
@@ -16,7 +16,7 @@ typedef struct S2WorldTangents {
 // All 0, in the shape of `like`.
 void s2_world_tangents_start(S2WorldTangents *tangents, const S2WorldGradient *like, int columns);
 void s2_world_tangents_free(S2WorldTangents *tangents);
-// Memory for so many rows.
+// Memory for this many rows.
 double *s2_world_tangents_fresh(S2WorldTangents *tangents, int rows);
 // row[columns] += the sum over all places of bar times tangent.
 void s2_world_tangents_product(const S2WorldTangents *tangents, const S2WorldGradient *bar,

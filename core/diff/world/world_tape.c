@@ -466,7 +466,7 @@ static S2Status world_tape_by_input(const Maker *maker, int which, double *slope
   return status;
 }
 
-// The same for a number of the world in which it is made.
+// The slope by a number that is stored in the world in which the object is made.
 static S2Status world_tape_by_place(const Maker *maker, S2Place place, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;

@@ -33,13 +33,13 @@ typedef struct S2Term {
 // The places become the sum of their terms; their former values do not count.
 void s2_world_tape_write(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                          int terms, const S2Term *term);
-// The same with the sum added to the former values.
+// Adds the sums to the former values instead of replacing them.
 void s2_world_tape_add(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                        int terms, const S2Term *term);
 // The node of `count` numbers read from the world; 0 if they do not depend on anything.
 S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, const double *values,
                          int terms, const S2Term *term);
-// The same for numbers that are stored at places.
+// Reads numbers that are stored at these places.
 S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int count,
                                 const S2Place *places);
 
@@ -89,8 +89,8 @@ typedef struct S2RayVars {
 } S2RayVars;
 S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
                             const S2RayResult *result, int arguments, const S2Argument *argument);
-// The same for s2_world_closest. S2_UNAVAILABLE if the bodies overlap by more than their contact
-// geometry gives.
+// The nodes of a result of s2_world_closest. S2_UNAVAILABLE if the bodies overlap by more than
+// their contact geometry gives.
 typedef struct S2ClosestVars {
   S2Var distance, point_a, point_b, normal;
 } S2ClosestVars;
@@ -134,8 +134,9 @@ void s2_world_tape_law_begin(S2WorldTape *tape);
 void s2_world_tape_law_clear(S2WorldTape *tape); // adjoints are 0
 const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count);
 void s2_world_tape_law_end(S2WorldTape *tape);
-// Advances the world and records the step, but not if it fails. `every` > 0: instead of the step,
-// an image of the world is kept every so many steps, from which steps are repeated.
+// Advances the world and records the step; a step that fails is not recorded. With `every` > 0 an
+// image of the world is kept once every this many steps, and the steps are repeated from the
+// images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
 // s2_world_solve_static with a record. The derivative is that of the poses of rest by the forces
 // that determine them, not of the way there. The world has no force laws.

@@ -69,7 +69,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
   audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
   audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
-  // Not zeroed: most bodies use few knots, and unwritten pages take no memory.
+  // This array is not zeroed: most bodies use few knots, and unwritten pages take no memory.
   audit->knot = s2_memory_take(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
   // Joints.
   audit->coordinate = audit_doubles(joint_room);

@@ -49,8 +49,8 @@
 // was observed for a pendulum near its turning point. Smaller errors of joints appear over a run of
 // steps.
 #define S2_AUDIT_ENERGY 1e-3
-// The same for the work of corrections, in addition to the part that turning explains. Bodies slow
-// down by half of that in a step, by a thousandth in 200 steps.
+// Fraction of the kinetic energy that the work of corrections may miss, in addition to the part
+// that turning explains. Bodies slow down by half of that in a step, by a thousandth in 200 steps.
 #define S2_AUDIT_CORRECTION 1e-5
 // The effect of rigid joints on the energy oscillates with the state: its amplitude is at most this
 // multiple of the part that turning explains in one step (for a pendulum: a tenth of that).
@@ -60,7 +60,7 @@
 #define S2_AUDIT_SPREAD 3
 // Fraction of the kinetic energy of a joint's bodies that may violate the joint. Velocities along
 // the chord of a step that turns by phi have an error of phi/2 of the speed, phi^2/4 of the energy;
-// this corresponds to a turn of 0.06 rad a step.
+// this corresponds to a turn of 0.06 rad per step.
 #define S2_AUDIT_DRIFT 1e-3
 // rad: a step that turns bodies by more does not resolve their energy, so its balance is not
 // judged.
@@ -91,11 +91,12 @@ typedef struct S2AuditWork {
   double contacts; // of contacts, by the relative velocity of the two surfaces: rebounds, friction
   double ground;   // of contacts, by the velocity of kinematic bodies and of belts
   double integrated; // of forces: h f (v0 + v2)/2 less h f times the carrying velocity
-  double swept;      // the same less f times the whole displacement, including position corrections
-  double corrected;  // of velocity corrections
-  double halves;     // N s: sum of the lengths of joint impulses of the halves, which may cancel
-  double struck;     // N s: the same for contacts
-  double spun;       // N m s: the same for torques of contacts
+  double
+      swept; // of forces: h f (v0 + v2)/2 less f times the whole displacement, corrections included
+  double corrected; // of velocity corrections
+  double halves;    // N s: sum of the lengths of joint impulses of the halves, which may cancel
+  double struck;    // N s: the same for contacts
+  double spun;      // N m s: the same for torques of contacts
 } S2AuditWork;
 
 // Energy that a group of bodies with joints only has gained or lost over consecutive steps.
@@ -117,38 +118,38 @@ typedef struct S2AuditHeld { // a pair of shapes that friction held in the previ
 } S2AuditHeld;
 
 typedef struct S2Auditor {
-  int slots, room, knot_room; // bodies; capacity of the arrays in bodies; knots a slot
+  int slots, room, knot_room; // bodies; capacity of the arrays in bodies; knots per slot
   double time, h;             // s: start of the step, and its completed part
   bool found;                 // whether this step has a finding
   char text[S2_MESSAGE_SIZE]; // the first finding
-  double *q0, *v0;            // 3 a slot, at the start of the step
-  double *force;              // 3 a slot: N m s, N s of forces and damping
-  double *pushed;             // 3 a slot: N s of joints, along x and y
-  double *corrected;          // 3 a slot: N m s, N s of corrections by the step
-  double *size;               // a slot: N s of joints, sum of the lengths
-  double *damped;             // a slot: largest J that its damping may have removed
-  double *work;               // a slot: J of forces other than gravity
-  double *excused;            // a slot: m that the initial overlaps explain
-  // a slot: m, its reach, or the largest distance of a joint from its centre
+  double *q0, *v0;            // 3 per slot, at the start of the step
+  double *force;              // 3 per slot: N m s, N s of forces and damping
+  double *pushed;             // 3 per slot: N s of joints, along x and y
+  double *corrected;          // 3 per slot: N m s, N s of corrections by the step
+  double *size;               // per slot: N s of joints, sum of the lengths
+  double *damped;             // per slot: largest J that its damping may have removed
+  double *work;               // per slot: J of forces other than gravity
+  double *excused;            // per slot: m that the initial overlaps explain
+  // per slot: m, its reach, or the largest distance of a joint from its centre
   double *arm;
-  S2AuditWork *done, *tried; // a slot: of kept work; of work that a search may still repeat
-  S2AuditRun *run;           // a slot: of the group with this smallest slot
+  S2AuditWork *done, *tried; // per slot: of kept work; of work that a search may still repeat
+  S2AuditRun *run;           // per slot: of the group with this smallest slot
   S2AuditHeld *before;       // sorted
   int held_before, held_room;
-  double *left;      // 6 a slot: pose and velocity at the end of the last step
-  bool *set;         // a slot: whether one of them was changed since
-  double *missed;    // a slot: N s, N m s that solves left which missed their tolerance
-  bool *jointed;     // a slot: whether a joint acts on it
-  bool *held;        // a slot: whether a joint with unknown shares for its bodies acts on it
-  int32_t *root;     // a slot: the smallest slot that acts on it, also indirectly
-  int *knots;        // a slot: number of knots
+  double *left;      // 6 per slot: pose and velocity at the end of the last step
+  bool *set;         // per slot: whether the program has changed one of them since
+  double *missed;    // per slot: N s, N m s that solves above the tolerance have left unexplained
+  bool *jointed;     // per slot: whether a joint acts on it
+  bool *held;        // per slot: whether a joint with unknown shares for its bodies acts on it
+  int32_t *root;     // per slot: the smallest slot that acts on it, also indirectly
+  int *knots;        // per slot: number of knots
   S2AuditKnot *knot; // knot_room a slot
   int joint_room;
-  double *coordinate;   // a joint's slot: coordinate of motor and friction at the start
-  double *pace;         // a joint's slot: its rate at the start, rad/s or m/s
-  double *elastic;      // a joint's slot: J in its springs, at the start
-  double *driven;       // a joint's slot: N s or N m s of its motor and friction
-  double *carried;      // a joint's slot: N s between its bodies
+  double *coordinate;   // per joint slot: coordinate of motor and friction at the start
+  double *pace;         // per joint slot: its rate at the start, rad/s or m/s
+  double *elastic;      // per joint slot: J in its springs, at the start
+  double *driven;       // per joint slot: N s or N m s of its motor and friction
+  double *carried;      // per joint slot: N s between its bodies
   unsigned char *image; // the world at the start of the step if it is strict
   size_t image_size, image_room;
   S2Arena arena; // of one step
@@ -163,7 +164,7 @@ S2Status s2_audit_begin(S2World *world);
 // A piece of the step of an island (NULL: of all bodies) ends. It began with v0, has length h, and
 // ends at q1. `curved`: by the trapezoid.
 void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved);
-// The same for one body and a piece of length h that ends `end` after the start of the substep.
+// Records a piece of length h of one body that ends `end` after the start of the substep.
 void s2_audit_flight(const S2Step *step, int32_t slot, double end, double h,
                      const S2AuditFlight *flight, bool curved);
 // Discards the poses of this substep for an island (NULL: for all bodies), because the attempt is

@@ -79,8 +79,8 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   double still = S2_AUDIT_LENGTH * body->reach / audit->h;
   budget->slow += body->mass * still * still + force * S2_AUDIT_PLACE * body->reach;
   budget->turn = fmax(budget->turn, turn);
-  // A step takes a body that leaves a surface more slowly than this as at rest. Otherwise bounces
-  // would never end.
+  // A body that leaves a surface more slowly than this counts as at rest in the step. Otherwise
+  // bounces would never end.
   double slow = hypot(g.x, g.y) * audit->h / 2;
   budget->unresolved += body->mass * slow * slow / 2;
 }

@@ -50,7 +50,8 @@ static void joint_kinetic(const S2World *world, const S2Joint *joint, double h, 
   }
 }
 
-// By Gram and Schmidt, row after row; a row that depends on others adds nothing.
+// Computes the violation by Gram and Schmidt, row after row. A row that depends on earlier rows
+// adds nothing.
 static Against joint_against(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, double h) {
   const double INDEPENDENT = 1e-9; // fraction of a row that does not depend on others

@@ -36,8 +36,8 @@ static S2Vec2 work_velocity_of(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// The work of friction against ground whose speed changes by `change` meanwhile. A slide that ends
-// within that change has speed 0 where friction reverses, and gains nothing.
+// The work of friction against ground whose speed changes by `change` during the impulse. A slide
+// that ends within that change has speed 0 where friction reverses, and gains nothing.
 static double work_of_friction(double tangent, double along, double change) {
   bool ends = tangent * along > 0 && fabs(along) <= fabs(change) / 2;
   return ends ? 0 : tangent * along;

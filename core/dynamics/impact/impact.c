@@ -87,7 +87,7 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
 S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
                                 const double *pressed, const double *struck, const double *v2) {
   S2ImpactEnergy energy = {0};
-  // Inertial part: 1/2 dv'M dv of the stop, and of the rebound.
+  // Inertial parts of stop and rebound, 1/2 dv'M dv of each.
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -136,7 +136,8 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
   // The root of linear s + square s^2 = room.
   double fraction = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
   s2_note_keep(step, island, fraction, pressed, struck, held);
-  // v2 = v1 + s (v2 - v1); impulses of motion and impact use the same fraction.
+  // v2 = v1 + s (v2 - v1). The impulses of the impact, of contacts and joints, are scaled by the
+  // same fraction.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + fraction * (v2[i] - step->v1[at]);

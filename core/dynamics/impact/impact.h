@@ -30,7 +30,7 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island);
 
 // Takes the impulses and reactions of an island's joints out (into the arena) and restores them.
 typedef struct S2JointImpulses {
-  double *row, *reaction; // S2_JOINT_ROWS and 3 a joint of the island
+  double *row, *reaction; // S2_JOINT_ROWS and 3 per joint of the island
 } S2JointImpulses;
 S2JointImpulses s2_step_take_joints(S2Step *step, const S2Island *island);
 void s2_step_put_joints(S2Step *step, const S2Island *island, const S2JointImpulses *kept);
@@ -38,7 +38,7 @@ void s2_step_put_joints(S2Step *step, const S2Island *island, const S2JointImpul
 double *s2_step_contact_impulses(const S2Step *step, const S2Island *island);
 
 // The energy that contacts took from an island on the way to v1, and the energy that a fraction of
-// the impact from there to `v2` (3 a node) returns: linear fraction + square fraction^2, J.
+// the impact from there to `v2` (3 per node) returns: linear fraction + square fraction^2, J.
 // Velocities are relative to the touched body, because kinematic bodies may do any work in
 // addition. `touches` are those of the island's list; `pressed`, `struck`: impulses of contacts in
 // the motion and in the impact.

@@ -10,8 +10,8 @@
 
 // Velocities and impulses of an island before a solve.
 typedef struct Taken {
-  const double *contacts; // S2_TOUCH_IMPULSES a touch of the island: impulses before
-  const double *v;        // 3 a node: velocities before
+  const double *contacts; // S2_TOUCH_IMPULSES per touch of the island: impulses before
+  const double *v;        // 3 per node: velocities before
   S2JointImpulses joints; // impulses before
 } Taken;
 
@@ -43,7 +43,7 @@ static void limits_put_nodes(const S2Step *step, const S2Island *island, const d
   }
 }
 
-// J, impulses of limits since `before` (NULL: all) times the speeds of `v` (3 a slot). `q`: the
+// J, impulses of limits since `before` (NULL: all) times the speeds of `v` (3 per slot). `q`: the
 // poses; `elapsed`: s after the start of the substep.
 static double limits_work(const S2Step *step, const S2Island *island, const S2JointImpulses *before,
                           const double *q, double elapsed, const double *v) {

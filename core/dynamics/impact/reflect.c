@@ -23,7 +23,7 @@ typedef struct Reflection {
   S2Step *step;
   const S2Island *island;
   S2Choice *choices;    // of the present solve
-  const bool *touching; // 2 a touch, like the choices
+  const bool *touching; // 2 per touch, like the choices
   double tiny;          // m/s: slower speeds are solver errors
   bool one;             // all contacts have the restitution e
   double e;
@@ -69,7 +69,7 @@ static bool choose_approaching(const Reflection *run) {
   return some;
 }
 
-// Friction of one pass: `before` (2 a touch) are the normal impulses at its start.
+// Friction of one pass: `before` (2 per touch) are the normal impulses at its start.
 static bool reflect_friction(const Reflection *run, const double *before) {
   bool rough = false;
   for (int i = 0; i < run->island->touches; i++) {
@@ -201,7 +201,7 @@ static bool note_slope(const Reflection *run, const double *start) {
 
 // The forces of the step. Resting contacts keep their rows. Reflected contacts leave at least with
 // the reflected speed, plus the speed that arriving bodies would have gained on the remaining way
-// (`more`, 2 a touch; negative: did not arrive). Springs act where `more` is 0.
+// (`more`, 2 per touch; negative: did not arrive). Springs act where `more` is 0.
 static bool reflect_follow(const Reflection *run, const double *more) {
   for (int i = 0; i < run->island->touches; i++) {
     int32_t index = run->island->touch[i];

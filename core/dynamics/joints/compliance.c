@@ -256,7 +256,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
     soft->bias += known / (alpha * (h * beta + d * c));
     return;
   }
-  // The same multiplied by K: the form for large C, which may be infinite.
+  // The formula above multiplied by K: the form for large C, which may be infinite.
   double force = h * beta / c + d; // per unit speed over the step
   double known = row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed;
   soft->compliance = 1 / (h * alpha * force);
@@ -266,7 +266,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping,
                         S2Blend blend) {
   S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / blend.h, .speed = speed}};
-  // Not touching yet: the rule of contacts, implicit Euler, with b = gap/h.
+  // Before the bodies touch, the contact follows implicit Euler with b = gap/h.
   if (gap >= 0) {
     blend.alpha = blend.beta = 1;
   }
@@ -344,9 +344,9 @@ static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S
   }
 }
 
-// The same as compliance: with S = sqrt(C) and E = S D S, C' = S (h alpha (h beta + E))^-1 S and b
-// = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S D) u_k), rotated
-// to a diagonal C'.
+// Coupled rows in the form with compliance. With S = sqrt(C) and E = S D S, C' = S (h alpha (h beta
+// + E))^-1 S and b = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S
+// D) u_k), rotated to a diagonal C'.
 static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   Matrix inner = {0}, outer = {0}, q;
@@ -454,7 +454,7 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
   soft->bias = soft->row.rate;
   soft->compliance = INFINITY;
   if (h == 0) {
-    // Without duration it does not act.
+    // Without duration the spring does not act.
     return;
   }
   see_bend(soft, blend);

@@ -27,8 +27,8 @@ typedef struct Speed {
   S2World *world;
   int32_t slot; // of the joint
   S2Forest forest;
-  double *dv;   // 3 a body slot: change of velocities
-  bool *branch; // a body slot: beyond the joint examined last
+  double *dv;   // 3 per body slot: change of velocities
+  bool *branch; // per body slot: beyond the joint examined last
 } Speed;
 
 // The motion of a against b: a turn (*turns, about *at), or a translation along *along.

@@ -28,10 +28,10 @@ typedef struct Coordinates {
   const S2JointCoordinate *set;
   int set_count, joints;
   S2Forest forest; // given joints first
-  int32_t *set_at; // a joint slot: index in `set`, or S2_NONE
-  double *value;   // a joint slot: the required coordinate
+  int32_t *set_at; // per joint slot: index in `set`, or S2_NONE
+  double *value;   // per joint slot: the required coordinate
   double *from;    // one for each of `set`: the present coordinate
-  double *q, *v;   // 3 a slot, of the start
+  double *q, *v;   // 3 per slot, of the start
   int32_t *free;   // joint slots in trees that the caller did not set; loops may change them
   int free_count;
 } Coordinates;

@@ -20,14 +20,14 @@ typedef struct S2Forest {
   S2World *world;
   int nodes, joints;
   int32_t *order; // nodes, parents before their children
-  S2Tree *tree;   // a node
-  bool *in_tree;  // a joint slot
+  S2Tree *tree;   // per node
+  bool *in_tree;  // per joint slot
   // Used only during construction.
-  bool *given;    // a joint slot
-  double *mass;   // a node
-  int32_t *group; // a node: union-find
-  int32_t *first; // a node: its first edge in a list, S2_NONE ends it
-  int32_t *next;  // an edge: 2 slot at the joint's a, 2 slot + 1 at its b
+  bool *given;    // per joint slot
+  double *mass;   // per node
+  int32_t *group; // per node: union-find
+  int32_t *first; // per node: its first edge in a list, S2_NONE ends it
+  int32_t *next;  // per edge: 2 slot at the joint's a, 2 slot + 1 at its b
 } S2Forest;
 
 // Number of bytes that s2_forest_grow needs in `memory`, which must be aligned for doubles and

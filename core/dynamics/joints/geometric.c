@@ -104,7 +104,7 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   for (int i = 0; i < 6; i++) {
     largest = fmax(largest, fabs(value[i]));
   }
-  // Its eigenvectors are rows, each with a stiffness; eigenvalues of 0 give no row.
+  // The eigenvectors are rows, each with a stiffness; eigenvalues of 0 give no row.
   int count = 0;
   for (int i = 0; i < 6; i++) {
     if (fabs(value[i]) > NOTHING * largest) {
@@ -315,7 +315,7 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   return fastest_turning(at, load, s2_joint_blend(def, h), scale, least);
 }
 
-// The same with the impulses of the last step, if the world's settings do not resolve them; else 0.
+// (h w)^2 for the impulses of the last step, if the world's settings do not resolve it; else 0.
 static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;

@@ -16,7 +16,7 @@ typedef enum S2Asked { // a question to the program within a step
   S2_ASKED_HESSIAN,
   S2_ASKED_PULL, // of a spring: force, tangent; q[0] is the extension
   S2_ASKED_LOCK, // velocity of a lock; q[0] is h
-  S2_ASKED_BODY, // the same for a body
+  S2_ASKED_BODY, // velocity of a body; q[0] is h
 } S2Asked;
 
 typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then of b
@@ -26,9 +26,9 @@ typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then 
 typedef struct S2JointAt { // a joint at given poses
   const S2World *world;
   const S2Joint *joint;
-  const double *q;   // 3 a slot
+  const double *q;   // 3 per slot
   double elapsed;    // s since the world's present state
-  const S2Rot *turn; // a slot: rotations of the angles in q if they are known, or NULL
+  const S2Rot *turn; // per slot: rotations of the angles in q if they are known, or NULL
 } S2JointAt;
 
 typedef enum S2JointParts { // parts that a definition may set for a type
@@ -108,7 +108,7 @@ static inline int s2_joint_bodies(const S2Joint *joint) {
   return (joint->a != S2_NONE) + (joint->b != S2_NONE) + (joint->more[0] != S2_NONE) +
          (joint->more[1] != S2_NONE);
 }
-// From an array of 3 a slot, the numbers of its bodies in the order of its columns; 0 for missing
+// From an array of 3 per slot, the numbers of its bodies in the order of its columns; 0 for missing
 // bodies.
 static inline void s2_joint_all_velocities(const S2Joint *joint, const double *v,
                                            double all[S2_JOINT_COLUMNS]) {
@@ -133,7 +133,7 @@ S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
 void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info);
 // Whether all of its equations are rigid separately.
 bool s2_joint_is_rigid(const S2Joint *joint);
-// Its rigid equations, as combinations if it has matrices; returns their number.
+// The joint's rigid equations, as combinations if it has matrices; returns their number.
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 // Error "limits: ..." unless a joint of this type can have them.
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
@@ -181,7 +181,7 @@ S2Measure s2_measure_stretch;     // the same minus S2Joint.length
 // The anchor of a relative to that of b, along `direction` (in b's frame): u' R_b' (p_a - p_b).
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian);
-// The same along x and y of b, without other results, for frequent calls.
+// The offsets along x and y of b, without other results, for frequent calls.
 typedef struct S2Pin {
   double value[2], ja[2][3], jb[2][3];
 } S2Pin;
@@ -260,7 +260,7 @@ S2Joint s2_pulley_side(const S2Joint *pulley, int side);
 
 // Whether it is a spring whose pull is not proportional to its extension.
 bool s2_spring_curved(const S2Joint *joint);
-// The pull (N) of a curved spring and its derivative (N/m); for a law, those of the row.
+// The pull (N) of a curved spring and its derivative (N/m). With a law both are read from the row.
 void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent);
 // Evaluates a law, if there is one; an error is in world->refused.
 void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
@@ -312,12 +312,12 @@ typedef struct S2SoftRow {
   bool rigid;
 } S2SoftRow;
 
-// The speeds of rows at velocities v (3 a slot).
+// The speeds of rows at velocities v (3 per slot).
 void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count);
 // The bends of rows, from their Hessians.
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
                     S2JointRow *rows, int count);
-// The same for the joint's own equations at these poses.
+// The bends of the joint's own equations at these poses.
 void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, int count);
 // The speed that a rigid row requires at the end of the step: u = -this.
 double s2_joint_return(S2Blend blend, const S2JointRow *row);
@@ -346,7 +346,7 @@ typedef struct S2Servo {
 // Whether its servo acts in a step of length h.
 bool s2_servo_acts(const S2Joint *joint, double h);
 S2Joint s2_servo_spring(const S2Joint *joint); // its gains as those of a spring
-// The row of a servo in a solve of time h. v0: velocities at the start of the step, 3 a slot.
+// The row of a servo in a solve of time h. v0: velocities at the start of the step, 3 per slot.
 // bends: this is the first solve of the step, whose row includes the bend.
 void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo);
 

@@ -25,7 +25,7 @@ typedef struct Builder {
   int32_t slot;
   int group;
   int32_t aside;       // the next node of a gear or constraint
-  int32_t *nodes;      // a joint of the island: first node of a constraint
+  int32_t *nodes;      // per joint of the island: first node of a constraint
   int place;           // of the joint in the island
   S2WideMovers *along; // of the last row, if it acts on more than two bodies
   double *speed;       // V, raised by driving rows
@@ -242,7 +242,7 @@ static double projection_rate(const Builder *builder) {
 // A compliant row and its given impulse; only the impulse if the compliance is infinite.
 static void add_elastic(const Builder *builder, List *list, const S2JointRow *of, int index,
                         double bias, double compliance, double given) {
-  // Without a finite compliance there is no row; only the given impulse acts.
+  // Without a finite compliance the spring has no row, only its given impulse.
   if (isfinite(compliance)) {
     add_bilateral(builder, list, of, index, bias, compliance);
     if (given != 0) {
@@ -367,7 +367,7 @@ static void add_geometric(const Builder *builder, List *list) {
     double compliance = hold * beta > 0 ? 1 / (hold * beta) : INFINITY;
     int rows = list->count, given = builder->given->count;
     add_elastic(builder, list, &row, S2_NONE, 0, compliance, -hold * (1 - beta) * row.speed);
-    // It has become one row, or none.
+    // The soft equation has become one row, or none.
     if (list->count > rows) {
       geometric_push(builder, &row, &list->part[rows]);
     } else if (builder->given->count > given) {
@@ -482,7 +482,7 @@ static void ask_idle_coupled(const Builder *normal) {
   }
 }
 
-// Its row follows that of its normal constraint, as the friction row of a contact does.
+// The friction row directly follows the row of its normal constraint, as in a contact.
 static void add_coupled(const Builder *normal, List *limits) {
   int32_t slot = coupled_slot(normal);
   if (!s2_solve_traits(normal->kind).friction) {

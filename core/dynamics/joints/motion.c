@@ -58,7 +58,7 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
 static bool move_body(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   double *v0 = step->v0 + 3 * slot;
-  // Its velocity, or the program's answer.
+  // Without a callback the body stands still. Otherwise the program gives its velocity.
   S2MotionCall call = {.body = s2_body_id(world, slot), .t = step->t, .h = h};
   memcpy(call.q, step->q0 + 3 * slot, sizeof call.q);
   if (world->callbacks.motion != NULL) {
@@ -79,7 +79,7 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
   return true;
 }
 
-// A lock's goal is the result of the earlier substeps.
+// Sets the goal and rate of a lock. Its initial goal is the one that earlier substeps have reached.
 static bool drive_lock(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   const S2Joint *joint = &world->joints.at[slot];

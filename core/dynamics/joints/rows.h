@@ -6,8 +6,8 @@
 
 // The rows of an island's joints at the poses q, with their parts and initial guesses; returns
 // their number. `speed` is V, raised by motors, springs and moving goals. Impulses known before the
-// solve are added to `rhs` (3 a node). *given: number of parts without rows, which follow those of
-// the rows. (joint_rows.c)
+// solve are added to `rhs` (3 per node). *given: number of parts without rows, which follow those
+// of the rows. (joint_rows.c)
 int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *island,
                        S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda,
                        double *rhs, double *speed, int *given);
@@ -34,15 +34,15 @@ typedef struct S2LimitArrival {
 // does not rebound, so that bounces end.
 S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int32_t slot,
                                 int index);
-// Whether the coordinate was out of touch with a limit that stopped it in this step, and came at more
-// than half of the change by forces.
+// Whether the coordinate was out of touch with a limit that stopped it in this step, and came at
+// more than half of the change by forces.
 bool s2_limit_struck(const S2Step *step, const S2Island *island, int32_t slot, int index);
 // The speed of the distance that restitution requires after the impact; 0: it stops there.
 double s2_limit_target(const S2Step *step, const S2Island *island, int32_t slot, int index);
 // Whether a limit of the island reflects its joint.
 bool s2_step_limit_rebounds(const S2Step *step, const S2Island *island);
-// The same; or whether a limit out of touch at q0 stopped its joint, and a speed towards it remains
-// at q1 with v2.
+// Whether a limit of the island reflects its joint, or a limit out of touch at q0 stopped its joint
+// and a speed towards it remains at q1 with v2.
 bool s2_step_limit_arrives(const S2Step *step, const S2Island *island);
 
 typedef struct S2JointLoad {
@@ -61,7 +61,7 @@ void s2_step_find_stiff(S2Step *step);
 void s2_island_stiffen(S2Step *step, const S2Island *island);
 
 // Updates the momentum of bodies on the ground after a solve with the impulses lambda and
-// velocities v (3 a node); true if it differs from that of the rows. (ground_friction.c)
+// velocities v (3 per node); true if it differs from that of the rows. (ground_friction.c)
 bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                            const double *v, const double *lambda);
 
@@ -78,7 +78,7 @@ typedef struct S2WideMovers {
 // rows.
 enum { S2_WIDE_NODES = 3, S2_WIDE_ROWS = 9 };
 S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear);
-typedef struct S2NodeArrays { // 3 a node; place: S2_NONE for copies in a separate basis
+typedef struct S2NodeArrays { // 3 per node; place: S2_NONE for copies in a separate basis
   double *mass, *rhs, *v;
   int32_t *place;
 } S2NodeArrays;

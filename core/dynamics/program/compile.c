@@ -71,14 +71,14 @@ static bool fits_world(const S2World *world) {
 typedef struct Compiler {
   const S2World *world;
   S2Arena *arena;
-  int32_t *root; // a slot: the smallest slot of its island; S2_NONE: it has no joint
+  int32_t *root; // per slot: the smallest slot of its island; S2_NONE: it has no joint
 } Compiler;
 
 static bool slot_moves(const S2World *world, int32_t slot) {
   return slot != S2_NONE && s2_body_moves(&world->bodies.at[slot]);
 }
 
-// As in islands.c, in the order of their smallest slots.
+// Finds the islands as islands.c does, in the order of their smallest slots.
 static void find_islands(const Compiler *compiler) {
   const S2World *world = compiler->world;
   int32_t *root = compiler->root;

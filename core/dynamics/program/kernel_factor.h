@@ -225,7 +225,7 @@ S2_KERNEL void factor_select(const S2Table *t, Mask on, const Factor *fresh, Fac
   }
 }
 
-// x = S^-1 x, a pair a joint.
+// x = S^-1 x, one pair per joint.
 S2_KERNEL void factor_apply(const S2Table *t, const Factor *factor, bool symmetric, Pairs *pairs) {
   Real w[S2_TABLE_JOINTS][2], (*x)[2] = pairs->at;
   S2_UNROLL for (int k = 0; k < t->joints; k++) {

@@ -43,7 +43,7 @@ S2_KERNEL Real stages_worst(const Run *run, const Pairs *off) {
   return worst;
 }
 
-// The same in raw units, without lengths for angles.
+// The largest error of the rows in raw units, without lengths for angles.
 S2_KERNEL Real stages_raw(const Run *run, const Pairs *off) {
   Real worst = real(0);
   S2_UNROLL for (int g = 0; g < run->table->joints; g++) {

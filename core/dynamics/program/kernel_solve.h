@@ -97,7 +97,7 @@ S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
           }
         }
       }
-      // As in row_drives(), without its early return.
+      // The computation of row_drives(), without its early return.
       bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
       Real brings = select(MASK(w > real(0)), size(sum) * w / w, real(0));
       brings = larger(speed, angular ? brings * of->length : brings);

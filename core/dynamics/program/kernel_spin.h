@@ -75,7 +75,7 @@ S2_KERNEL void spin_drift(const Run *run, const Nodes *nodes, Real *drift_x, Rea
   *drift_y = v[0][2] + part * y;
 }
 
-// Without the motion of the centre.
+// The kinetic energy without the motion of the centre.
 S2_KERNEL Real spin_kinetic(const Run *run, const Nodes *nodes) {
   const Real(*v)[3] = nodes->at;
   Real sum = real(0), drift_x, drift_y;

@@ -19,8 +19,8 @@ static void program_make(S2World *world) {
 }
 
 void s2_program_prepare(S2World *world) {
-  // After each change, one step of the general path: its data (touches, boxes, impulses of removed
-  // limits) then are as kernels expect.
+  // After each change the general path takes one step. Then its data (touches, boxes, impulses of
+  // removed limits) are as the kernels expect.
   if (world->program_is == S2_PROGRAM_STALE) {
     s2_memory_free(world->program);
     world->program = NULL;
@@ -68,7 +68,8 @@ bool s2_program_ready(S2World *world) {
   return fits && world->corrected.count == numbers;
 }
 
-// After a step that it could not do: unsuitable worlds lose little time.
+// After a step that the program could not do, the general path takes more and more steps. So
+// unsuitable worlds lose little time.
 static void program_misses(S2Program *program) {
   program->waits = 2 * program->waits + 1 < WAIT_MOST ? 2 * program->waits + 1 : WAIT_MOST;
   program->wait = program->waits;
@@ -188,7 +189,8 @@ typedef struct Flights {
   double q[S2_PROGRAM_FREE][3], v[S2_PROGRAM_FREE][3];
 } Flights;
 
-// By the trapezoid if steps are split at events, else by the final velocities.
+// Free bodies move by the trapezoid if steps are split at events, otherwise by the final
+// velocities.
 static double flight_end(const S2World *world, double q, double v0, double v1, double h) {
   bool splits = s2_world_way(&world->kept.def) == S2_EVENT;
   return q + h * (splits ? (1 - 0.5) * v0 + 0.5 * v1 : v1);
@@ -248,7 +250,7 @@ static void box_still(S2World *world) {
   }
 }
 
-// The same final state as after s2_step_begin, s2_step_commit and solves.
+// Writes the final state that s2_step_begin, s2_step_commit and the solves would leave.
 static void write_account(S2World *world) {
   const S2Program *program = world->program;
   S2WorldStats *stats = &world->stats;

@@ -44,7 +44,7 @@ typedef struct S2Table {
   int16_t place[S2_TABLE_JOINTS];      // place[order[k]] = k
   bool extends[S2_TABLE_JOINTS];       // column k + 1 has the rows of column k
   int16_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
-  int16_t row[S2_TABLE_BLOCKS];        // a block: its row
+  int16_t row[S2_TABLE_BLOCKS];        // per block: its row
   int16_t row_start[S2_TABLE_JOINTS + 1];
   int16_t row_column[S2_TABLE_BLOCKS]; // the same blocks by rows
   int16_t row_block[S2_TABLE_BLOCKS];

@@ -184,7 +184,7 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   if (!(speed * h > least)) { // the overlap cannot become deep within the step, or decreases
     return INFINITY;
   }
-  // Conservative advancement: in room/speed the distance shrinks by at most room.
+  // Conservative advancement: in the time room/speed the distance decreases by at most `room`.
   double fine = s2_touch_depth_fine(world, touch, depth), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
     S2Pose pose_a = pose_at(step, a, a, t), pose_b = pose_at(step, b, a, t);
@@ -192,7 +192,7 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
     double room = depth + closest.distance;
     double from_a = centre_distance(&centre_a, pose_a, &of_b, pose_b);
     double from_b = centre_distance(&centre_b, pose_b, &of_a, pose_a);
-    // Deep already at the start: the rows stay as they are.
+    // The pair is deep already at the start: its rows stay unchanged.
     if (look == 0 && (room <= fine || from_a <= 0 || from_b <= 0)) {
       *deep = changes_sides(step, touch, closest.normal);
       return INFINITY;
@@ -298,7 +298,7 @@ bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction)
 void s2_step_stop_short(S2Step *step) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int slots = step->world->bodies.count;
-  double *fraction = NULL; // a slot: fraction of its motion
+  double *fraction = NULL; // per slot: fraction of its motion
   // The shortest fraction for each body that is about to pass through something.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];

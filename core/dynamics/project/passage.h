@@ -21,7 +21,7 @@ bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side);
 // m: half the width of the thinner shape of a touch, if both have a width.
 double s2_touch_thin(const S2World *world, const S2Touch *touch);
 // The number of pieces for a motion of h (s), in which the bodies of a touch have the velocities v
-// (3 a slot). A body that turns then leaves the plane of a row by less than the thickness.
+// (3 per slot). A body that turns then leaves the plane of a row by less than the thickness.
 double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *v, double h);
 // The maximum over all touches for the motion over step->h; 1 if that is already the shortest
 // piece.

@@ -145,7 +145,7 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   return same;
 }
 
-typedef struct Pass { // the inputs of a pass, for its note
+typedef struct Pass { // inputs of a pass, for its note
   S2ProjectRows rows;
   const S2Choice *choices;
   double stiffness;
@@ -323,7 +323,7 @@ static double harmless_fraction(const S2Step *step, const S2Island *island, cons
 typedef struct Spin {
   bool kept;
   double value, energy; // N m s; J: its largest energy
-  double *v;            // 3 a node, scratch
+  double *v;            // 3 per node, scratch
 } Spin;
 
 static void get_velocities(const S2Step *step, const S2Island *island, double *v) {
@@ -497,7 +497,7 @@ void s2_step_project_start(S2Step *step) {
 
 typedef struct Best {
   double worst;
-  double *q; // 3 a node
+  double *q; // 3 per node
   int noted; // the notes that led there
 } Best;
 
@@ -600,7 +600,7 @@ static void project_island(S2Step *step, S2Island *island) {
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
   bool done = worst <= island->enough;
-  // Then Newton's steps; if they stall, bodies are made to turn less.
+  // Then take Newton's steps. If they stall, let bodies turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
     double before = worst;
@@ -611,7 +611,7 @@ static void project_island(S2Step *step, S2Island *island) {
     keep_best(step, island, worst, &best);
     done = !solved || worst <= island->enough;
   }
-  // No pass improved on an earlier one: return to that.
+  // If no pass improved on an earlier one, return to that one.
   if (worst > best.worst) {
     go_back(step, island, &best);
     if (best.noted < fed) { // the velocities contain the feedback

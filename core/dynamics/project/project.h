@@ -8,23 +8,23 @@
 bool s2_step_project(S2Step *step);                     // by the world's setting
 bool s2_islands_project(S2Step *step);                  // until no error is left
 void s2_step_project_start(S2Step *step);               // q0, under S2_PRE
-void s2_island_project(S2Step *step, S2Island *island); // the same for one island
+void s2_island_project(S2Step *step, S2Island *island); // projects the positions of one island
 
 typedef struct S2JointErrors { // the equations of an island's joints at q1
   int rows;                    // in the order of the problem
-  double *value;               // a row: g
-  S2RowSides *side;            // a row
+  double *value;               // per row: g
+  S2RowSides *side;            // per row
   double largest;              // m, of a joint's equations; keeps a NaN
   bool limited;                // whether there are limits, too
   bool pins;                   // whether all of them are rigid hinges without limits
 } S2JointErrors;
 // The largest overlap or joint error of an island at q1, m. Springs do not count. `errors` may be
-// NULL; its arrays hold S2_JOINT_EQUATIONS + 1 rows a joint. (violation.c)
+// NULL; its arrays hold S2_JOINT_EQUATIONS + 1 rows per joint. (violation.c)
 double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors);
 
 typedef struct S2Shaken { // displacements by joints so far
-  double *dq;             // 3 a node, including those of gears
-  double *lambda;         // 1 a joint equation, S2_JOINT_ROWS a joint at most
+  double *dq;             // 3 per node, including those of gears
+  double *lambda;         // 1 per joint equation, S2_JOINT_ROWS per joint at most
   S2JointPart *part;
   int count;
 } S2Shaken;

@@ -52,7 +52,7 @@ static double of_contacts(const S2Step *step, const S2Island *island) {
 typedef struct Account {
   int32_t *ground; // slots
   int grounds;
-  // 3 a node: v2 relative to the ground of the node; the velocity of that ground
+  // 3 per node: v2 relative to the ground of the node; the velocity of that ground
   double *now, *ride;
   double excess;  // J, energy that the step has added (both formulas above)
   double kinetic; // J, energy from which it may be taken

@@ -21,8 +21,8 @@ typedef struct Shake {
   const S2JointPart *part;   // of its rows
   bool has_motion;           // whether they are those of S2Island.motion
   S2Bilateral matrix;        //
-  double *change;            // a row: -dl
-  double *start, *dq, *last; // 3 a node: initial q1, its displacement, and the previous one
+  double *change;            // per row: -dl
+  double *start, *dq, *last; // 3 per node: initial q1, its displacement, and the previous one
 } Shake;
 
 // Errors and rows at q1; returns the largest joint error, m. NAN: the joints' equations differ from

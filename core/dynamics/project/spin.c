@@ -47,7 +47,7 @@ bool s2_island_floats(const S2Step *step, const S2Island *island) {
 
 typedef struct Whole { // an island as one rigid body at q1
   double mass, inertia;
-  S2Vec2 origin, centre; // of the first body; of mass, relative to it, so that
+  S2Vec2 origin, centre; // of the first body; centre of mass relative to it, so that
 } Whole;                 // digits are kept far from the world's origin
 
 static S2Vec2 arm_of(const S2Step *step, const S2Island *island, const Whole *whole, int node) {

@@ -14,7 +14,7 @@ S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t
                        int grounds);
 
 // s2_island_spin: angular momentum about the centre of mass of an island on which only joints
-// between its own bodies act, at q1 with the velocities (or displacements) v, 3 a node.
+// between its own bodies act, at q1 with the velocities (or displacements) v, 3 per node.
 // s2_island_set_spin: gives v this value by a rotation of the whole.
 bool s2_island_floats(const S2Step *step, const S2Island *island);
 double s2_island_spin(const S2Step *step, const S2Island *island, const double *v);
@@ -24,9 +24,9 @@ void s2_island_balance(S2Step *step, const S2Island *island);
 // Records the momenta of that turn as corrections, once the motion is final.
 void s2_island_correct_balance(const S2Step *step, const S2Island *island);
 
-// Kinetic energy of an island at velocities v (3 a node), J.
+// Kinetic energy of an island at velocities v (3 per node), J.
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
-// The same without the motion of its centre of mass.
+// The kinetic energy without the motion of the island's centre of mass.
 double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v);
 // The upper limit of the latter, J: that of v2 or of the free motion; infinite if joints add
 // energy. `v` is scratch; `from_v2`: the limit is that of v2.

@@ -38,7 +38,7 @@ static double measure_pins(const S2Step *step, const S2Island *island, const S2R
   return largest;
 }
 
-// `errors` holds squares meanwhile.
+// Inside this function `errors` holds squares.
 static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2Rot *turn = s2_step_turns(step, island, step->q1);

@@ -1,5 +1,5 @@
-// The substep of an island that only joints act on, in two stages (rattle.h), in as many pieces as
-// keep its turns small.
+// Steps an island on which only joints act, by two stages (rattle.h). The substep is split into
+// enough pieces to keep the turns of bodies in each piece small.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle_numbers.h"
@@ -11,19 +11,22 @@
 #include <string.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Pieces of a substep. With them bodies may turn further, as wheels on their hubs do, if the stages
-// are solved.
+// Largest number of pieces of a substep. With so many pieces bodies may turn farther, as wheels on
+// their hubs do, if the stages are solved.
 enum { PIECES = S2_RATTLE_PIECES };
-// Asks of force laws in stage 1 until force and velocity agree, and when differences begin to help.
+// ASKS: evaluations of force laws in stage 1 until force and velocity agree. SLOW: the evaluation
+// after which finite differences help.
 enum { ASKS = 40, SLOW = 3 };
-// Part of a force: it agrees; it is no law of the velocity that could.
+// Fractions of a force. AGREED: the law agrees with the velocity. NEAR: a larger error means that
+// the law cannot agree.
 static const double AGREED = 1e-14, NEAR = 1e-8;
-// Part of a velocity by which laws are differenced.
+// Step of finite differences of laws, as a fraction of the velocity.
 static const double DIFFERENCE = 1e-6;
-// Part of a piece's length by which what it leads to is differenced; that is none before its end.
+// Fractions of a piece's length. RISES: step of finite differences by the length. LATEST: a limit
+// this close to the end does not shorten the piece.
 static const double RISES = 1e-3, LATEST = 1e-9;
 
-// STIFF: forces turn too fast for the most pieces.
+// STIFF: forces turn too fast even for the largest number of pieces.
 typedef enum Outcome { SOLVED, TOO_LONG, STIFF, ABORTED } Outcome;
 
 // ---- Making ------------------------------------------------------------------------------------
@@ -51,7 +54,8 @@ static int count_laws(const S2Step *step, const S2Island *island) {
   return count;
 }
 
-// `touches`: with so many of its touches as rows, two points with friction and viscosity each.
+// `touches`: number of touches that may have rows, each with two points that have friction and
+// viscosity.
 static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame, int touches) {
   S2Arena *arena = step->arena;
   int rows = S2_JOINT_ROWS * island->joints + 6 * touches, n = 3 * island->nodes;
@@ -103,7 +107,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
   return rattle;
 }
 
-// Ground goes at its velocity from where it was as the substep began.
+// Moves ground at its velocity from its pose at the start of the substep.
 static void place_slot(const S2Rattle *rattle, int32_t slot, double since, double *q) {
   const S2Step *step = rattle->step;
   for (int c = 3 * slot; slot != S2_NONE && c < 3 * slot + 3; c++) {
@@ -132,11 +136,12 @@ static void rattle_place_ground(const S2Rattle *rattle, double since, double *q)
   }
 }
 
-// Limits that begin open: what they give until they are closed is none of the motion's own, and
-// along J0 it would bring energy where they turn. So it is of contacts that begin overlapped.
+// Finds limits that begin open and contacts that begin overlapped. Their impulse acts when they
+// close, after a part of the motion, so stage 1 pushes along J1. Along J0 it would add energy if
+// the rows turn.
 static void find_late(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
-    // Contacts that give way do so if they are too fast for the step and begin open.
+    // Compliant contacts count if they begin open and are too fast for the step.
     if (s2_rattle_of_contact(&rattle->term[r])) {
       int normal = s2_rattle_normal(rattle, r);
       const S2RattleTerm *term = &rattle->term[normal];
@@ -150,7 +155,8 @@ static void find_late(S2Rattle *rattle) {
   }
 }
 
-// V: speeds of the island, and what drives bring by themselves; what is near enough for it.
+// Sets V, the larger of the island's speeds and the speeds that drives cause, and the accuracy that
+// it implies.
 static void set_speed(S2Rattle *rattle) {
   double length = rattle->island->length;
   rattle->speed = s2_island_speed(rattle->step, rattle->island);
@@ -173,7 +179,8 @@ static void set_speed(S2Rattle *rattle) {
 
 // ---- Forces ------------------------------------------------------------------------------------
 
-// Forces that are held over the step, and those of laws, `law` (3 a slot; NULL: there are none).
+// Sets the forces of a stage: those held over the step, and those of laws, `law` (3 per slot; NULL:
+// there are none).
 static void set_force(const S2Rattle *rattle, const double *law) {
   const S2Step *step = rattle->step;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -184,7 +191,8 @@ static void set_force(const S2Rattle *rattle, const double *law) {
   }
 }
 
-// Forces of laws at poses q (3 a slot) and velocities v (3 a node), `since` the substep began.
+// Evaluates the laws at poses q (3 per slot) and velocities v (3 per node), `since` s after the
+// start of the substep.
 static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, double since,
                      double *law, S2LawAnswer *answers) {
   S2Step *step = rattle->step;
@@ -200,7 +208,7 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   S2LawFrame frame = *rattle->frame;
   frame.done = since;
   bool going = s2_laws_look(step, rattle->island, &frame, all_q, all_v, law, answers);
-  // Answers that are kept get the whole force.
+  // Stored answers contain the whole force.
   for (int i = 0; i < rattle->nodes && answers != NULL && going; i++) {
     int32_t slot = rattle->island->node[i];
     if (s2_step_lawful(step, slot)) {
@@ -215,7 +223,8 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   return going;
 }
 
-// How laws damp what their own bodies do, by differences at the velocities u: `slope`.
+// Computes `slope`, the damping of laws by the velocity of their own body, by finite differences at
+// the velocities u.
 static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   S2Step *step = rattle->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -235,7 +244,7 @@ static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   return going;
 }
 
-// Part of the forces by which the laws are off what stage 1 was solved with.
+// Relative difference between the present laws and those that stage 1 was solved with.
 static double laws_off(const S2Rattle *rattle, const double *was, const double *law) {
   double off = 0;
   for (int i = 0; i < rattle->nodes; i++) {
@@ -249,8 +258,8 @@ static double laws_off(const S2Rattle *rattle, const double *was, const double *
   return off;
 }
 
-// Stage 1 with f(q0, u): solved again until laws that depend on velocities agree. A law that
-// does not is held at its value at the start.
+// Solves stage 1 with f(q0, u), repeatedly until laws that depend on velocities agree. A law that
+// does not agree is held at its initial value.
 static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   S2Step *step = rattle->step;
   int n = 3 * step->world->bodies.count;
@@ -276,7 +285,7 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
     for (int i = 0; i < 3 * rattle->nodes; i++) { // f(u) + slope (u - the next u)
       rattle->force[i] += rattle->slope[i] * rattle->u[i];
     }
-    if (off <= NEAR && off >= before) { // as smooth as it is
+    if (off <= NEAR && off >= before) { // the law is not smooth enough for more
       return SOLVED;
     }
   }
@@ -292,7 +301,7 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
 
 // ---- For the derivative ------------------------------------------------------------------------
 
-// Laws as both stages had them, with their slopes.
+// Records the laws of both stages and their slopes.
 static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
   S2Arena *arena = rattle->step->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -300,7 +309,7 @@ static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
   int count = count_laws(rattle->step, rattle->island);
   const double *v = rattle->laws_held ? rattle->v0 : rattle->u;
   bool going = ask_laws(rattle, rattle->q0, v, rattle->done, law, answers);
-  rattle->laws_held = false; // stage 2 asks at u
+  rattle->laws_held = false; // stage 2 evaluates them at u
   going = going &&
           ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, answers + count);
   s2_arena_rewind(arena, mark);
@@ -316,7 +325,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   rattle.h = record->h;
   rattle.met = record->met;
   rattle.done = record->done;
-  // The recorded numbers, and all that follows from them.
+  // Restore the recorded numbers and derive all others from them.
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     rattle.q0[at] = record->q0[i];
@@ -342,13 +351,13 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// It stays as it is, with the impulses it has.
+// The island stays at rest, with its present impulses.
 static void rattle_stay(S2Rattle *rattle) {
   rattle->rests = true;
   memset(rattle->u, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memset(rattle->v1, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memcpy(rattle->k, rattle->l, sizeof(double) * (size_t)rattle->rows);
-  for (int r = 0; r < rattle->rows; r++) { // for the derivative, as stage 2 would have them
+  for (int r = 0; r < rattle->rows; r++) { // for the derivative, as stage 2 would set them
     const S2RattleTerm *term = &rattle->term[r];
     bool open = term->law >= S2_RATTLE_LIMIT && !s2_rattle_closed(rattle, r);
     bool known = open || s2_rattle_halved(term) || s2_rattle_other_stage(term, true);
@@ -377,7 +386,7 @@ static Outcome second_with_laws(S2Rattle *rattle, double *law) {
   return s2_rattle_second(rattle) ? SOLVED : TOO_LONG;
 }
 
-// `law` (NULL: none acts) has the forces of laws at q0, v0, and then those at q1, u.
+// `law` (NULL: no law acts) has the forces of laws at q0, v0, and on return those at q1, u.
 static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   rattle->rests = rattle->arrival.any = false;
   set_force(rattle, law);
@@ -404,15 +413,15 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   return brings ? TOO_LONG : outcome;
 }
 
-// The impulses of the length before, in proportion to this one. Those of ground friction are along
-// directions that the terms begin again.
+// Restores the impulses of the previous length, scaled to this one. Ground friction is excluded,
+// because its rows get new directions.
 static void recall_guess(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && rattle->grounds == 0; r++) {
     rattle->l[r] = rattle->guess[r];
   }
 }
 
-// From q0 and v0 to q1 and v1. `last`: it may be as long as it likes.
+// Solves a piece from q0 and v0 to q1 and v1. `last`: its length is accepted whatever turns in it.
 static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   S2Step *step = rattle->step;
   double elapsed = rattle->done;
@@ -445,7 +454,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
 
-// Stage 1 with another length: the value of the limit that is first then, and its row.
+// Solves stage 1 with another length. Returns the smallest value of a limit then, and its row.
 static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
                           int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
@@ -462,8 +471,8 @@ static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, do
   return outcome;
 }
 
-// By how much the value of the limit that is met changes with the length of the piece, for the
-// derivative alone: 0 where it is not known, and the step is the same with and without it.
+// Computes the derivative of the closing limit's value by the length of the piece. Only the step's
+// derivative needs it; 0 if it is unknown. The step itself does not depend on it.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   double tau = rattle->h, value[2];
@@ -477,7 +486,7 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
     value[i] = rattle->at1.value[met];
   }
   rattle->rises = outcome == SOLVED ? (value[1] - value[0]) / (2 * RISES * tau) : 0;
-  // Back to that length by the same guess: what is noted changes no bit.
+  // Restore that length and its guess, so that recording does not change the bits of the step.
   rattle->h = tau;
   memcpy(rattle->l, guess, sizeof(double) * (size_t)rattle->rows);
   outcome = outcome == ABORTED ? outcome : look_again(rattle, law, last, tau, &value[0], &row);
@@ -486,7 +495,7 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   return outcome;
 }
 
-// The piece of length h, or (`frees`) one that ends where a limit that began open closes.
+// Solves the piece of length h or, with `frees`, one that ends when a limit that began open closes.
 static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool frees) {
   double whole = rattle->h, value;
   int row;
@@ -497,7 +506,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   if (outcome != SOLVED || !(value < -rattle->enough)) {
     return outcome;
   }
-  // As the length bends the way, each is a solve of stage 1.
+  // The length changes the motion, so each length needs a solve of stage 1.
   S2RattleMeeting meeting = {.hi = whole, .at_lo = rattle->at0.value[row], .at_hi = value};
   for (double next = whole; outcome == SOLVED && next > 0 && fabs(value) > rattle->enough;) {
     next = s2_rattle_next_length(&meeting);
@@ -506,7 +515,8 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
     s2_rattle_narrow(&meeting, h, value);
   }
   rattle->met = row;
-  // A limit that closes right at the end of the piece needs no cut: it is a row of the whole piece.
+  // A limit that closes right at the end of the piece does not shorten it: it becomes a row of the
+  // whole piece.
   if (outcome == SOLVED && rattle->h > whole * (1 - LATEST)) {
     rattle->met = S2_NONE;
     rattle->frees = false;
@@ -514,7 +524,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   } else if (outcome == SOLVED && rattle->step->world->notes != NULL && rattle->kept != NULL) {
     outcome = find_rise(rattle, law, last);
   }
-  // A piece of event stepping that is met is made again by its caller, with that length.
+  // In event stepping the caller repeats the piece with the shorter length.
   bool again = rattle->kept == NULL && rattle->met != S2_NONE;
   bool ends = outcome == SOLVED && !rattle->rests && !again;
   return ends ? second_with_laws(rattle, law) : outcome;
@@ -522,7 +532,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
 
 // ---- The substep -------------------------------------------------------------------------------
 
-// The piece is done; the next one begins at its end.
+// Starts the next piece at the end of this one.
 static void rattle_go_on(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
@@ -537,8 +547,9 @@ static void rattle_go_on(S2Rattle *rattle) {
   rattle->last = rattle->h;
 }
 
-// In so many pieces of equal length, and more where limits close; *made: all. `record`: NULL, or
-// s2_rattle_record_size numbers for each; `answers`: one for each law in each of both stages.
+// Solves the substep in `pieces` pieces of equal length, plus those that limits cut off; *made is
+// the number of all. `record`: NULL, or s2_rattle_record_size numbers per piece. `answers`: one per
+// law, stage and piece.
 static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int pieces, double *record,
                             S2LawAnswer *answers, int *made) {
   S2Step *step = rattle->step;
@@ -548,11 +559,11 @@ static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int piec
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
   memset(sums->impulse, 0, sizeof(double) * (size_t)(S2_JOINT_ROWS * island->joints));
   memset(sums->reaction, 0, sizeof(double) * (size_t)(3 * island->joints));
-  s2_audit_again(step, island); // an attempt with fewer pieces
+  s2_audit_again(step, island); // discards an attempt with fewer pieces
   rattle->worst = (S2Residual){0};
   Outcome outcome = SOLVED;
   *made = 0;
-  double left = step->dt / pieces; // of the piece at hand
+  double left = step->dt / pieces; // remaining length of this piece
   for (int ended = 0; ended < pieces && outcome == SOLVED;) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     rattle->h = left;
@@ -580,13 +591,13 @@ static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int piec
 
 // ---- A piece of event stepping -----------------------------------------------------------------
 
-// The piece's poses and velocities to the step, its impulses to the step and to `flow`.
+// Copies the piece's poses, velocities and impulses to the step and to `flow`.
 static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2RattleFlow *flow) {
   S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
-    // Where joints were placed, more than u has moved it.
+    // Poses that were placed on the joints have moved by more than h u.
     bool placed = rattle->q0[at] != step->q0[at];
     flow->u[at] = placed ? (rattle->q1[at] - step->q0[at]) / rattle->h : rattle->u[i];
     step->carry[at] = flow->u[at];
@@ -604,7 +615,7 @@ static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2Rattle
   flow->solves = 2;
 }
 
-// For the derivative. False: aborted.
+// Records the piece for the derivative. False: aborted.
 static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
   const S2Step *step = rattle->step;
   if (step->world->notes == NULL) {
@@ -632,14 +643,14 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  // From where the step is, which is not where the substep began.
+  // Start from the present state of the step, not from the start of the substep.
   S2Rattle rattle = rattle_make(step, island, frame, island->touches);
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     rattle.q0[at] = step->q0[at];
     rattle.v0[i] = step->v0[at];
   }
-  rattle.kept = NULL; // pieces between meetings are of any length
+  rattle.kept = NULL; // pieces between meetings have different lengths
   set_rounding(&rattle);
   rattle.h = h;
   rattle.done = frame->done;
@@ -649,7 +660,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
   S2RattleSums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
-  // One piece; what it is too long for is the caller's.
+  // One piece; if it is too long, the caller shortens it.
   Outcome outcome = solve_to_meeting(&rattle, law, last, flow->frees);
   bool met = outcome == SOLVED && rattle.met != S2_NONE;
   flow->met = met ? rattle.h : INFINITY;
@@ -672,7 +683,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 
 // ---- The substep -------------------------------------------------------------------------------
 
-// rad: the most that a body turns in the substep, as its rows see it.
+// rad: the largest turn of a body in the substep that its rows depend on.
 static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = 0, seen = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -697,7 +708,7 @@ static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *fr
 
 static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = turn_at_first(step, island, frame);
-  // Forces that turn are explicit in a piece: (h w)^2 is to be below a half of what they allow.
+  // Turning forces are explicit in a piece, so the number of pieces limits their (h w)^2.
   double stiff = sqrt(island->turning / S2_TURNS_TOO_FAST);
   int pieces = 1;
   while (pieces < PIECES && (pieces * TURN < turn || pieces < stiff)) {
@@ -706,7 +717,7 @@ static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *fra
   return pieces;
 }
 
-// Statistics and the certificate get their share.
+// Updates statistics and the residual.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
   S2WorldStats *stats = &step->world->stats;
@@ -726,7 +737,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   S2Rattle rattle;
   S2RattleSums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE(step->arena, double, 3 * island->joints)};
-  // Twice the pieces until they are short enough.
+  // Double the number of pieces until they are short enough.
   Outcome outcome = TOO_LONG;
   int pieces = pieces_at_first(step, island, frame);
   for (int more = pieces; outcome == TOO_LONG && more <= PIECES; more *= 2) {
@@ -752,11 +763,11 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     }
     s2_arena_rewind(step->arena, attempt);
   }
-  // Implicit Euler takes islands that are too stiff for 64 pieces.
+  // Islands that are too stiff for 64 pieces take implicit Euler.
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {
-    s2_rattle_miss(step); // what follows is not what the flow asks for
+    s2_rattle_miss(step); // the following step does not satisfy this flow
     island->gave_up = true;
   }
   s2_arena_rewind(step->arena, mark);

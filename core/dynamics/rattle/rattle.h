@@ -1,33 +1,34 @@
-// Private to core/dynamics: the flow of islands that only joints act on, in two stages (RATTLE,
-// Andersen 1983, with bounds as in Breuling, Capobianco, Eugster and Leine 2024). With the rows J0
-// at the start and J1 at the end of a piece of length h, and half impulses l and k (N s):
+// Private to core/dynamics: the flow by two stages for islands on which only joints act (RATTLE,
+// Andersen 1983, with bounds as in Breuling, Capobianco, Eugster and Leine 2024). J0 are the rows
+// at the start of a piece of length h, J1 those at its end; l and k are half impulses (N s):
 //
 //   stage 1    M (u - v0) = h/2 f(q0, u) + J0' l,   q1 = q0 + h u
 //              (g(q1) - from)/h + C l + b = 0, or complementary to l within its bounds
 //   stage 2    M (v1 - u) = h/2 f(q1, u) + J1' k
 //              J1 v1 + C k + b = 0, or complementary to the sum l + k within its bounds
 //
-// Rows are chords in stage 1: motors, dry friction and dashpots act on the mean speed of what they
-// measure, and ground that moves enters by its way. Contacts of pieces of event stepping are in
-// rattle_contact.c; docs/stepping.md has their rows, and the derivative.
+// In stage 1 rows measure differences over the piece. So motors, dry friction and dashpots act on
+// the mean speed of their coordinate, and moving ground enters by its displacement.
+// rattle_contact.c has the contacts in pieces of event stepping. docs/stepping.md has their rows
+// and the derivative.
 #ifndef S2_RATTLE_H
 #define S2_RATTLE_H
 
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/laws.h"
 
-// Pieces of a substep that forces which turn too fast for it are given, at most; beyond it is
-// implicit Euler's.
+// Largest number of pieces of a substep, for forces that turn too fast for it. Islands that need
+// more take implicit Euler.
 enum { S2_RATTLE_PIECES = 64 };
-// Pieces of a substep that end where a limit closes. Limits that close later than that are rows of
-// pieces that go on.
+// Number of pieces of a substep that may end where a limit closes. Limits that close after these
+// pieces are rows of complete pieces.
 enum { S2_RATTLE_MEETINGS = 8 };
 
 typedef enum S2RattleLaw {
-  S2_RATTLE_EQUATION, // rigid or giving way
+  S2_RATTLE_EQUATION, // rigid or compliant
   S2_RATTLE_BOUNDED,  // |force| <= most: motors, dry friction, servos
   S2_RATTLE_LIMIT,    // one-sided: 0 <= impulse; limits, and the normal rows of contacts
-  S2_RATTLE_FRICTION, // |impulse| <= mu times the impulse of the row before it, the normal row
+  S2_RATTLE_FRICTION, // |impulse| <= mu times the impulse of the preceding normal row
 } S2RattleLaw;
 
 typedef enum S2RattleState { // of the active set
@@ -35,49 +36,49 @@ typedef enum S2RattleState { // of the active set
   S2_RATTLE_OPEN,            // no impulse
   S2_RATTLE_AT_LO,           // the impulse is at its bound
   S2_RATTLE_AT_HI,
-  S2_RATTLE_GIVEN, // a row that repeats others: its impulse stays
-  S2_RATTLE_KNOWN, // not of this stage, which knows its impulse
+  S2_RATTLE_GIVEN, // a redundant row: its impulse is unchanged
+  S2_RATTLE_KNOWN, // not an unknown of this stage: its impulse is known
 } S2RattleState;
 
 typedef enum S2RattleSource { // which function of the joint a row measures
   S2_RATTLE_OF_ROWS,          // a combination of its equations
   S2_RATTLE_OF_COORDINATE,
   S2_RATTLE_OF_DRIVE,
-  S2_RATTLE_OF_GAP, // of a point of contact, and along its surface
+  S2_RATTLE_OF_GAP, // of a contact point; OF_SLIP: along its surface
   S2_RATTLE_OF_SLIP,
   S2_RATTLE_OF_GROUND, // ground friction: of a body's pose
 } S2RattleSource;
 
-typedef struct S2RattleTerm { // a row of the island, by its definition
-  int place, index;           // of the joint in the island; in S2Joint.impulse. For contacts:
-                              // in S2RattleRows.touch; the point in it
+typedef struct S2RattleTerm { // the definition of a row of the island
+  int place, index; // index of the joint in the island, and in S2Joint.impulse. Contacts: index in
+                    // S2RattleRows.touch, and of the point
   S2RattleLaw law;
   S2RattleSource source;
   double mix[S2_JOINT_EQUATIONS]; // of its equations; of ground friction, of (angle, x, y)
-  double sign, offset;            // value = sign * (what the source measures) + offset
-  double speed;                   // rad/s or m/s: what a motor asks for
+  double sign, offset;            // value = sign * (value of the source) + offset
+  double speed;                   // rad/s or m/s: target of a motor
   double most;                    // N or N m; infinite: no bound
   double mu;                      // of friction rows
   double restitution;             // of limits
-  bool changes;                   // the change of its value counts, not the value
-  bool soft, trapezoid;           // it gives way; by the trapezoid, else by implicit Euler
-  bool effort;                    // an actuator's, no reaction of the joint
-  // Soft rows in stage 1: C (velocity per impulse) and b (velocity). Rows of ground friction across
-  // the motion have those of their stage.
+  bool changes;                   // the row contains the change of its value, not the value
+  bool soft, trapezoid;           // compliant; by the trapezoid, else by implicit Euler
+  bool effort;                    // of an actuator, not part of the joint's reaction
+  // Soft rows in stage 1: C (velocity per impulse) and b (velocity). In rows of ground friction
+  // across the motion, C belongs to their own stage.
   double compliance, bias;
 } S2RattleTerm;
 
-typedef struct S2RattleRows { // all rows at some poses, and as s2_rattle_measure knows them
-  double *value, *rate;       // what changes of the value by itself, 1/s
+typedef struct S2RattleRows { // all rows at some poses, as s2_rattle_measure computes them
+  double *value, *rate;       // rate: change of the value at fixed poses, 1/s
   S2RowSides *side;
   S2Touch *touch; // of contacts, with the points that have rows
 } S2RattleRows;
 
-// Stage 2 without the limits that arrive with restitution, which says how fast they do.
+// Stage 2 without the limits that arrive with restitution. It gives their arrival speeds.
 typedef struct S2RattleArrival {
   bool any;
-  double *v, *k; // 3 a node; a row. NULL: no limit of the island has restitution
-  double *back;  // a row, m/s or rad/s: its speed there times e; 0: it does not rebound
+  double *v, *k; // 3 per node; per row. NULL: no limit of the island has restitution
+  double *back;  // per row, rad/s or m/s: arrival speed times e; 0: no rebound
   S2RattleState *state;
 } S2RattleArrival;
 
@@ -85,160 +86,165 @@ typedef struct S2Rattle {
   S2Step *step;
   S2Island *island;
   const S2LawFrame *frame; // poses and velocities at the start of the substep
-  double h, done;          // s: of the piece; from the start of the substep to the piece's
+  double h, done; // s: length of the piece; time from the start of the substep to the piece
   int rows, nodes;
-  int touches;                      // that have points with rows
-  int grounds;                      // joints that are ground friction
+  int touches;                      // number of touches that have points with rows
+  int grounds;                      // number of joints that are ground friction
   int32_t *touch;                   // of the step
-  S2RattleTerm *term;               // bilateral ones, bounded ones, limits, contacts
-  int32_t (*row_of)[S2_JOINT_ROWS]; // a joint of the island: its terms, S2_NONE
-  double *inertial, *damping;       // 3 a node: I, m, m; those times the rates of damping
-  double *q0, *q1;                  // 3 a slot: of nodes, and of ground that joints name
-  double *v0, *u, *v1;              // 3 a node
-  double *l, *k;                    // a row, N s
-  double *kept; // S2_JOINT_ROWS a joint of the island: N s of the last piece; NULL
-  bool *late;   // a row: a limit that begins open, a contact that does or overlaps (stage 1 pushes
-                // along J1)
-  // `point`: the point of a gap's row as stage 1 has it now. `pushed`: of a late row, the point
-  // when the velocities were computed. The row has pushed there, so impulses are logged there.
+  S2RattleTerm *term;               // bilateral rows, bounded rows, limits, contacts
+  int32_t (*row_of)[S2_JOINT_ROWS]; // per joint of the island: its terms, or S2_NONE
+  double *inertial, *damping;       // 3 per node: I, m, m; the same times the damping rates
+  double *q0, *q1;                  // 3 per slot: of nodes, and of ground that joints name
+  double *v0, *u, *v1;              // 3 per node
+  double *l, *k;                    // per row, N s
+  double *kept; // S2_JOINT_ROWS per joint of the island: N s of the last piece; or NULL
+  bool *late;   // per row: a limit or soft contact that begins open, or a rigid contact off its
+                // surface (stage 1 pushes along J1)
+  // `point`: the present contact point of a gap row in stage 1. `pushed`: for a late row, its point
+  // when the velocities were computed. The impulse acted there, so it is logged there.
   S2TouchPoint *point, *pushed;
-  S2RattleState *first, *second; // a row: states of the active sets
+  S2RattleState *first, *second; // per row: states of the active sets
   S2RattleArrival arrival;
-  // Both stages of a piece: the pattern of the rows that were held last, and which they are.
+  // Shared by both stages of a piece: the matrix pattern of the rows that were held last, and their
+  // indices.
   S2Bilateral matrix;
   bool patterned;
   int pattern_rows;
   int32_t *pattern_of;
   S2RattleRows at0, at1; // rows at q0, q1
-  double *force;         // 3 a node: f of the stage
-  double *slope;         // 3 a node: what laws damp beside that, kg/s
-  bool laws_held;        // laws did not agree with u: they are those at v0
+  double *force;         // 3 per node: f of the stage
+  double *slope;         // 3 per node: additional damping by laws, kg/s
+  bool laws_held;        // laws did not agree with u: they are held at v0
   double tolerance;      // of scaled residuals
-  double speed;          // V of those, m/s
-  // m: errors that are rounding; with which Newton's method ends; that somebody has made by hand
+  double speed;          // V, the scale of these residuals, m/s
+  // m: rounding errors; errors at which Newton's method ends; errors that count as made by the
+  // program
   double rounding, enough, placed;
-  S2Residual worst; // of all stages of the step
-  // Passes of s2_rattle_place, for the derivative: poses before (3 a node), then 1 a row that was
-  // held and else 0. NULL: not wanted. A pass that had to be shortened has no derivative.
+  S2Residual worst; // over all stages of the step
+  // Passes of s2_rattle_place, for the derivative: the poses before (3 per node), then for each row
+  // 1 if it was held, else 0. NULL: not requested. A shortened pass has no derivative.
   double *placing;
   int placings;
   bool shortened;
-  bool rests; // the piece leaves it as it is
+  bool rests; // the island stays at rest in this piece
   // Limits that begin open have no impulse in stage 1: the piece ends where the first one closes.
   bool frees;
-  bool again;    // the piece is solved once more, with another length
+  bool again;    // the piece is solved again, with another length
   bool looks;    // without stage 2
-  double *guess; // N s: where it is solved once more, l that it begins with
-  // Contacts that begin open are rows of stage 1 alone: they arrive with their velocity, for an
-  // impact as the next step begins.
+  double *guess; // N s: initial l of a repeated solve
+  // Contacts that begin open have rows in stage 1 only. They arrive with their velocity, and the
+  // next step begins with their impact.
   bool ahead;
-  int met;      // that limit's row; S2_NONE: none closes
-  double rises; // 1/s: by how much its value changes with the piece's length; only where noted
-  double last;  // s: the length of the piece before
+  int met;      // row of the limit that closes; S2_NONE: none
+  double rises; // 1/s: derivative of its value by the length of the piece; only if notes are kept
+  double last;  // s: length of the previous piece
 } S2Rattle;
 
-// As a step ends: islands that it did not solve, where nothing else has been said of the step.
+// At the end of a step: warns of islands that this flow did not solve, unless the step has another
+// warning.
 void s2_rattle_warn_of_unsolved(const S2Step *step);
-// Does the flow take islands with this joint, by what it is?
+// Whether the flow supports islands with this joint, by the joint's definition.
 bool s2_joint_rattles(const S2World *world, const S2Joint *joint);
 
-// Is the island made of what this flow takes? By its definition and its touches.
+// Whether the flow supports the island, by its joints and because it has no touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);
-// The island's substep, in pieces: v1 = (q1 - q0)/dt, q1, v2, impulses and reactions. *done is
-// false, and nothing is changed but statistics, where no piece was short enough: then the step is
-// unsolved, whatever follows. `frame`: the start of the substep. False: aborted. (rattle.c)
+// Takes the island's substep in pieces: v1 = (q1 - q0)/dt, q1, v2, impulses and reactions. *done is
+// false if no piece was short enough. Then only statistics have changed, and the step counts as
+// unsolved. `frame`: the start of the substep. False: aborted. (rattle.c)
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done);
 
-// One piece of event stepping (schemes/event.c), from q0 and v0 of the step: what it gave.
+// The result of one piece of event stepping (schemes/event.c) from q0 and v0 of the step.
 typedef struct S2RattleFlow {
-  double *u, *v1;          // 3 a slot: (q1 - q0)/h, the velocities at the end
-  double *halves;          // 6 a joint of the island: what its rows gave in both stages
-  S2Touch *first, *second; // a touch of the island: its rows with l as stage 1 pushes, with k at q1
+  double *u, *v1;          // 3 per slot: (q1 - q0)/h, the velocities at the end
+  double *halves;          // 6 per joint of the island: impulses of its rows in both stages
+  S2Touch *first, *second; // per touch of the island: its rows with l (stage 1), with k at q1
   S2Residual residual;
   int solves;
-  bool frees;       // set by the caller: pieces are to end where limits close
-  bool ahead;       // set by the caller: points that begin open are rows, too
-  double met;       // s: one does after that; then it is not solved. Else infinite
-  double closes_at; // s: the last of these times, and the row of that limit
+  bool frees; // set by the caller: pieces end where limits close
+  bool ahead; // set by the caller: points that begin open have rows, too
+  double met; // s: time at which a limit closes, if the piece was not solved because of it; else
+              // infinite
+  double closes_at; // s: the last such time; closes: the row of that limit
   int closes;
-  bool failed;        // one was not solved since the caller has cleared this
-  bool solved, rests; // false: no solution, or it turns too far; nothing moves, exactly
+  bool failed;        // a piece was not solved since the caller cleared this
+  bool solved, rests; // solved is false without a solution, or if it turns too far; rests: nothing
+                      // moves, exactly
 } S2RattleFlow;
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island);
-// Does this flow take the pieces of the island, with its contacts? By its definition.
+// Whether the flow supports pieces of the island with its contacts, by its definition.
 bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
-// The piece of length h with the chosen points (2 touch + k) as rows. Impulses go to the step and
-// its touches. `last`: it may turn as far as it likes. False: aborted.
+// Solves the piece of length h, with rows for the chosen points (2 touch + k). Impulses go to the
+// step and its touches. `last`: turns are not limited. False: aborted.
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
                     const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow);
-// rattle_keep.c: the worst residual of both stages counts. If it is above the tolerance the step is
-// an unsolved one, with a warning.
+// rattle_keep.c: records the worst residual of both stages. If it exceeds the tolerance, the step
+// counts as unsolved, with a warning.
 void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *residual);
-void s2_rattle_miss(S2Step *step); // an unsolved one, without a warning
-// That piece counts: its impulses are logged, its bodies followed, its residuals kept.
+void s2_rattle_miss(S2Step *step); // counts the step as unsolved, without a warning
+// Accepts the piece: logs its impulses, records its motion for audits and keeps its residuals.
 // (rattle_keep.c)
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
                          const S2RattleFlow *flow);
 
-// The record of a piece for its derivative is one array of numbers: 5, then 3 a node and 1 a row
-// each. If a limit has restitution, those of its arrival follow.
+// The record of a piece for its derivative is one array: 5 numbers, then 3 per node and 1 per row
+// for each quantity. If a limit has restitution, the numbers of its arrival follow.
 typedef struct S2RattleRecord {
   double h, done; // s
-  int met;        // as S2Rattle has them
+  int met;        // as in S2Rattle
   double rises;
-  const double *q0, *v0, *u, *v1; // 3 a node
+  const double *q0, *v0, *u, *v1; // 3 per node
   const double *l, *k;            // N s
   const double *first, *second;   // S2RattleState
   const double *arrival;          // v, k, back, states; NULL: nothing arrives
 } S2RattleRecord;
-// The most passes of s2_rattle_place.
+// Largest number of passes of s2_rattle_place.
 enum { S2_RATTLE_PLACINGS = 20 };
 static inline int s2_rattle_record_size(int nodes, int rows, bool rebounds) {
   return 5 + 12 * nodes + 4 * rows + (rebounds ? 3 * nodes + 3 * rows : 0);
 }
-// rattle_record.c. Has a limit of the island restitution?
+// rattle_record.c. Whether a limit of the island has restitution.
 bool s2_island_rebounds(const S2Step *step, const S2Island *island);
 S2RattleArrival s2_rattle_new_arrival(const S2Step *step, const S2Island *island, int rows);
 void s2_rattle_record_piece(const S2Rattle *rattle, double *to);
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
-// Impulses and states of the piece, from its record.
+// Restores impulses and states of the piece from its record.
 void s2_rattle_recall(S2Rattle *rattle, const S2RattleRecord *record);
-// The piece of a record, for the derivative: terms, and rows at both its ends. `choices`: 2 a
+// Restores the piece of a record for the derivative: terms, and rows at both ends. `choices`: 2 per
 // touch; NULL: there are none.
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
                          const S2RattleRecord *record, const S2Choice *choices);
 
 // rattle_rows.c
-// Terms of the island, rows at q0; l gets its first guess.
+// Makes the terms of the island and its rows at q0, and sets the first guess of l.
 void s2_rattle_make_terms(S2Rattle *rattle);
-// Rows at poses q (3 a slot), `elapsed` s after the state that the world is in.
+// Computes the rows at poses q (3 per slot), `elapsed` s after the present state of the world.
 void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
                        const S2RattleRows *rows);
-// The same of stage 2 for soft rows by implicit Euler: C and b at the end, and their combinations
-// (`mix`, a row; NULL: not wanted).
+// For stage 2, soft rows by implicit Euler: C and b at the end, and their combinations (`mix`, per
+// row; NULL: not requested).
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]);
-// N s: the part of row r, or of its stages, in step->joint_impulse. Ground friction has it along
-// the axes.
+// N s: the impulse of row r in step->joint_impulse, summed over both stages. For ground friction it
+// is along the axes.
 double s2_rattle_impulse(const S2Rattle *rattle, int r);
-// The row in a problem, with these sides; bounds are the caller's.
+// The row in a problem, with these sides; the caller sets the bounds.
 S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
-// Adds what an impulse along a row pushes the joint's first body with to `reaction` (3); `arm` of
-// its anchor.
+// Adds the reaction to an impulse along a row, on the joint's first body, to `reaction` (3). `arm`:
+// of its anchor.
 void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *reaction);
-typedef struct S2RattleSums { // over the pieces
-  double *impulse;            // S2_JOINT_ROWS a joint of the island
-  double *reaction;           // 3 a joint of the island
+typedef struct S2RattleSums { // sums over the pieces
+  double *impulse;            // S2_JOINT_ROWS per joint of the island
+  double *reaction;           // 3 per joint of the island
 } S2RattleSums;
 // rattle_keep.c
-// Audits follow bodies from piece to piece of an island that only joints act on; the step gets what
-// the last of them leaves, with the impulses of all.
+// For an island on which only joints act: shows each piece to audits; at the end copies the final
+// state of the last piece and the sums of impulses to the step.
 void s2_rattle_show_piece(const S2Rattle *rattle);
 void s2_rattle_keep_end(const S2Rattle *rattle, const S2RattleSums *sums);
-// Adds what both stages gave. `halves`: NULL, and audits see that, or 6 a joint for it.
+// Adds the impulses of both stages. `halves`: receives 6 per joint; if NULL, audits record them.
 void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, double *halves);
-// m: the largest error of rigid hinges without anything else at the end, as s2_joint_violation()
-// has it; NAN: there are other joints.
+// m: the largest final error if all joints are rigid hinges without other rows, as in
+// s2_joint_violation(); NAN: there are other joints.
 double s2_rattle_pins_error(const S2Rattle *rattle);
 static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
   return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
@@ -246,28 +252,28 @@ static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2Rat
 static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
   return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
 }
-// Is the row off its place where its value is not 0? (rattle_place.c)
+// Whether the row has a position error if its value is not 0. (rattle_place.c)
 static inline bool s2_rattle_has_place(const S2RattleTerm *term) {
   return !term->changes && term->law != S2_RATTLE_FRICTION;
 }
-// The normal row of a contact's row r; r itself where that is none.
+// The normal row of the contact of row r; r itself if it is no friction row.
 static inline int s2_rattle_normal(const S2Rattle *rattle, int r) {
   while (rattle->term[r].source == S2_RATTLE_OF_SLIP) {
     r -= 1;
   }
   return r;
 }
-// Does row r give way by the trapezoid? Then stage 2 knows its impulse.
+// Whether row r is compliant by the trapezoid. Then stage 2 knows its impulse.
 static inline bool s2_rattle_halved(const S2RattleTerm *term) {
   return term->soft && term->trapezoid;
 }
-// Unknown of stage 2 are k of equations and of soft rows of joints, and the sums l + k of the
+// The unknowns of stage 2 are k for equations and soft joint rows, and the sums l + k for all
 // others.
 static inline bool s2_rattle_sums(const S2RattleTerm *term) {
   return term->law != S2_RATTLE_EQUATION && (!term->soft || term->source == S2_RATTLE_OF_GAP);
 }
-// The value from which stage 1 counts that of row r. A contact that gives way counts from its
-// surface.
+// The reference value of row r in stage 1. A compliant contact that begins open is measured from
+// its surface.
 static inline double s2_rattle_from(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   double value = rattle->at0.value[r];
@@ -283,71 +289,73 @@ static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *
   slot[0] = contact ? touch->body_a : joint->a;
   slot[1] = contact ? touch->body_b : joint->b;
 }
-static inline bool s2_rattle_ends_step(const S2Rattle *rattle) { // does the piece?
+static inline bool s2_rattle_ends_step(const S2Rattle *rattle) { // whether the piece ends the step
   return rattle->done + rattle->h >= rattle->step->dt * (1 - 1e-9);
 }
-// 3 a slot: how ground moves at the end of the piece. Where that is the end of the step, too, its
-// velocity is that of its motion there, else the mean.
+// 3 per slot: velocity of ground at the end of the piece. At the end of the step it is the
+// prescribed final velocity, otherwise the mean.
 static inline const double *s2_rattle_ground_end(const S2Rattle *rattle) {
   return s2_rattle_ends_step(rattle) ? rattle->step->given_end : rattle->step->free_v;
 }
-static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
+static inline bool s2_rattle_turns(const S2RowSides *side) { // whether it measures an angle
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
 }
 
 // rattle_contact.c
-// The island's points that were chosen as rows.
+// Selects the points of the island that are to have rows.
 void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices);
-// Terms of contacts after those of joints, with guesses.
+// Appends the terms of contacts to those of joints, with guesses.
 void s2_rattle_add_contacts(S2Rattle *rattle);
-// Those that give way, as stage 1 has them from where the piece begins.
+// Sets C and b of compliant contacts in stage 1, from the start of the piece.
 void s2_rattle_soften_contacts(const S2Rattle *rattle);
-// Are surfaces that friction row r, of viscosity, drags together as the piece begins?
+// Whether viscous friction row r acts: the surfaces touch at the start of the piece.
 bool s2_rattle_drags(const S2Rattle *rattle, int r);
 // C and b of row r at the end, in stage 2 by implicit Euler.
 void s2_rattle_soften_contact_end(const S2Rattle *rattle, int r, double *compliance, double *bias);
-// Their values and sides at poses q (3 a slot).
+// Values and sides of contact rows at poses q (3 per slot).
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);
-// Speed at which friction row r of stage 1 slides, at the velocities v of nodes: by the mean of its
-// directions at both ends, or that at the end if it is late.
+// The sliding speed of friction row r in stage 1, at the velocities v of nodes. It uses the mean
+// direction of both ends, or the final direction if the row is late.
 double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);
-// Is row r of a contact that looks ahead?
+// Whether row r belongs to a rigid contact that began open and is predictive (`ahead`).
 bool s2_rattle_awaits(const S2Rattle *rattle, int r);
-// m: by how much the arms of row r, of a contact, change in the piece. A body that rolls on a
-// nearly flat side runs along it, and stage 1 has another solution far off.
+// m: change of the arms of contact row r in the piece. The arm of a body that rolls on a nearly
+// flat side runs along it, and stage 1 has another, distant solution.
 double s2_rattle_arm_runs(const S2Rattle *rattle, int r);
-// Stage 2: is the contact of row r closed, or its normal row?
+// Stage 2: whether the contact of row r, or its limit, is closed.
 bool s2_rattle_closed(const S2Rattle *rattle, int r);
-// Impulses of the piece to the flow, and sums to the touches of the step.
+// Copies impulses of the piece to the flow, and their sums to the touches of the step.
 void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow);
 
-// rattle_ground.c: friction of bodies on the plane of a world seen from above, a disc of forces.
-// Its rows of a joint, by index: the torque, then along and across the motion in stage 2, then the
-// same in stage 1.
+// rattle_ground.c: friction of bodies on the plane of a world seen from above; the force is in a
+// disc. The rows of such a joint, by index: the torque, then along and across the motion in stage
+// 2, then along and across it in stage 1.
 enum { S2_GROUND_TORQUE, S2_GROUND_SECOND, S2_GROUND_FIRST = S2_GROUND_SECOND + 2 };
-// Is row r one of the other stage?
+// Whether row r belongs to the other stage.
 static inline bool s2_rattle_other_stage(const S2RattleTerm *term, bool second) {
   bool force = term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE;
   return force && (term->index >= S2_GROUND_FIRST) == second;
 }
-// Rows of the joint at `place`, the force's along its axes; at most S2_JOINT_ROWS. How many.
+// Makes the rows of the joint at `place`, with the force along the axes; at most S2_JOINT_ROWS.
+// Returns their number.
 int s2_rattle_ground_terms(const S2Rattle *rattle, int place, S2RattleTerm *terms);
-// Directions to begin with, and guesses from impulses along the axes.
+// Sets initial directions, and guesses from impulses along the axes.
 void s2_rattle_guess_ground(S2Rattle *rattle);
-// Directions of both stages as their solutions have them.
+// Sets the directions of both stages by their solutions.
 void s2_rattle_set_grounds(S2Rattle *rattle);
-// N s: what joint `place` of the island has got of x (second: 1) or y (0).
+// N s: impulse of joint `place` of the island along x (axis 0) or y (1).
 double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis);
-// Before stage 2: what slides in stage 1 is to get the same in stage 2. After it: does that bring
-// back some? They no longer get it, and stage 2 is to be solved again.
+// Called before stage 2: bodies that slide in stage 1 get the same impulse in stage 2. Called after
+// it: whether this reverses a body. Such a body no longer repeats its impulse, and stage 2 must be
+// solved again.
 void s2_rattle_repeat_grounds(S2Rattle *rattle);
 bool s2_rattle_grounds_turn_back(S2Rattle *rattle);
 void s2_rattle_find_repeated(S2Rattle *rattle); // by the impulses of both stages
-// Are the guesses of stage 1 within their discs?
+// Whether the guesses of stage 1 are within their discs.
 bool s2_rattle_ground_holds(const S2Rattle *rattle);
 
-// The speed along a row of a stage's problem at the velocities v (3 a node), and its mobility: the
-// change of that speed by a unit impulse, 1/kg or 1/(kg m^2).
+// The speed along a row of a stage's problem at velocities v (3 per node), and its mobility: the
+// change of that speed per unit impulse, 1/kg or 1/(kg m^2).
 static inline double s2_rattle_row_speed(const S2Row *row, const double *v) {
   double speed = 0;
   for (int c = 0; c < 3; c++) {
@@ -367,45 +375,45 @@ static inline double s2_rattle_row_mobility(const S2Rattle *rattle, const S2Row 
 }
 
 // rattle_stage.c
-// One stage from the guess of its impulses and states; false: it is not solved.
+// Solve one stage from the guess of its impulses and states; false: it is not solved.
 bool s2_rattle_first(S2Rattle *rattle);
 bool s2_rattle_second(S2Rattle *rattle);
-// m/s or rad/s: what ground and locks that move as given bring along row r at the end of the piece,
-// beyond the row's own rate.
+// m/s or rad/s: speed along row r that moving ground and driven locks cause at the end of the
+// piece, in addition to the row's own rate.
 double s2_rattle_given_speed(const S2Rattle *rattle, int r);
-// The component of a lock that row r holds, where its rate at the end of the step is not the mean;
-// S2_NONE: of none.
+// The component of the driven lock that row r holds, if its final rate differs from the mean; else
+// S2_NONE.
 int s2_rattle_lock_of(const S2Rattle *rattle, int r);
-// Do bodies that stand still solve stage 1 with the guessed impulses? Where those do so but for
-// what springs make of rounded places, they are corrected.
+// Whether bodies at rest solve stage 1 with the guessed impulses. If springs only amplify the
+// rounding of positions, the impulses are corrected.
 bool s2_rattle_rests(S2Rattle *rattle);
 
-// rattle_turns.c: is the piece too long for how far its bodies and rows turn in stage 1, or for how
-// fast the forces do that it found?
+// rattle_turns.c: whether the piece is too long for the turns of its bodies and rows in stage 1, or
+// for the turning of the forces that stage 1 has found.
 bool s2_rattle_turns_too_far(const S2Rattle *rattle);
-// rad: of the angle `turn` of a node, the part that counts.
+// rad: the relevant part of the angle `turn` of a node.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn);
 bool s2_rattle_loads_turn(const S2Rattle *rattle);
-// Do contacts bring more than S2_RATTLE_SWAY, as their rows turn or as what arrives is held?
+// Whether turning contact rows, or arriving contacts, add more energy than S2_RATTLE_SWAY permits.
 bool s2_rattle_contacts_bring(const S2Rattle *rattle);
 
-// rattle_meet.c: the least value of limits that began open, at the end of the piece, and its row.
+// rattle_meet.c: the smallest final value of the limits that began open, and its row.
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row);
-// The search for the length of a piece at the end of which that is 0, between one that leaves it
-// positive and one that does not.
+// The search for the length of a piece at whose end that value is 0. It is positive at the shorter
+// bound and not positive at the longer one.
 typedef struct S2RattleMeeting {
   double lo, hi, at_lo, at_hi; // s, and values
-  double out, at_out;          // the end that was left last
-  bool left;                   // there is such an end
+  double out, at_out;          // the bound that was replaced last
+  bool left;                   // there is such a bound
   int passes;
-  bool slow; // the last pass has brought little
+  bool slow; // the last pass made little progress
 } S2RattleMeeting;
-// The length to be tried next; 0: that of `hi` is as near as it gets.
+// The length to try next; 0: no length is better than `hi`.
 double s2_rattle_next_length(S2RattleMeeting *meeting);
 void s2_rattle_narrow(S2RattleMeeting *meeting, double h, double value);
 
-// rattle_place.c: q0 on the joints and within the limits, and rows there, where somebody has placed
-// it off them. False: it was not.
+// rattle_place.c: if the program moved bodies off the joints or beyond limits, projects q0 and
+// updates the rows. Returns whether it did.
 bool s2_rattle_place(S2Rattle *rattle);
 
 #endif

@@ -1,5 +1,5 @@
-// Certified problems of a stage: all rows with their bounds, linear in the impulses. They say which
-// rows hold, and solve stages with contacts.
+// Certified problems of a stage: problems with all rows and bounds, linear in the impulses. They
+// determine which rows hold, and solve stages with contacts.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
@@ -10,17 +10,17 @@
 
 enum { SYMMETRIC = 40 }; // passes
 static const double SOLVED = S2_RATTLE_SOLVED;
-// Scaled residual up to which kept modes hold.
+// Scaled residual up to which kept modes are valid.
 static const double MODES_HOLD = 1e-11;
-// The same: impulses of the step before are the solution, to rounding.
+// Scaled residual below which the impulses of the previous step are the solution, up to rounding.
 static const double GUESS_HOLDS = 1e-14;
 
-// The state of a row in the solution (x, v) of a certified problem. One of its impulse and its
-// speed is 0, up to the solver's residual; the larger one shows which.
+// The state of a row in the solution (x, v) of a certified problem. Its impulse or its speed is 0,
+// up to the solver's residual; the larger of the two decides.
 static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, const double *v,
                               double x) {
   const S2Row *row = &problem->row[r];
-  double near = 1e-9 * (row->hi - row->lo); // a certified impulse is at its bound but for that
+  double near = 1e-9 * (row->hi - row->lo); // tolerance of a certified impulse at its bound
   double w = s2_mcp_delassus(problem, row, row), speed = row->bias + s2_rattle_row_speed(row, v);
   return law == S2_RATTLE_LIMIT     ? (x * w > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN)
          : law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
@@ -35,8 +35,8 @@ typedef struct Certified { // all rows with their bounds, linear in the impulses
   int32_t *of; // the stage's row of each row of the problem
 } Certified;
 
-// The rows of the stage whose impulses it does not know, in the order of problems: equations, rows
-// between bounds, contacts and limits. How many.
+// Lists the rows with unknown impulses in the order of problems: equations, bounded rows, contacts
+// and limits. Returns their number.
 static int order_rows(const S2RattleStage *stage, int32_t *of) {
   enum { KINDS = 3 };
   int n = 0;
@@ -53,9 +53,10 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
   return n;
 }
 
-// The part that a certified problem adds to the impulse of row r. The unknowns of contacts in stage
-// 2 are the sums of both stages. Equations are sums there, too: if a load that contacts and joints
-// share is not determined, the solver takes the least one, and both stages then share it alike.
+// The offset between the unknown of the certified problem and the impulse of row r. The unknowns of
+// contacts in stage 2 are the sums of both stages. With contacts, equations use sums, too: if
+// contacts and joints share a load that is not determined, the solver takes the least solution, and
+// both stages share it equally.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
@@ -63,8 +64,8 @@ static double impulse_beside(const S2RattleStage *stage, int r) {
   return sums ? rattle->l[r] : 0;
 }
 
-// With the stage's J on both sides. Stage 1 is linearised at the velocities v, at which r has been
-// measured.
+// The problem has the stage's J on both sides. Stage 1 is linearised at the velocities v, at which
+// r was measured.
 static Certified make_certified(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
@@ -72,7 +73,7 @@ static Certified make_certified(S2RattleStage *stage) {
   double *x = S2_TAKE(arena, double, rattle->rows), *speed = S2_TAKE(arena, double, rattle->rows);
   double *v = s2_arena_copy(arena, stage->v, 3 * rattle->nodes);
   double *rhs = s2_arena_copy(arena, stage->rhs, 3 * rattle->nodes);
-  // Impulses that the stage knows go to the right-hand side.
+  // Known impulses go to the right-hand side.
   s2_mcp_row_velocity(&stage->problem, stage->v, speed);
   for (int r = 0; r < rattle->rows; r++) {
     const S2Row *row = &stage->row[r];
@@ -114,7 +115,7 @@ void s2_stage_dump(S2RattleStage *stage) {
   }
 }
 
-// Residual of a certified problem, unless the world asks for a smaller one.
+// Tolerance of a certified problem, unless the world requires a smaller one.
 static const double CERTIFIED = 1e-9;
 
 static S2SolverOptions certified_options(const S2RattleStage *stage) {
@@ -130,7 +131,7 @@ static bool find_certified(const S2RattleStage *stage, Certified *certified) {
   return certified->solution.residual.scaled < 1e3 * SOLVED;
 }
 
-// The stage gets the solution: impulses, and the active set if there are joints alone.
+// Copies the impulses to the stage and, without contacts, the active set.
 static void take_certified(S2RattleStage *stage, const Certified *certified) {
   const S2Rattle *rattle = stage->rattle;
   const double *v = certified->solution.v, *x = certified->solution.lambda;
@@ -156,8 +157,8 @@ bool s2_stage_solve_certified(S2RattleStage *stage) {
   return solved;
 }
 
-// Certified problems alone, each linearised where the one before has led: for graphs that have no
-// pattern, and sets that do not settle. Stage 2 is linear.
+// Solves certified problems only, each linearised at the solution of the previous one. This is for
+// graphs without a sparse pattern, and for active sets that do not settle. Stage 2 is linear.
 bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   double before = INFINITY;
   bool going = true;
@@ -174,8 +175,8 @@ bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// m: by how much rows that push, or are beyond their place, are off what the certified problem has
-// had them at.
+// m: the largest difference between the measured errors and those of the certified problem, over
+// rows that push or are violated.
 static double off_certified(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = stage->turned;
@@ -193,9 +194,8 @@ static double off_certified(const S2RattleStage *stage) {
   return worst;
 }
 
-// Takes the velocities of the guessed impulses as the first point of linearisation of stage 1. That
-// saves a pass if the rows did not change since the step before. False: the guess is too far from
-// v0.
+// Linearises stage 1 at the velocities of the guessed impulses, which saves a pass if the rows did
+// not change since the previous step. False: these velocities are too far from v0.
 static bool stage_set_out(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   bool near = !stage->second;
@@ -206,7 +206,7 @@ static bool stage_set_out(S2RattleStage *stage) {
   if (near) {
     s2_mcp_velocity(&stage->problem, stage->x, stage->v);
   }
-  for (int i = 0; i < 3 * rattle->nodes && near; i++) { // not far from where they were
+  for (int i = 0; i < 3 * rattle->nodes && near; i++) { // limits the distance from v0
     double size = i % 3 == 0 ? rattle->island->length : 1;
     near = fabs(stage->v[i] - rattle->v0[i]) * size <= rattle->speed;
   }
@@ -216,13 +216,13 @@ static bool stage_set_out(S2RattleStage *stage) {
   return near;
 }
 
-// One contact in closed form has no modes that could be kept.
+// A single contact in closed form has no modes to keep.
 static bool one_contact(const S2Problem *problem) {
   return problem->rows <= 2 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
 }
 
-// The certified problem of the first pass; its modes and their factor, or NULL. The answer of modes
-// is exact, and the stage is certified in the end. False: no method finds a solution.
+// Solves the certified problem of the first pass. *modes: its modes and their factor, or NULL. The
+// solution by modes is exact, and the stage is certified later. False: no method finds a solution.
 static bool first_pass(S2RattleStage *stage, Certified *certified, S2ActiveModes **modes) {
   S2Arena *arena = stage->rattle->step->arena;
   *certified = make_certified(stage);
@@ -254,8 +254,9 @@ bool s2_stage_solve_modes(S2RattleStage *stage) {
   return solved;
 }
 
-// Passes with the modes and the factor of the first one: what rows that hold miss is taken away, by
-// the rows of that pass where late ones have turned since. False: it does not come to an end.
+// Further passes with the modes and the factor of the first one, which remove the errors of the
+// held rows. Late rows that have turned since keep the matrix of that pass. False: the passes do
+// not converge.
 static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
                              S2ActiveModes *modes) {
   const S2Rattle *rattle = stage->rattle;
@@ -269,7 +270,7 @@ static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
     if (now <= rattle->enough || !(now < before)) {
       return now <= rattle->enough;
     }
-    // The corrected impulses, and where they lead.
+    // Correct the impulses, and measure the rows at the new velocities.
     s2_active_correct(modes);
     before = now;
     for (int i = 0; i < certified->problem.rows; i++) {
@@ -280,8 +281,8 @@ static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
   return false;
 }
 
-// Solves certified problems until both agree: each takes its right side from the rows where the one
-// before has led.
+// Solves certified problems until the rows agree. Each problem is linearised at the solution of the
+// previous one.
 static bool contacts_pass(S2RattleStage *stage) {
   double before = INFINITY, now = INFINITY;
   for (int pass = 0; pass < SYMMETRIC; pass++) {
@@ -298,8 +299,8 @@ static bool contacts_pass(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// Stage 2 is linear, and solved at once. Stage 1 keeps the modes of its first solution, if they
-// hold in the end.
+// Stage 2 is linear and needs one solve. Stage 1 keeps the modes of its first solution if they are
+// still valid at the end.
 static bool contacts_at_once(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
@@ -327,7 +328,7 @@ bool s2_stage_solve_contacts(S2RattleStage *stage) {
     s2_stage_stand_still(stage);
     return contacts_at_once(stage);
   }
-  // Bodies that slide or roll on do so by the same impulses.
+  // Bodies that continue to slide or roll have the same impulses as before.
   bool near = stage_set_out(stage);
   if (near && s2_stage_accept(stage, GUESS_HOLDS)) {
     return true;

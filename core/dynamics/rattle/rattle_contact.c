@@ -1,5 +1,5 @@
 // Contacts in the flow by two stages: a normal row and a friction row for each point that event
-// stepping has chosen, measured on the same features all along the piece.
+// stepping has chosen. The features of a point stay the same during the piece.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
@@ -10,8 +10,7 @@
 
 // ---- Rows --------------------------------------------------------------------------------------
 
-// m: the longest arm of a normal of the shape about its body: normals of rounded shapes go through
-// what is rounded.
+// m: bound of a normal's lever arm about the body. Normals of rounded shapes pass through the core.
 static double normal_arm(const S2World *world, int32_t index) {
   S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
   double arm = 0;
@@ -21,8 +20,8 @@ static double normal_arm(const S2World *world, int32_t index) {
   return arm;
 }
 
-// 1/kg: at most what a unit impulse at a point of the pair gives of speed, along the normal or the
-// surface. Masses and arms alone decide, not the poses.
+// 1/kg: upper bound of the speed that a unit impulse at a point of the pair causes, along the
+// normal or the surface. It depends on masses and arms only, not on the poses.
 static double touch_mobility(const S2World *world, const S2Touch *touch, bool normal) {
   const int32_t slots[2] = {touch->body_a, touch->body_b};
   const int32_t shapes[2] = {touch->shape_a, touch->shape_b};
@@ -37,8 +36,8 @@ static double touch_mobility(const S2World *world, const S2Touch *touch, bool no
   return w;
 }
 
-// Is the spring slow enough for the trapezoid, (h w)^2 + 2 h w_d <= 4? w^2 is its stiffness and w_d
-// its damping, each times the mobility.
+// Whether the spring is slow enough for the trapezoid, (h w)^2 + 2 h w_d <= 4, where w^2 is its
+// stiffness and w_d its damping, each times the mobility.
 static bool spring_resolved(const S2Rattle *rattle, const S2Touch *touch) {
   double h = rattle->step->dt, w = touch_mobility(rattle->step->world, touch, true);
   return w * h * (h + 2 * touch->compliance * touch->damping) <= 4 * touch->compliance;
@@ -78,7 +77,7 @@ static void contact_add_term(S2Rattle *rattle, const S2RattleTerm *term, double 
 }
 
 void s2_rattle_add_contacts(S2Rattle *rattle) {
-  double half = rattle->h / rattle->step->dt / 2; // of the impulses of a whole step
+  double half = rattle->h / rattle->step->dt / 2; // half the piece's share of the step's impulses
   for (int i = 0; i < rattle->touches; i++) {
     const S2Touch *touch = &rattle->at0.touch[i];
     for (int k = 0; k < touch->count; k++) {
@@ -116,16 +115,17 @@ void s2_rattle_add_contacts(S2Rattle *rattle) {
   }
 }
 
-// ---- Contacts that give way --------------------------------------------------------------------
+// ---- Compliant contacts ------------------------------------------------------------------------
 //
 // With e = min(gap, 0), s = (g1 - e0)/h and K = 1/C a point pushes with
 //
 //   trapezoid        l = h/2 max(0, -K (e0 + g1)/2 - D s),  k = l
 //   implicit Euler   l = h/2 max(0, -K g1 - D s),   l + k >= 0, k = h/2 F(g1 + h/2 J1 v1, J1 v1)
 //
-// So the dashpot takes what the way below the surface says, whenever in the piece that begins.
+// So the dashpot acts on the displacement below the surface, whenever in the piece the contact
+// closes.
 
-// C + b of a row over the time h: C' = C/(h (theta h + C D)), b = value/(theta h + C D).
+// C' and b of a row over the time h: C' = C/(h (theta h + C D)), b = value/(theta h + C D).
 static void soften_touch(const S2Touch *touch, double h, double theta, double value,
                          double *compliance, double *bias) {
   double e = theta * h + touch->compliance * touch->damping;
@@ -140,7 +140,7 @@ void s2_rattle_soften_contacts(const S2Rattle *rattle) {
       const S2Touch *touch = &rattle->at0.touch[term->place];
       soften_touch(touch, rattle->h, term->trapezoid ? 0.5 : 1, s2_rattle_from(rattle, r),
                    &term->compliance, &term->bias);
-      term->compliance *= 2; // in each of two halves
+      term->compliance *= 2; // half of the impulse in each stage
     }
   }
 }
@@ -166,7 +166,7 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
     return;
   }
   S2Step at = *rattle->step;
-  memcpy(&at.q1, &q, sizeof at.q1); // which s2_touch_follow reads
+  memcpy(&at.q1, &q, sizeof at.q1); // s2_touch_follow reads q1
   for (int i = 0; i < rattle->touches; i++) {
     s2_touch_follow(&at, &rows->touch[i]);
   }
@@ -175,7 +175,7 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
     if (!s2_rattle_of_contact(term)) {
       continue;
     }
-    // Body a against body b, along the normal or to its left.
+    // The velocity of body a relative to b, along the normal or to its left.
     const S2TouchPoint *point = &rows->touch[term->place].points[term->index];
     bool gap = term->source == S2_RATTLE_OF_GAP;
     S2Vec2 d = gap ? point->at.normal : s2_left(point->at.normal);
@@ -231,7 +231,7 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[normal];
   double near =
       s2_rattle_of_contact(term) ? S2_TOUCH_SLOP * rattle->island->length : rattle->enough;
-  if (term->soft) { // by implicit Euler what is closed may push at the end alone
+  if (term->soft) { // implicit Euler: a closed contact may push only at the end
     near = s2_rattle_halved(term) ? -INFINITY : 0;
   }
   return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near;
@@ -242,7 +242,7 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int numbers = 3 * step->world->bodies.count;
-  // Bodies that move as given have their mean velocity, and that at the end of the step.
+  // Kinematic bodies keep their mean velocity, and the prescribed one at the end of the step.
   return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
                         .v1 = s2_arena_copy(arena, step->given_end, numbers),
                         .halves = S2_TAKE(arena, double, 6 * island->joints),
@@ -251,7 +251,7 @@ S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
 }
 
 static void set_sliding(S2TouchPoint *point, double friction) {
-  double most = friction * point->normal_impulse * (1 - 1e-9); // but for rounding
+  double most = friction * point->normal_impulse * (1 - 1e-9); // except for rounding
   point->sliding = point->normal_impulse > 0 && fabs(point->tangent_impulse) >= most;
 }
 
@@ -261,7 +261,7 @@ static S2Touch *copy_touches(const S2Rattle *rattle) {
   return copy;
 }
 
-// Impulses of the stages to the touches as they push: l, or k.
+// Writes the impulses of a stage (l or k) to the touches, at the geometry where they act.
 static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2Touch *to) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
@@ -283,7 +283,7 @@ static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2T
 void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow) {
   const S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
-  // The two halves: of the touches that have rows, in their order.
+  // The impulses of both stages, for the touches that have rows, in their order.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Touch *halves[2] = {copy_touches(rattle), copy_touches(rattle)};
   put_stage(rattle, rattle->l, false, halves[0]);
@@ -298,7 +298,7 @@ void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow) {
       flow->first[i].count = flow->second[i].count = 0;
       continue;
     }
-    // Sums to the points they are of, which say whether they slide.
+    // Add them to the points of the step, and decide which points slide.
     for (int p = 0; p < halves[0][t].count; p++) {
       S2TouchPoint *first = &halves[0][t].points[p], *second = &halves[1][t].points[p];
       int k = touch->points[0].at.id == first->at.id ? 0 : 1;

@@ -1,24 +1,24 @@
-// Ground friction in the flow by two stages: the force on a body is within a disc, and against the
-// motion of its centre where it slides. Stage 1 has the mean velocity and h/2 of the force, stage 2
-// the velocity at the end and the impulse of both.
+// Ground friction in the flow by two stages. The force on a body is in a disc, and opposes the
+// motion of the body's centre while it slides. Stage 1 uses the mean velocity and h/2 of the force.
+// Stage 2 uses the velocity at the end and the impulse of both stages.
 //
-// The disc is a row along the motion, with the bound, and one across it, without. A force that
-// slides turns with the motion: when the momentum but for the ground has a part across, the force
-// has its share of that, and the row across is one that gives way, with C = |v|/(bound h). So a
-// solution whose rows are turned to where it moves, and solved again, is a Newton step on the law
-// of the disc, and nothing is across in the end.
+// The disc becomes a bounded row along the motion and an unbounded one across it. The force on a
+// sliding body turns with its motion. If the momentum without ground friction has a component
+// across the row, the force gets a proportional component. So the row across is compliant, with C =
+// |v|/(bound h). Turning the rows to the motion of the solution and solving again is a Newton step
+// for the law of the disc. At the solution no force acts across.
 //
-// A body that slides in stage 1, and that stage 2 does not turn back, gets k = l along the mean
-// velocity. That is of second order where the velocity turns. In all other cases the stages have
-// different rows, because they have different velocities. The rows of stage 1 then have k = -l. The
-// rows of stage 2 have l = 0, and their k is the impulse of both stages.
+// A body that slides in stage 1 and is not reversed by stage 2 gets k = l along the mean velocity,
+// which is of second order if the velocity turns. Otherwise the stages have different rows, because
+// they have different velocities: the rows of stage 1 have k = -l, and the rows of stage 2 have l =
+// 0 and k equal to the impulse of both stages.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/islands.h"
 
 #include <string.h>
 
-// Part of a bound by which a force may be off it.
+// Relative tolerance of a force at its bound.
 static const double AT_BOUND = 1e-12;
 
 static bool is_ground(const S2Rattle *rattle, int place) {
@@ -26,7 +26,7 @@ static bool is_ground(const S2Rattle *rattle, int place) {
   return joint->type == S2_GROUND_FRICTION;
 }
 
-// Its row along the motion in a stage; negative: it has no force.
+// The joint's row along the motion in a stage; negative: it has no bound on its force.
 static int ground_row(const S2Rattle *rattle, int place, bool second) {
   return is_ground(rattle, place)
              ? rattle->row_of[place][second ? S2_GROUND_SECOND : S2_GROUND_FIRST]
@@ -42,7 +42,7 @@ static double disc_radius(const S2Rattle *rattle, int r, bool second) {
   return rattle->term[r].most * rattle->h * (second ? 1 : 0.5);
 }
 
-// m/s: slower is rounding.
+// m/s: speeds below this are rounding.
 static double ground_still(const S2Rattle *rattle) {
   return S2_RATTLE_ROUNDING * s2_island_speed(rattle->step, rattle->island);
 }
@@ -71,7 +71,8 @@ int s2_rattle_ground_terms(const S2Rattle *rattle, int place, S2RattleTerm *term
   return count;
 }
 
-// Row r is to lie along the direction, and the next one across it, with this compliance.
+// Turns row r to the direction `along`, and the next row across it, with this compliance in the
+// latter.
 static void aim_rows(S2Rattle *rattle, int r, S2Vec2 along, double compliance) {
   S2Vec2 across = s2_left(along);
   double *const to[2] = {rattle->term[r].mix, rattle->term[r + 1].mix};
@@ -96,8 +97,8 @@ static void put_force(const S2Rattle *rattle, int r, S2Vec2 force, double *x) {
   x[r + 1] = s2_dot(force, row_direction(rattle, r + 1));
 }
 
-// The rows of what is held with the impulse `force`: along axes of the world, or, where that is
-// beyond the disc, along where it will slide.
+// The rows of a body at rest with the impulse `force`: along the axes of the world or, if the force
+// is outside the disc, along the direction in which the body will slide.
 static void aim_held(S2Rattle *rattle, int r, S2Vec2 force, double radius, double mass) {
   double size = s2_length(force);
   bool slides = size > radius * (1 + AT_BOUND);
@@ -111,7 +112,7 @@ void s2_rattle_guess_ground(S2Rattle *rattle) {
     if (r < 0) {
       continue;
     }
-    // By the momentum that it would have without any of its joints.
+    // The direction of the momentum that the body would have without joints.
     int at = 3 * ground_node(rattle, r) + 1;
     const double *force =
         rattle->step->force + 3 * s2_rattle_joint(rattle, &rattle->term[r])->a + 1;
@@ -212,7 +213,7 @@ bool s2_rattle_ground_holds(const S2Rattle *rattle) {
   return holds;
 }
 
-// The rows of a stage as they lie now.
+// Copies the present directions of the rows to the stage.
 static void put_rows(S2RattleStage *stage, int r) {
   S2Rattle *rattle = stage->rattle;
   const S2Joint *joint = s2_rattle_joint(rattle, &rattle->term[r]);
@@ -254,7 +255,7 @@ double s2_stage_turn_ground(S2RattleStage *stage) {
     }
     worst = off <= worst ? worst : off; // keeps a NaN
     put_force(rattle, r, force, stage->x);
-    // Rows that do not slide keep the states that the active set gave them: some repeat others.
+    // Rows that do not slide keep the states of the active set, because some are redundant.
     if (rattle->touches == 0 && slides) {
       stage->state[r] = S2_RATTLE_AT_LO;
       stage->state[r + 1] = S2_RATTLE_HELD;

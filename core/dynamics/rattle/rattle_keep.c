@@ -1,4 +1,4 @@
-// The step, its audit, residuals, statistics and warnings get what the two stages have solved.
+// Passes the results of both stages on to the step, its audit, residuals, statistics and warnings.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
@@ -25,7 +25,7 @@ void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *r
   }
   s2_rattle_miss(step);
   s2_audit_missed(step, island, residual->dynamics);
-  if (world->warning[0] == 0) { // one a step
+  if (world->warning[0] == 0) { // one per step
     s2_world_warn(world,
                   "step %llu (t = %.6g s): an island of %d bod%s was solved to a scaled residual "
                   "of %.1e only, tolerance %.1e",
@@ -34,7 +34,7 @@ void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *r
   }
 }
 
-// For the next step: was the island found at rest?
+// For the next step: records whether the island was found at rest.
 static void flow_note_rest(const S2Step *step, const S2Island *island, const S2RattleFlow *flow) {
   if (step->found_at_rest != NULL) {
     S2RestIsland *found = &step->found_at_rest[island - step->islands];
@@ -47,11 +47,11 @@ static void flow_note_rest(const S2Step *step, const S2Island *island, const S2R
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
                          const S2RattleFlow *flow) {
   S2WorldStats *stats = &step->world->stats;
-  // l acts from v0 to u, k from there to v1.
+  // l acts from v0 to u, k from u to v1.
   S2Step first = *step, second = *step;
   first.v2 = second.v0 = flow->u;
   second.v2 = flow->v1;
-  bool presses = false; // else forces alone lead along the way of the search for meetings
+  bool presses = false; // otherwise forces alone determine the path, as in the search for meetings
   for (int i = 0; i < island->touches; i++) {
     for (int k = 0; k < flow->first[i].count; k++) {
       presses |= flow->first[i].points[k].normal_impulse != 0;
@@ -76,7 +76,7 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
   stats->used[S2_SOLVER_PDIPM] += (uint64_t)flow->solves;
 }
 
-// Audits follow bodies from piece to piece.
+// Shows the motion of each piece to audits.
 void s2_rattle_show_piece(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   for (int i = 0; i < rattle->nodes; i++) {

@@ -1,11 +1,12 @@
-// Limits that close within a piece of the flow by two stages: the piece ends at that time, with the
-// limit closed in its second stage. So what arrives stops there, with the directions at that place.
+// Limits that close within a piece of the flow by two stages. The piece ends at that time, with the
+// limit closed in its second stage. So the coordinate stops there, with the row directions of that
+// place.
 #include "dynamics/rattle/rattle.h"
 
 #include <math.h>
 
 enum { MOST = 60 }; // solves of a search
-// Part of the value at the end that is replaced: a pass which leaves more has brought little.
+// A pass that leaves more than this fraction of the replaced value counts as slow.
 static const double LITTLE = 0.25;
 
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
@@ -21,8 +22,8 @@ double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
   return least;
 }
 
-// Where the parabola through both ends and the one that was left last is 0 between them, from `lo`
-// on. The chord where there is no third point.
+// The zero, measured from `lo`, of the parabola through both bounds and the bound that was replaced
+// last; of the chord if there is no third point.
 static double meet_interpolate(const S2RattleMeeting *at) {
   double width = at->hi - at->lo, chord = (at->at_hi - at->at_lo) / width, bend = 0;
   if (at->left) {
@@ -30,7 +31,7 @@ static double meet_interpolate(const S2RattleMeeting *at) {
   }
   double slope = chord - bend * width; // at lo
   double root = sqrt(fmax(slope * slope - 4 * bend * at->at_lo, 0));
-  // This form of the root has no difference of near numbers.
+  // This form of the root avoids cancellation.
   double s = slope <= 0 ? 2 * at->at_lo / (root - slope) : -(slope + root) / (2 * bend);
   return s > 0 && s < width ? s : at->at_lo / -chord;
 }
@@ -48,7 +49,7 @@ void s2_rattle_narrow(S2RattleMeeting *meeting, double h, double value) {
   bool beyond = value <= 0;
   double *end = beyond ? &meeting->hi : &meeting->lo;
   double *at_end = beyond ? &meeting->at_hi : &meeting->at_lo;
-  // A pass that brings little is followed by a halving, which bounds the number of passes.
+  // A slow pass is followed by a bisection, which bounds the number of passes.
   meeting->slow = !meeting->slow && fabs(value) > LITTLE * fabs(*at_end);
   meeting->left = true;
   meeting->out = *end;

@@ -1,5 +1,5 @@
-// Poses that somebody has placed off the joints, or beyond limits, are projected before the flow
-// begins: along the rows there, by mass, without a part of the velocities.
+// If the program has moved bodies off the joints or beyond limits, their poses are projected before
+// the flow begins: along the present rows, in the mass norm, without effect on the velocities.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/trace/notes.h"
 #include "mcp/solvers.h"
@@ -8,7 +8,7 @@
 
 static const double SOLVED = 1e-9; // scaled residual of a pass
 
-// Does the row have a place? m: how far q0 is from it.
+// Whether the row has a position error; *off: its size at q0, m.
 static bool row_off(const S2Rattle *rattle, int r, double *off) {
   const S2RattleTerm *term = &rattle->term[r];
   double size = s2_rattle_turns(&rattle->at0.side[r]) ? rattle->island->length : 1;
@@ -25,7 +25,7 @@ static double place_off(const S2Rattle *rattle) {
   return worst;
 }
 
-// For the derivative: x of the rows that have a place.
+// For the derivative: the poses, and which rows were held.
 static void record_placing(S2Rattle *rattle, const double *x) {
   double *to = rattle->placing + (3 * rattle->nodes + rattle->rows) * rattle->placings, off;
   int n = 0;
@@ -67,7 +67,7 @@ static void place_once(S2Rattle *rattle) {
   S2SolverOptions options = {.tolerance = SOLVED, .max_iterations = 100};
   S2Solution solution = {.v = dq, .lambda = x};
   s2_mcp_solve(&problem, &options, arena, &solution);
-  // As much of it as turns no body too far.
+  // Shorten the displacement so that no body turns too far.
   double turn = 0;
   for (int i = 0; i < rattle->nodes; i++) {
     turn = fmax(turn, fabs(dq[3 * i]));

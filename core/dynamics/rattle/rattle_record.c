@@ -78,7 +78,7 @@ void s2_rattle_recall(S2Rattle *rattle, const S2RattleRecord *record) {
     rattle->first[r] = (S2RattleState)record->first[r];
     rattle->second[r] = (S2RattleState)record->second[r];
   }
-  // Where a limit arrives.
+  // The arrival of limits.
   S2RattleArrival *arrival = &rattle->arrival;
   const double *from = record->arrival;
   int nodes = 3 * rattle->nodes;

@@ -1,4 +1,4 @@
-// The residuals of the rows of a stage at its impulses, and its certificate.
+// The residuals of a stage's rows at its impulses, and the certificate of the stage.
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
 #include "linalg/numbers.h"
@@ -8,7 +8,7 @@
 
 // ---- Residuals ---------------------------------------------------------------------------------
 
-// Poses at the end of stage 1.
+// The poses at the end of stage 1.
 static void move_nodes(const S2Rattle *rattle, const double *u) {
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * rattle->island->node[i / 3] + i % 3;
@@ -31,17 +31,18 @@ void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
   }
 }
 
-// Rows that begin open push along what they are at the end: m, by how much that has changed.
+// Late rows push along their final directions: updates these. Returns the resulting displacement
+// error, m.
 static double turn_late(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = 0, length = rattle->island->length;
   for (int r = 0; r < rattle->rows; r++) {
     S2Row *row = &stage->row[r];
     const S2RattleTerm *term = &rattle->term[r];
-    if (!rattle->late[r] || stage->state[r] == S2_RATTLE_KNOWN) { // which pushes nothing
+    if (!rattle->late[r] || stage->state[r] == S2_RATTLE_KNOWN) { // no impulse
       continue;
     }
-    if (term->source == S2_RATTLE_OF_GAP) { // the velocities follow from the row before
+    if (term->source == S2_RATTLE_OF_GAP) { // the velocities belong to the previous point
       rattle->pushed[r] = rattle->point[r];
       rattle->point[r] = rattle->at1.touch[term->place].points[term->index];
     }
@@ -59,7 +60,8 @@ static double turn_late(S2RattleStage *stage) {
   return worst;
 }
 
-// r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
+// Computes r of all rows at the impulses x. Returns the largest error of a held row, as a
+// displacement, m.
 double s2_stage_measure(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = 0, fastest = 0;
@@ -84,8 +86,8 @@ double s2_stage_measure(S2RattleStage *stage) {
   return error <= worst ? worst : error;
 }
 
-// The residual of a stage that has only equations. Its velocities follow from the impulses, so the
-// errors of the rows are all there is.
+// The residual of a stage that has only equations. Its velocities follow from the impulses, so only
+// the rows have errors.
 static bool certify_equations(const S2RattleStage *stage, S2Residual *residual) {
   const S2Rattle *rattle = stage->rattle;
   double scaled = 0;
@@ -104,8 +106,8 @@ static bool certify_equations(const S2RattleStage *stage, S2Residual *residual) 
   return true;
 }
 
-// The residual of the stage's problem with the measured rows. Rows whose impulse the stage knows
-// have no law in it and are left out.
+// The residual of the stage's problem with the measured rows. Rows with a known impulse have no law
+// in this stage and are left out.
 S2Residual s2_stage_certificate(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
@@ -114,7 +116,7 @@ S2Residual s2_stage_certificate(S2RattleStage *stage) {
   S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
   double *speed = S2_TAKE(arena, double, rattle->rows), *x = S2_TAKE(arena, double, rattle->rows);
   s2_mcp_row_velocity(&problem, stage->v, speed);
-  // In stage 1 a row has the speed that it was measured with.
+  // In stage 1 a row has the speed that was measured.
   int n = 0;
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->touches > 0 && stage->state[r] == S2_RATTLE_KNOWN) {
@@ -141,7 +143,7 @@ double s2_stage_clip(S2RattleState state, const S2Row *row, double x) {
                                     : x;
 }
 
-// As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
+// Linearises stage 1 at zero velocities of the nodes, with the ground at its final pose.
 void s2_stage_stand_still(S2RattleStage *stage) {
   memset(stage->v, 0, sizeof(double) * (size_t)(3 * stage->rattle->nodes));
   if (!stage->second) {
@@ -149,7 +151,7 @@ void s2_stage_stand_still(S2RattleStage *stage) {
   }
 }
 
-// `most`: of the scaled residual.
+// `most`: bound of the scaled residual.
 bool s2_stage_accept(S2RattleStage *stage, double most) {
   S2Residual residual;
   if (!certify_equations(stage, &residual)) {

@@ -1,4 +1,4 @@
-// The rows of an island's joints in the flow by two stages: their terms by definition, and their
+// The rows of an island's joints in the flow by two stages: their definitions (terms), and their
 // values, rates and sides at any poses.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
@@ -9,15 +9,15 @@
 
 // ---- Where it applies --------------------------------------------------------------------------
 
-// Constraints of the program, but for those on one side, with bounds or at velocity level, if
-// rigid.
+// The flow supports rigid constraints of the program that act on two bodies, unless they are
+// one-sided, bounded or at velocity level.
 static bool takes_constraint(const S2Joint *joint) {
   return !s2_constraint_one_sided(joint) && !joint->velocity_only && joint->more[0] == S2_NONE &&
          s2_joint_is_rigid(joint);
 }
 
-// 1/kg or 1/(kg m^2): at most what a unit impulse along a linear row of the joint gives of speed,
-// or what one about the joint's angle does. Masses and arms alone decide, not the poses.
+// 1/kg: upper bound of the speed that a unit impulse causes along a linear row of the joint. It
+// depends on masses and arms only, not on the poses.
 static double linear_mobility(const S2World *world, const S2Joint *joint) {
   const int32_t slots[2] = {joint->a, joint->b};
   const S2Vec2 arms[2] = {joint->local_a, joint->local_b};
@@ -31,9 +31,9 @@ static double linear_mobility(const S2World *world, const S2Joint *joint) {
   return w;
 }
 
-// Do the digits of an impulse suffice for what it does to the lightest body? Rounding one that
-// stops the heavier body moves the lighter one by this many times 1e-16 of the speed. Projection
-// has impulses of two doubles.
+// Whether double precision suffices for the lightest body: rounding an impulse that stops the
+// heavier body moves the lighter one by this many times 1e-16 of the speed. (Projection uses
+// impulses of two doubles.)
 static bool digits_suffice(const S2World *world, const S2Joint *joint) {
   double heavier = 0;
   for (int i = 0; i < 2; i++) {
@@ -70,20 +70,20 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
   return takes;
 }
 
-// ---- Rows that give way ------------------------------------------------------------------------
+// ---- Compliant rows ----------------------------------------------------------------------------
 //
 // With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are
 //
 //   trapezoid        l = h/2 F((g0 + g1)/2, s),  k = l
 //   implicit Euler   l = h/2 F(g1, s),           k = h/2 F(g1 + h/2 J1 v1, J1 v1)
 //
-// The former keeps the energy of springs and has order 2, the latter damps what is too fast for the
-// step and tends to the rigid row as C = K^-1 tends to 0. Multiplied out by C these are the rows of
-// compliance.c, with twice the compliance for h and for h/2.
+// The trapezoid conserves the energy of springs and has order 2. Implicit Euler damps oscillations
+// that are too fast for the step, and tends to the rigid row as C = K^-1 tends to 0. Multiplied by
+// C these are the rows of compliance.c, with twice the compliance for h and for h/2.
 
-// The mobility about the angle, as linear_mobility() has it for linear rows. A pin of the joint
-// takes a part of it: 1/I_a + 1/I_b - c' S^-1 c, where S is the mobility of the pin and c couples
-// the pin and the angle. Poses are those at which the joint was made.
+// 1/(kg m^2): upper bound of the mobility about the joint's angle. A pin of the joint reduces it to
+// 1/I_a + 1/I_b - c' S^-1 c, where S is the mobility of the pin and c couples the pin and the
+// angle. Poses are those at the joint's creation.
 static double angular_mobility(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   bool pinned = kind->equation[0] == s2_measure_x && joint->compliance.size == 0 &&
@@ -110,7 +110,7 @@ static double angular_mobility(const S2World *world, const S2Joint *joint) {
   return pinned && det > 0 ? fmax(w - taken, 0) : w;
 }
 
-// At most, of a combination of rows.
+// Upper bound of the mobility of a combination of rows.
 static double mixed_mobility(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, const double *mix) {
   double root = 0;
@@ -138,9 +138,9 @@ static bool rows_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 
-// A row is resolved where (h w)^2 <= 4 and h w D <= 2 over the whole step: w <= C of the trapezoid.
-// Rows that matrices couple are resolved together or not at all. `soft`: the rows of the trapezoid
-// over dt.
+// Finds resolved rows, for which (h w)^2 <= 4 and h w D <= 2 over the whole step, that is w <= C of
+// the trapezoid. Rows that matrices couple are resolved together or not at all. `soft`: the rows of
+// the trapezoid over dt.
 static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
                           const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS],
                           S2SoftRow soft[S2_JOINT_EQUATIONS]) {
@@ -156,8 +156,8 @@ static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
   }
 }
 
-// The rows over the length of the piece, each by its form. Both forms of rigid rows are one, unless
-// matrices couple them.
+// The rows over the length of the piece, each by the trapezoid or by implicit Euler. Both agree for
+// rigid rows, unless matrices couple them.
 static void soften_resolved(const S2Rattle *rattle, const S2Joint *joint, const S2JointRow *rows,
                             int count, bool resolved[S2_JOINT_EQUATIONS],
                             S2SoftRow soft[S2_JOINT_EQUATIONS]) {
@@ -268,7 +268,7 @@ static void terms_add_drive(const S2Joint *joint, int place, Lists *lists) {
   }
 }
 
-// A goal that is held: a spring to it, as far as its force goes.
+// A servo: a spring to its goal, with a largest force.
 static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int place, Lists *lists) {
   const S2Joint *joint = at->joint;
   S2JointRow row;
@@ -298,20 +298,20 @@ static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int pla
 }
 
 static S2RattleState state_before(const S2RattleTerm *term, double before, double h) {
-  double full = term->most * h / 2 * (1 - 1e-9); // at the bound but for rounding
+  double full = term->most * h / 2 * (1 - 1e-9); // at the bound, up to rounding
   return term->law == S2_RATTLE_BOUNDED && before >= full    ? S2_RATTLE_AT_HI
          : term->law == S2_RATTLE_BOUNDED && before <= -full ? S2_RATTLE_AT_LO
          : term->law == S2_RATTLE_LIMIT && !(before > 0)     ? S2_RATTLE_OPEN
                                                              : S2_RATTLE_HELD;
 }
 
-// Impulses of the last step, halved; its active set.
+// The guess: half of the last step's impulses, and its active set.
 static void terms_guess(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     int32_t slot = rattle->island->joint[term->place];
-    bool piece = rattle->kept != NULL && rattle->done > 0; // in proportion to its length
+    bool piece = rattle->kept != NULL && rattle->done > 0; // scaled by the lengths of the pieces
     double kept = piece ? rattle->kept[S2_JOINT_ROWS * term->place + term->index]
                         : step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
     double l = isfinite(kept) ? kept / 2 * (rattle->h / (piece ? rattle->last : step->dt)) : 0;
@@ -346,7 +346,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
     terms_add_servo(rattle, &at, i, &lists);
     terms_add_limits(joint, i, &lists);
   }
-  // One list after the other, as problems have them.
+  // One list after the other, in the order of problems.
   rattle->rows = 0;
   for (int i = 0; i < LISTS; i++) {
     memcpy(rattle->term + rattle->rows, lists.term[i],
@@ -388,7 +388,7 @@ static S2JointRow terms_combine(const double *mix, const S2JointRow *of, int cou
   return sum;
 }
 
-// Rows of rigid hinges, which are most joints.
+// Rows of rigid hinges, the most common joints.
 static void measure_pin(const S2JointAt *at, const int32_t *of, const S2RattleRows *rows) {
   S2Pin pin;
   s2_measure_pin(at, &pin);
@@ -449,7 +449,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
     if (of[0] >= 0 || of[1] >= 0 || of[2] >= 0) {
       measure_equations(rattle, &at, of, rows);
     }
-    // Limits, then what acts along the drive.
+    // Limits, then the rows on the driven coordinate.
     S2JointRow row;
     if (of[S2_JOINT_LO] >= 0 || of[S2_JOINT_HI] >= 0) {
       kind->coordinate(&at, &row, NULL);
@@ -472,7 +472,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
   s2_arena_rewind(step->arena, mark);
 }
 
-// Has the joint a row that gives way by implicit Euler?
+// Whether the joint has a compliant row by implicit Euler.
 static bool softens_at_end(const S2Rattle *rattle, const int32_t *of) {
   bool any = false;
   for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
@@ -506,7 +506,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2World *world = rattle->step->world;
   double elapsed = rattle->done + rattle->h;
-  // Joints, and then contacts.
+  // Joints, then contacts.
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t *of = rattle->row_of[i];
@@ -555,7 +555,7 @@ S2Row s2_rattle_row(const S2Rattle *rattle, int r, const S2RowSides *side) {
       .b = slot[1] == S2_NONE ? S2_GROUND : node_of[slot[1]],
       .coupled_to = rough ? r - 1 : -1,
       .mu = term->mu,
-      // Rows with bounds: their own, or with their friction.
+      // Bounded rows have groups of their own; friction shares the group of its normal row.
       .group = equation ? term->place : rattle->island->joints + r - rough,
       .lo = -INFINITY,
       .hi = INFINITY,
@@ -576,7 +576,8 @@ void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *
 
 // ---- The end of a piece ------------------------------------------------------------------------
 
-// The push of a hinge's row. A row of its angle gives a torque; the pin gives none about itself.
+// The reaction to an impulse along a hinge's row. A row of the angle gives a torque; the pin gives
+// no torque about itself.
 static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
   reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
   reaction[1] += impulse * side->a[1];
@@ -587,7 +588,7 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
-    // The arms of hinges take two sines and cosines, and are not needed.
+    // Lever arms of hinges are not needed, which saves two sines and cosines.
     bool hinge = joint->type == S2_HINGE && joint->a != S2_NONE;
     bool held = joint->a == S2_NONE || hinge;
     S2Vec2 none = {0, 0};
@@ -613,7 +614,7 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
       for (int c = 0; c < 3; c++) {
         half[0][c] += first[c];
         half[1][c] += second[c];
-        // The effort of an actuator is no reaction.
+        // The effort of an actuator is not part of the reaction.
         sums->reaction[3 * i + c] += rattle->term[r].effort ? 0 : first[c] + second[c];
       }
     }

@@ -1,6 +1,7 @@
-// One stage of the flow: Newton's method on the rows that an active set holds, with J1 M^-1 J0' of
-// joints and a substitution a pass; the set is that of the last step, or of a certified linear
-// problem, whose impulses are near: those of a wrong set would take Newton to another root.
+// One stage of the flow. Newton's method solves the rows that an active set holds, with the matrix
+// J1 M^-1 J0' of joints; most passes only substitute. The active set is that of the last step or of
+// a certified linear problem. Impulses of a wrong set could lead Newton to another root, but those
+// of the certified problem are close to the solution.
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/step/solve.h"
@@ -9,22 +10,25 @@
 
 #include <string.h>
 
-// Active sets tried; the certified problem says every so many which one it is.
+// SETS: largest number of active sets that are tried. CERTIFIED: one in so many comes from the
+// certified problem.
 enum { SETS = 12, CERTIFIED = 4 };
 enum { PASSES = S2_RATTLE_PASSES };
-enum { TURNS = 40 }; // solves with rows of ground friction, which converge by squares
+enum { TURNS = 40 }; // solves with rows of ground friction, which converge quadratically
 static const double CHORD = S2_RATTLE_CHORD;
 static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
 static const double NO_SPEED = S2_RATTLE_NO_SPEED;
-// In units of what rounding leaves of places: a gap below the first is closed; springs whose
-// impulses balance the forces may be off by the second.
+// Multiples of the rounding of positions. GAP_ROUNDED: a smaller gap is closed. SPRING_ROUNDED:
+// error of springs whose impulses balance the forces.
 static const double GAP_ROUNDED = 2, SPRING_ROUNDED = 16;
-// Part of its bounds, or of its impulse, by which an impulse may be beyond its bound: rounding.
+// Fraction of the bounds, or of the impulse, by which rounding may move an impulse beyond its
+// bound.
 static const double SLACK = 1e-15;
 
 // ---- Newton ------------------------------------------------------------------------------------
 
-// Ground friction along the motion and across it are blocks of their own: what holds is exact then.
+// Ground friction rows along and across the motion are separate blocks, so that held rows are
+// exact.
 static void hold_row(S2RattleStage *stage, int r) {
   const S2RattleTerm *term = &stage->rattle->term[r];
   bool own = term->source == S2_RATTLE_OF_GROUND;
@@ -36,7 +40,7 @@ static void hold_row(S2RattleStage *stage, int r) {
   stage->index[stage->held++] = r;
 }
 
-// Rows of a joint one after the other, also those with bounds: together they are fewer blocks.
+// Groups the held rows by joint, bounded rows included, because this gives fewer blocks.
 static void choose_active(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   stage->held = 0;
@@ -53,7 +57,7 @@ static void choose_active(S2RattleStage *stage) {
   stage->active.row = stage->part;
 }
 
-// The pattern of the rows that are held, which most stages share.
+// Computes the pattern of the held rows; most stages share it.
 static bool take_pattern(S2RattleStage *stage) {
   S2Rattle *rattle = stage->rattle;
   size_t size = sizeof(int32_t) * (size_t)stage->held;
@@ -69,7 +73,7 @@ static bool take_pattern(S2RattleStage *stage) {
   return rattle->patterned;
 }
 
-// False: there is no factor, or (*again) a row that repeats others was left out of the set.
+// False: there is no factor, or (*again) a redundant row was removed from the set.
 static bool stage_factor(S2RattleStage *stage, bool *again) {
   S2Rattle *rattle = stage->rattle;
   for (int i = 0; i < stage->held; i++) {
@@ -104,14 +108,14 @@ static bool newton_pass(S2RattleStage *stage, double *now, double *before) {
   return isfinite(*now);
 }
 
-// Newton's method on what is held. False: it does not converge.
+// Newton's method on the held rows. False: it does not converge.
 static bool stage_newton(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double rounding = fmax(100 * rattle->enough, ROUNDING * rattle->speed * rattle->h);
   double enough = stage->second ? fmin(rattle->enough, 0.1 * ROUNDING * rattle->speed * rattle->h)
                                 : rattle->enough;
   bool again = true;
-  while (again) { // once for each row that repeats others
+  while (again) { // once for each redundant row
     double now = s2_stage_measure(stage), before = INFINITY;
     bool factored = false;
     again = false;
@@ -152,7 +156,7 @@ static void put_bounds(S2RattleStage *stage) {
   }
 }
 
-// Are all rows on their right side? Changes the states of those that are not.
+// Whether all rows satisfy their bounds; changes the states of those that do not.
 static bool stage_revise(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double tiny = rattle->enough / rattle->h;
@@ -163,7 +167,7 @@ static bool stage_revise(S2RattleStage *stage) {
     const S2Row *row = &stage->row[r];
     double x = stage->x[r], slack = SLACK * (isfinite(row->hi) ? row->hi - row->lo : fabs(x));
     if (law == S2_RATTLE_EQUATION || s2_stage_knows(state)) {
-      // A limit that repeated others, and is beyond its place all the same: one of those has to
+      // A redundant limit that is violated nevertheless: one of the rows that determine it must
       // open.
       right &= !(law == S2_RATTLE_LIMIT && state == S2_RATTLE_GIVEN && stage->r[r] < -tiny);
       continue;
@@ -180,7 +184,7 @@ static bool stage_revise(S2RattleStage *stage) {
     right &= next == state;
     stage->state[r] = next;
   }
-  // A row that repeated one that is held no more.
+  // Hold redundant rows again, because the row that made them redundant may be free now.
   for (int r = 0; r < rattle->rows && !right; r++) {
     bool freed = stage->state[r] == S2_RATTLE_GIVEN && rattle->term[r].law != S2_RATTLE_EQUATION;
     stage->state[r] = freed ? S2_RATTLE_HELD : stage->state[r];
@@ -200,7 +204,7 @@ static bool stage_solve(S2RattleStage *stage) {
       if (s2_stage_accept(stage, SOLVED)) {
         return true;
       }
-      // Not so rows that were left out: far from the solution J1 M^-1 J0' may be singular by
+      // Rows may have been removed wrongly: far from the solution J1 M^-1 J0' may be singular by
       // chance.
       solved = false;
       s2_stage_free_given(stage);
@@ -212,7 +216,7 @@ static bool stage_solve(S2RattleStage *stage) {
     if ((stage->second ? pass % CERTIFIED < CERTIFIED - 1 : pass % CERTIFIED > 0) && solved) {
       continue;
     }
-    // A Newton that went elsewhere leaves impulses that say nothing.
+    // After a failed Newton iteration the impulses are no guess.
     for (int r = 0; r < stage->rattle->rows && !solved; r++) {
       stage->x[r] = s2_stage_knows(stage->state[r]) ? stage->x[r] : 0;
     }
@@ -224,7 +228,7 @@ static bool stage_solve(S2RattleStage *stage) {
   return s2_stage_solve_symmetric(stage);
 }
 
-// The rows of ground friction are turned to where the stage moves, until they lie there.
+// Turns the rows of ground friction to the motion of the solution, until both agree.
 static bool solve_turning(S2RattleStage *stage) {
   S2Rattle *rattle = stage->rattle;
   double before = INFINITY;
@@ -264,7 +268,7 @@ static double place_speed(const S2Rattle *rattle) {
 static S2RattleStage stage_make(S2Rattle *rattle, bool second) {
   S2Arena *arena = rattle->step->arena;
   int rows = rattle->rows, nodes = 3 * rattle->nodes;
-  // Its own arrays; impulses, velocities and states are those of the piece.
+  // Arrays of the stage. Its impulses, velocities and states are those of the piece.
   double *numbers = S2_TAKE(arena, double, 2 * rows + 2 * nodes);
   S2RattleStage stage = {.rattle = rattle,
                          .second = second,
@@ -362,7 +366,7 @@ int s2_rattle_lock_of(const S2Rattle *rattle, int r) {
   return s2_lock_component(joint, term->index);
 }
 
-// The same of a lock that the program moves: by how much its rate there is above the mean.
+// m/s or rad/s: the same for a lock that the program moves: the mean rate less the final one.
 static double lock_speed(const S2Rattle *rattle, int r) {
   int c = s2_rattle_lock_of(rattle, r);
   if (c == S2_NONE) {
@@ -377,14 +381,15 @@ double s2_rattle_given_speed(const S2Rattle *rattle, int r) {
   return ground_speed(rattle, r) + lock_speed(rattle, r);
 }
 
-// Friction of a contact whose impulse stage 2 knows: within bounds that it knows.
+// Friction on a trapezoidal contact: stage 2 knows the normal impulse, and so the bounds of
+// friction.
 static void bound_friction(const S2Rattle *rattle, int r, S2Row *row) {
   row->coupled_to = -1;
   row->hi = 2 * row->mu * rattle->l[r - 1];
   row->lo = -row->hi;
 }
 
-// Its impulse is known: no unknown of the stage.
+// Marks a row of known impulse, which is no unknown of the stage.
 static void know_row(S2RattleStage *stage, int r) {
   stage->state[r] = S2_RATTLE_KNOWN;
   stage->x[r] = stage->row[r].lo = stage->row[r].hi = 0;
@@ -441,7 +446,7 @@ static void make_second_row(S2RattleStage *stage, int r) {
   }
 }
 
-// M (v1 - u) = h/2 (f - D u) + J1' k; bodies that damping stops within the step have D v1 there.
+// M (v1 - u) = h/2 (f - D u) + J1' k; with D v1 for bodies that damping stops within the step.
 static void make_second(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double half = rattle->h / 2;
@@ -468,7 +473,7 @@ bool s2_rattle_first(S2Rattle *rattle) {
   return solve_and_dump(&stage);
 }
 
-// From the unknowns of stage 2 to k itself.
+// Converts the unknowns of stage 2 to k.
 static void stage_take_halves(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   for (int r = 0; r < rattle->rows; r++) {
@@ -477,16 +482,16 @@ static void stage_take_halves(S2RattleStage *stage) {
   }
 }
 
-// Does a limit with restitution close at the end of the piece?
+// Whether a limit with restitution closes at the end of the piece.
 static bool limit_arrives(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   return term->restitution > 0 && rattle->late[r] && rattle->l[r] == 0 &&
          s2_rattle_closed(rattle, r);
 }
 
-// Restitution of limits that close is an impact at that time: the velocities without them show how
-// fast they arrive. A limit that forces alone bring back within half a step does not rebound, or
-// impacts would follow each other for ever. False: not solved.
+// Restitution of a limit that closes is an impact at that time. Stage 2 without these limits gives
+// the arrival speeds. A limit that forces alone would reach again within half a step does not
+// rebound; otherwise impacts would follow each other for ever. False: not solved.
 static bool find_rebounds(S2Rattle *rattle) {
   S2RattleArrival *arrival = &rattle->arrival;
   S2RattleStage stage = stage_make(rattle, true);
@@ -500,7 +505,7 @@ static bool find_rebounds(S2Rattle *rattle) {
       stage.x[r] = stage.row[r].lo = stage.row[r].hi = 0;
     }
   }
-  // The velocities at its end show which of them rebound.
+  // The velocities at its end determine which limits rebound.
   bool solved = solve_and_dump(&stage);
   double parts = rattle->step->dt / rattle->h;
   for (int r = 0; r < rattle->rows && solved; r++) {
@@ -538,7 +543,8 @@ bool s2_rattle_second(S2Rattle *rattle) {
   return solved;
 }
 
-// m: how far the gap of row r is from where its impulse has it, of bodies that stand still.
+// m: difference between the gap of row r and the gap that belongs to its impulse, for bodies at
+// rest.
 static double gap_off(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -546,8 +552,8 @@ static double gap_off(const S2RattleStage *stage, int r) {
   return per != 0 ? stage->r[r] * per : rattle->at1.value[r];
 }
 
-// The scaled residual that rounded places leave on a body by the springs of its contacts, at most a
-// tenth of the one that counts as solved.
+// The scaled residual that the rounding of positions causes through contact springs, at most a
+// tenth of the residual that counts as solved.
 static double rest_rounding(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double most = 0;
@@ -562,8 +568,8 @@ static double rest_rounding(const S2RattleStage *stage) {
   return fmin(fmax(ROUNDING, most), SOLVED / 10);
 }
 
-// The certificate at rest, where gaps that are rounding are none: of springs up to `rounded` times
-// what a difference of places has.
+// The certificate at rest, without gaps that are rounding. For springs, gaps up to `rounded` times
+// the rounding of positions are ignored.
 static S2Residual certify_rest(S2RattleStage *stage, double rounded) {
   const S2Rattle *rattle = stage->rattle;
   for (int r = 0; r < rattle->rows; r++) {
@@ -576,9 +582,9 @@ static S2Residual certify_rest(S2RattleStage *stage, double rounded) {
   return s2_stage_certificate(stage);
 }
 
-// Impulses that balance the forces with the gaps as they are. They bend springs by a few times the
-// rounding of places, with which the next step finds the island at rest. If there are no
-// such impulses, they stay unchanged.
+// Computes impulses that balance the forces at the present gaps. They deform springs by a few times
+// the rounding of positions, so that the next step finds the island at rest. If there are no such
+// impulses, x is unchanged.
 static void balance_rest(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double *guess = s2_arena_copy(rattle->step->arena, stage->x, rattle->rows);
@@ -589,8 +595,8 @@ static void balance_rest(S2RattleStage *stage) {
   }
 }
 
-// Where springs amplify the rounding of places, the impulses of the step before balance the forces
-// but for that.
+// Whether the impulses of the previous step balance the forces, except for the rounding of
+// positions, which springs amplify.
 static bool rests_but_for_rounding(S2RattleStage *stage, S2Residual *residual) {
   *residual = certify_rest(stage, SPRING_ROUNDED);
   if (residual->scaled <= ROUNDING) {

@@ -1,5 +1,5 @@
-// Is a piece of the flow by two stages too long for what turns in it, or for what contacts bring as
-// they turn?
+// Whether a piece of the flow by two stages is too long for its turns, or for the energy that
+// turning contacts add.
 #include "dynamics/rattle/rattle.h"
 
 #include "dynamics/project/passage.h"
@@ -8,14 +8,14 @@
 #include <math.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Part of the turn of a wheel that counts where bodies may meet: pieces in which it spins by more
-// than 1 rad end in overlaps if its friction throws it at another body.
+// Counted fraction of a wheel's turn where bodies may meet. Pieces in which it spins by more than 1
+// rad end in overlaps if its friction throws it at another body.
 static const double ROUND = 0.25;
 
-// rad: of the angle `turn` of a node, the part that its rows see. Rows push a wheel at its hub and
-// a disc at its centre, so that their angles change nothing in a piece. Elsewhere a row sees all of
-// the turn if it pushes at a radius of gyration from the centre or further out. Where bodies may
-// meet, all turns count of those that are not round or that no joint holds.
+// rad: the part of the angle `turn` of a node that its rows depend on. Rows push a wheel at its hub
+// and a disc at its centre, so their angles have no effect in a piece. Otherwise the whole turn
+// counts if a row pushes at a radius of gyration from the centre, or farther out. Where bodies may
+// meet, the whole turn counts for bodies that are not round or that no joint holds.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   int32_t of = rattle->island->node[node];
   bool meets = rattle->kept == NULL && !s2_body_round(rattle->step->world, of);
@@ -48,7 +48,7 @@ double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   return fmin(turn, fmax(part, least * turn));
 }
 
-// Both rows of a hinge or weld hold one point: the axes along which they do may turn.
+// Both rows of a hinge or weld hold one point, so the axes along which they do it may turn.
 static bool holds_point(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   if (s2_rattle_of_contact(term) || term->law != S2_RATTLE_EQUATION) {
@@ -58,7 +58,7 @@ static bool holds_point(const S2Rattle *rattle, int r) {
   return type == S2_HINGE || type == S2_WELD;
 }
 
-// Bodies, and the directions along which rows push: rods between bodies turn, too.
+// Checks bodies, and the directions along which rows push: rods between bodies turn, too.
 bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   bool far = false;
   for (int r = 0; r < rattle->rows; r++) {
@@ -76,9 +76,9 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   return far;
 }
 
-// Do the forces that stage 1 found turn too fast for the piece? They are explicit in it, and those
-// of the last step, which the number of pieces is from, may have been none. Second derivatives of
-// what a script constrains are too dear for that.
+// Whether the forces that stage 1 has found turn too fast for the piece. They are explicit in it.
+// The number of pieces was chosen by the forces of the last step, which may have been zero. Second
+// derivatives of a script's constraints would cost too much here.
 bool s2_rattle_loads_turn(const S2Rattle *rattle) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
@@ -103,8 +103,8 @@ bool s2_rattle_loads_turn(const S2Rattle *rattle) {
 
 // ---- Energy -------------------------------------------------------------------------------------
 
-// Speed along row r, of these sides, of bodies with the velocities v (3 a node) and of ground with
-// `ground` (3 a slot).
+// The speed along row r, with these sides, for bodies with the velocities v (3 per node) and ground
+// with `ground` (3 per slot).
 static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side, const double *v,
                           const double *ground) {
   const int32_t *node_of = rattle->step->node_of;
@@ -119,8 +119,8 @@ static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side,
   return speed;
 }
 
-// J: the work of rigid contacts along their normals, in both stages, against ground as it goes.
-// Where rows do not turn it is that of what arrives alone, and never positive.
+// J: the work of rigid contacts along their normals in both stages, relative to the moving ground.
+// If rows do not turn, it is only the work on arriving contacts, which is never positive.
 static double work_of_contacts(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   const double *mean = step->free_v, *end = s2_rattle_ground_end(rattle);
@@ -141,7 +141,7 @@ static double work_of_contacts(const S2Rattle *rattle) {
   return work;
 }
 
-// Speed that forces give in the piece counts as motion, too.
+// The speed that forces cause in the piece counts as motion, too.
 bool s2_rattle_contacts_bring(const S2Rattle *rattle) {
   const double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y};
   double moving = 0, h = rattle->h; // J

@@ -99,7 +99,7 @@ bool s2_rest_islands(S2Step *step) {
       }
     }
   }
-  // So search for their touches. The next step needs to know which of all touches join bodies.
+  // Search for their touches, because the next step needs to know which of all touches join bodies.
   int overlapping = 0;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];

@@ -42,7 +42,7 @@ static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool chan
     const S2Touch *now = &step->touches[event->island->touch[i]];
     for (int k = 0; k < solved[i].count; k++) {
       const S2TouchPoint *point = &solved[i].points[k];
-      // The same point at q1.
+      // Find the same point at q1.
       int j = 0;
       while (j < now->count && now->points[j].at.id != point->at.id) {
         j += 1;
@@ -85,10 +85,10 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
 // ---- Connected parts --------------------------------------------------------------------------
 
 typedef struct Parts { // of an island
-  int32_t *root;       // a node: the first node of its part
-  double *rounding; // a node that is a root: J, of speeds so small that solves leave them; it has
+  int32_t *root;       // per node: the first node of its part
+  double *rounding; // per node that is a root: J, of speeds so small that solves leave them; it has
                     // no derivative
-  double *gain, *most; // a node that is a root: J, and the sum of the magnitudes of its terms
+  double *gain, *most; // per node that is a root: J, and the sum of the magnitudes of its terms
   // The touches of the island that moved the positions, and those of the velocities.
   const S2Touch *carried, *acted;
   bool flowed, turned; // as S2Repaid
@@ -219,7 +219,7 @@ typedef struct Part {
   S2Island island;
   int32_t *ground;
   int grounds;
-  double *v, *ride; // 3 a node: relative to the ground's motion, and that motion
+  double *v, *ride; // 3 per node: relative to the ground's motion, and that motion
   double kinetic;   // J, available
 } Part;
 
@@ -333,7 +333,7 @@ static Parts new_parts(const S2EventRun *event, const S2Touch *now, const S2Touc
   return parts;
 }
 
-// By contacts, at the mean of the velocities before and after.
+// Adds the work of contacts, at the mean of the velocities before and after.
 static void add_work(const S2EventRun *event, const Parts *parts) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches && parts->flowed; i++) {

@@ -72,7 +72,7 @@ static void keep_joints(const S2EventRun *event, bool audited) {
   }
 }
 
-// 3 a joint of the island.
+// 3 per joint of the island.
 static void take_reactions(const S2EventRun *event, double *to) {
   for (int i = 0; i < event->island->joints; i++) {
     const double *from = event->step->joint_reaction + 3 * event->island->joint[i];
@@ -213,7 +213,7 @@ static bool ask_for_new(const S2EventRun *event) {
   return going;
 }
 
-// The same at the end of a flow; resting pairs keep their points.
+// Updates the touches at the end of a flow; resting pairs keep their points.
 static void event_collide_at_end(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
@@ -1000,7 +1000,8 @@ static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way
   }
 }
 
-// With rows if there are any; its notes begin at `noted`. False: aborted.
+// Finds the motion of a piece, with rows if there are any; its notes begin at `noted`. False:
+// aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   *way = (Way){.solved = way->solved, .h = event->horizon};
   // The first flow ignores meetings. Its path shows when bodies meet.
@@ -1118,7 +1119,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
       s2_notes_rewind(step, noted);
     }
   }
-  // Its rows do not include other shapes.
+  // The rows of this flow do not include other shapes.
   if (fits) {
     s2_event_copy_nodes(event, step->v1, step->v2);
     event_collide_at_end(event);
@@ -1366,7 +1367,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   step->share = 1;
   for (int i = 0; i < step->island_count; i++) {
     event.island = &step->islands[i];
-    // Only one thread calls the program.
+    // Islands with force laws stay on this thread, because only one thread calls the program.
     ahead[i] = s2_island_looks_ahead(step, event.island) && !s2_island_lawful(step, event.island);
     if (ahead[i] && world->kept.def.threads > 1) {
       s2_event_place_ground(&event);

@@ -10,10 +10,10 @@
 typedef struct S2EventRun {
   S2Step *step;
   S2Island *island;
-  S2Choice *choices;  // 2 a touch of the step
-  bool *touching;     // the same, of the speculative remainder
-  S2Resting *resting; // a touch of the island
-  double *joint_sum;  // S2_JOINT_ROWS + 3 a joint of the island
+  S2Choice *choices;  // 2 per touch of the step
+  bool *touching;     // 2 per touch, of the speculative remainder
+  S2Resting *resting; // per touch of the island
+  double *joint_sum;  // S2_JOINT_ROWS + 3 per joint of the island
   double slop;        // m
   double done, left;  // s of the step
   double horizon;     // s: largest length of this piece
@@ -26,13 +26,13 @@ typedef struct S2EventRun {
   bool rattled;       // this piece is made by them
   S2RattleFlow flow;  // their last result
   bool ahead;         // the whole step is speculative
-  bool halved;        // the same, in several pieces
+  bool halved;        // the whole step is speculative, in several pieces
   int halvings;       // how many more times a piece may be tried with half its length
-  // Of all slots at the start of the step; and the largest distance (m) of each from its motion
-  // with free_v.
+  // State of all slots at the start of the step; and the largest distance (m) of each from its
+  // motion with free_v.
   const double *q_start, *v_start, *free_start;
   double *astray;
-  double *v, *bend; // 3 a slot, of the present flow
+  double *v, *bend; // 3 per slot, of the present flow
   int splits;       // so far, in this attempt
   int most;         // pieces of the island's step before the remainder is speculative
   int cuts;         // pieces so far that ended without a meeting
@@ -59,7 +59,7 @@ void s2_event_place_ground(const S2EventRun *event);
 void s2_event_set_ground(const S2EventRun *event, bool striking);
 // Sets impulses of the island's contacts and joints to 0.
 void s2_event_forget_impulses(const S2EventRun *event);
-// 3 a slot, of the island's nodes.
+// 3 per slot, of the island's nodes.
 void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to);
 // Restores the touches of the island.
 void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
@@ -82,8 +82,8 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
 // Records the point of touch `first` (S2_NONE: none) that meets at q1, for the derivative of its
 // time.
 void s2_event_note_arrival(const S2EventRun *event, int first);
-// The same if they met at the very end of the step before, which found no meeting: the time of the
-// impact still depends on the data. Records an interval of zero length.
+// Records an arrival at the very end of the step before, which found no meeting: the time of the
+// impact still depends on the data. The recorded interval has zero length.
 void s2_event_note_met_at_start(const S2EventRun *event);
 
 // energy.c: sets v2 by the rows of the flow at its end, if they have turned or forces have changed;
@@ -93,7 +93,7 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
 // after, than a connected part has left. `solved` as above; the touches are those of q1, v2 is v1.
 bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved);
 // Removes from v2 the energy that the piece has added; `solved` as above, NULL: the remainder was
-// speculative; `before`: q1 before projection, 3 a node.
+// speculative; `before`: q1 before projection, 3 per node.
 void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
                     bool turned);
 

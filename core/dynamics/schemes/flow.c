@@ -41,7 +41,7 @@ static void collide_at(const S2Flow *flow, S2Touch *touch, double s) {
   s2_touch_collide(flow->step->world, touch, flow->step->q1, INFINITY);
 }
 
-// The same without the knowledge of neighbours in chains.
+// The closest points of a pair, without the knowledge of neighbours in chains.
 static S2Closest closest_at(const S2Flow *flow, const S2Touch *touch, double s) {
   place_pair(flow, touch, s);
   return s2_touch_closest(flow->step->world, touch, flow->step->q1);
@@ -305,7 +305,7 @@ static S2FlowEnd flow_meets_at(double s) {
 // An overlap that is deep from the beginning is ignored.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
-  // Not if the pair moves so little that it cannot become so deep.
+  // A pair that moves so little cannot become so deep.
   double length = flow_length(flow, touch);
   if (length <= S2_PASSAGE_SLOW * s2_touch_smaller(world, touch)) {
     return NOTHING;
@@ -470,8 +470,8 @@ static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2
   return first;
 }
 
-// The same if the vertex of their contact at the time `from` belongs to a neighbour of one of them,
-// as corners between segments of a chain do: the neighbour has its row.
+// The next meeting of such a pair if the vertex of their contact at the time `from` belongs to a
+// neighbour of one of them, as corners between segments of a chain do. The neighbour has the row.
 static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
                                     const S2Resting *resting, double from) {
   place_pair(flow, touch, from);

@@ -16,7 +16,7 @@ static inline bool s2_resting_has(const S2Resting *resting, uint32_t id) {
          (resting->count > 1 && resting->id[1] == id);
 }
 
-// A piece of a step: from step->q0 the bodies move by s v + s^2 bend (3 a slot each).
+// A piece of a step: from step->q0 the bodies move by s v + s^2 bend (3 per slot each).
 typedef struct S2Flow {
   S2Step *step;
   double until;       // s, its length

@@ -101,7 +101,8 @@ void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to
   }
 }
 
-// Smooth derivatives include contacts by their rows; upcoming meetings have none here, but a time.
+// Smooth derivatives include contacts by their rows. An upcoming meeting has no row here, only a
+// time.
 static bool leaves_out(const S2EventRun *event, bool rows) {
   bool some = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -134,7 +135,7 @@ bool s2_event_flow(S2EventRun *event, double h, bool rows) {
   if (event->rattled) { // which projects nothing and balances nothing
     return piece_rattle(event, h);
   }
-  // With rows, or free flight.
+  // Solve with rows, or fly freely.
   if (rows) {
     if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;

@@ -13,7 +13,7 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved);
 // The impact of arriving contacts, from v1 into v2, which is v1 before.
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
-// Copies S2Island.flowed_q1 or flowed_v2 to 3 a slot; false: there are none.
+// Copies S2Island.flowed_q1 or flowed_v2 to 3 per slot; false: there are none.
 bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *to);
 // Whether a body has gone farther than the search for touches covered. Sets `slack`.
 bool s2_step_outran(S2Step *step);
@@ -24,7 +24,7 @@ typedef struct S2SeenTouch {
   uint32_t id[2];
   double gap[2];
 } S2SeenTouch;
-const S2SeenTouch *s2_step_see(const S2Step *step); // 1 a touch; lives as long as the step
+const S2SeenTouch *s2_step_see(const S2Step *step); // 1 per touch; lives as long as the step
 bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count);
 
 // Guesses of a search from the one before it (found.c).
@@ -51,7 +51,7 @@ typedef struct S2Bisect {
   double left;              // s of the step
   int unsolved, noted;      // at the start of the substep
   S2ArenaMark clean;        // arena position before the memory of attempts
-  double *carried;          // 3 a joint slot: reactions of earlier substeps
+  double *carried;          // 3 per joint slot: reactions of earlier substeps
 } S2Bisect;
 S2Bisect s2_bisect_begin(S2Step *step);
 void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect); // a substep begins
@@ -64,7 +64,7 @@ void s2_bisect_end(S2Step *step, const S2Bisect *bisect);
 // Event (event.c): each island goes separately through its meetings, with the results of one
 // search.
 typedef struct S2EventSearch {
-  const double *q, *v, *free_v, *mass; // 3 a slot, at the start of the step
+  const double *q, *v, *free_v, *mass; // 3 per slot, at the start of the step
   double *astray;                      // m, a slot: largest distance from the motion with free_v
   const S2SeenTouch *seen;             // results of the last search
   int seen_count, noted, splits;

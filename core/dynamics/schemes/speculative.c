@@ -142,7 +142,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-// If the new rows have no solution soon, returns to those of the solve before.
+// Returns to the rows of the solve before if no solution with the new rows is found soon.
 static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
   for (int i = 0; i < island->touches; i++) {
     step->touches[island->touch[i]] = before[i];
@@ -204,10 +204,10 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   return true;
 }
 
-// Chooses the rows of an impact for the velocities v before the step. `touching` (2 a touch, as the
-// choices) marks the rigid contacts that are closed at the end of the step; arriving contacts get a
-// target by their restitution. Returns whether a contact arrives with speed; `bounces`: whether one
-// rebounds.
+// Chooses the rows of an impact for the velocities v before the step. `touching` (2 per touch, as
+// the choices) marks the rigid contacts that are closed at the end of the step; arriving contacts
+// get a target by their restitution. Returns whether a contact arrives with speed; `bounces`:
+// whether one rebounds.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching, bool *bounces) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
@@ -228,7 +228,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       touching[2 * index + k] = hard;
       *choice = (S2Choice){.use = hard ? u <= tiny : closed};
       if (hard && u < 0 && u <= tiny) {
-        // Its arrival speed after falling the gap at its free acceleration.
+        // The arrival speed after the point has closed its gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
         choice->bias = touch->restitution * arrival;
         choice->target = S2_TARGET_ARRIVAL;
@@ -287,7 +287,7 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
   return same;
 }
 
-// The entries of an island's nodes, from 3 a slot.
+// The entries of an island's nodes, from 3 per slot.
 static double *take_nodes(const S2Step *step, const S2Island *island, const double *from) {
   double *to = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {

@@ -95,7 +95,7 @@ static S2Status task_run(void *user) {
   step.unsolved = 0;
   step.threaded = true;
   gathered->going = threads->work(&step, &threads->step->islands[index], threads->user);
-  // Its results
+  // Collect the results of the island.
   gathered->log_count = lane->world.log.count - gathered->log_first;
   gathered->stats = lane->world.stats;
   gathered->missed = lane->world.missed;
@@ -118,7 +118,7 @@ static void threads_work(void *user, int worker, int item) {
   S2Threads *threads = user;
   bool done = s2_memory_guarded(task_run, &task).code == S2_OK;
   threads->gathered[threads->list[item]].failed = !done;
-  // Its arrays may have moved, and are valid even if memory ran out.
+  // The arrays may have moved, and are valid even if memory ran out.
   Lane *lane = &threads->lane[worker];
   lane->log = lane->world.log;
   s2_array_free(lane->world.events);

@@ -13,8 +13,8 @@
 typedef bool S2IslandWork(S2Step *step, S2Island *island, void *user);
 
 // Runs the work of a phase for each island, in order or in threads. `chosen`: whether threads may
-// do each island; NULL: all of them. If an island makes the step hurry, the other islands of the
-// phase do not notice, except for the end of a budget. False: aborted.
+// do each island; NULL: all of them. If one island makes the step hurry, the other islands of the
+// phase are not affected, unless the budget has ended. False: aborted.
 bool s2_islands_run(S2Step *step, S2IslandWork *work, void *user, const bool *chosen);
 
 #endif

@@ -341,7 +341,7 @@ void s2_acted_commit(S2Step *step) {
         acted->gone = false;
       }
     }
-    // Otherwise collide the shapes again along its normal.
+    // If the feature is gone, collide the shapes again along its normal.
     if (acted->gone) {
       acted_place(step, acted);
     }

@@ -19,16 +19,17 @@ typedef struct S2JointPart { // for a row of a joint, or of a contact's viscosit
 
 struct S2Assembly {
   S2Problem problem;
-  // of the first rows, then those without a row, which are given completely
+  // parts with rows, in the order of the first rows; then parts without a row, whose impulse is
+  // given
   const S2JointPart *part;
   int parts, parts_given; // number of the former; of the latter
   double *mass;           // the problem's
-  int32_t *place;         // 3 a node: index into arrays of 3 a slot (or S2_NONE for copies)
+  int32_t *place;         // 3 per node: index into arrays of 3 per slot (or S2_NONE for copies)
   double *lambda, *v;     // guesses: kept impulses and v0 for a motion, else zero
   S2Bilateral *matrix;    // of S2Island.motion: the factor of its solve; no groups: there is none
 };
 
-// The poses of the joint rows of a solve: q0, or q1 for solves at the end (3 a slot).
+// The poses of the joint rows of a solve: q0, or q1 for solves at the end (3 per slot).
 static inline const double *s2_step_poses(const S2Step *step, S2SolveKind kind) {
   return s2_solve_traits(kind).at_end ? step->q1 : step->q0;
 }

@@ -211,7 +211,7 @@ S2Status s2_step_commit(S2Step *step) {
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
     const S2Body *body = &world->bodies.at[at / 3];
     bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
-    if (s2_body_moves(body) || given) { // the others keep the given velocity
+    if (s2_body_moves(body) || given) { // other bodies keep the velocity that they were given
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
     if (commit_is_last(step)) {

@@ -30,7 +30,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   bool gave_up;   // the two stages (rattle/) did not solve it with their largest number of pieces
   bool accounted; // its lifts by projection are repaid (repay.c)
   double turning; // (h w)^2 of forces that turn too fast for the step (geometric.c); else 0
-  // Speculative steps: 3 a node, if the two stages (rattle/) have made its step; else NULL.
+  // Speculative steps: 3 per node, if the two stages (rattle/) have made its step; else NULL.
   double *flowed_q1, *flowed_v2;
 } S2Island;
 
@@ -85,48 +85,48 @@ typedef struct S2Step {
   double dt;             // s, of this substep
   double h;              // s, of this (sub-)step of bisect; else dt
   double t;              // s, at its start
-  double *q0, *v0;       // 3 a slot: state at its start; bodies at rest have no velocity
-  double *v_start;       // 3 a slot: v0 at the start of the whole step
-  // 3 a slot: velocities of kinematic bodies at the start and the end of the substep; they move
+  double *q0, *v0;       // 3 per slot: state at its start; bodies at rest have no velocity
+  double *v_start;       // 3 per slot: v0 at the start of the whole step
+  // 3 per slot: velocities of kinematic bodies at the start and the end of the substep; they move
   // with v0, which is the mean. NULL except with S2_FLOW_RATTLE.
   double *given_start, *given_end;
-  double *force; // 3 a slot, complete
-  // 3 a slot: the parts of `force` held over the step, and the force of laws at the start of the
+  double *force; // 3 per slot, complete
+  // 3 per slot: the parts of `force` held over the step, and the force of laws at the start of the
   // piece; NULL without laws
   double *held, *law;
-  double *law_begin; // 3 a slot: `law` at the start of the step
+  double *law_begin; // 3 per slot: `law` at the start of the step
   int32_t *lawful;   // slots of the bodies with force laws, in the order of their calls
   int laws;          // their number
-  // 3 a slot: diagonal of W (damping included); 0 for bodies that are no unknowns
+  // 3 per slot: diagonal of W (damping included); 0 for bodies that are no unknowns
   double *mass;
-  double *free_v; // 3 a slot: W^-1 (M v0 + h f), the velocities without contacts and joints
-  double *slack;  // a slot: m that a body may move farther than with free_v, from the last pass
-  double *v1;     // 3 a slot: velocities of the first solve, which move the positions
-  double *v2;     // 3 a slot: velocities at the end (v1, unless there was an impact)
-  double *q1;     // 3 a slot: positions at the end
-  S2Rot *turn;    // a slot: rotations at q0, of the bodies in the search for contacts
-  double *carry;  // 3 a slot: (q1 - q0)/h = (1 - share) v0 + share v1
+  double *free_v; // 3 per slot: W^-1 (M v0 + h f), the velocities without contacts and joints
+  double *slack;  // per slot: m that a body may move farther than with free_v, from the last pass
+  double *v1;     // 3 per slot: velocities of the first solve, which move the positions
+  double *v2;     // 3 per slot: velocities at the end (v1, unless there was an impact)
+  double *q1;     // 3 per slot: positions at the end
+  S2Rot *turn;    // per slot: rotations at q0, of the bodies in the search for contacts
+  double *carry;  // 3 per slot: (q1 - q0)/h = (1 - share) v0 + share v1
   double share;   // beta; in event stepping that of the present island
-  bool *ahead;    // a slot: v1 alone moves it, because v0 would move it into another body
-  double *joint_impulse;  // S2_JOINT_ROWS a joint slot
-  double *joint_reaction; // 3 a joint slot
+  bool *ahead;    // per slot: v1 alone moves it, because v0 would move it into another body
+  double *joint_impulse;  // S2_JOINT_ROWS per joint slot
+  double *joint_reaction; // 3 per joint slot
   double acted;           // s, duration of these and of the joint impulses
-  // a joint slot: in an island that takes implicit Euler with the positive part of the geometric
+  // per joint slot: in an island that takes implicit Euler with the positive part of the geometric
   // stiffness, because the step is too long without it
   bool *stiff;
-  double *balanced; // 3 a slot: part of `corrected` that the last solve requires (spin.h)
-  // 3 a slot: N m s, N s of corrections, which forces, contacts and joints do not cause
+  double *balanced; // 3 per slot: part of `corrected` that the last solve requires (spin.h)
+  // 3 per slot: N m s, N s of corrections, which forces, contacts and joints do not cause
   double *corrected;
-  double *pushed; // 2 a joint slot: N, on bodies with ground friction, by all other causes
+  double *pushed; // 2 per joint slot: N, on bodies with ground friction, by all other causes
   S2Touch *touches;
   S2Touch *touches_solved; // their state in the solve: S2_POST; S2_PROJECTION with notes; else NULL
   int touch_count;
-  int32_t *logged; // a touch: its first entry in S2World.log, or S2_NONE
+  int32_t *logged; // per touch: its first entry in S2World.log, or S2_NONE
   S2Island *islands;
   int island_count;
-  int32_t *node_of; // a slot: its node within its island, or S2_GROUND
-  bool *strayed;    // a slot: moved farther in this step than a search expected
-  bool *halves;     // a slot: an earlier search has stepped its island by halves (event.c)
+  int32_t *node_of; // per slot: its node within its island, or S2_GROUND
+  bool *strayed;    // per slot: moved farther in this step than a search expected
+  bool *halves;     // per slot: an earlier search has stepped its island by halves (event.c)
   // The unchanged part of the last step (rest/rest.h): bodies (NULL: none are known), S2_TOUCH_...
   // of touches, islands; or the corresponding results of the others
   bool *still;
@@ -136,7 +136,7 @@ typedef struct S2Step {
   // Results of predictive passes (found.c), for each pass and touch; those of the search before
   S2Found *found, *found_before;
   int found_count, found_before_count; // touches
-  // Guess of the present impact, S2_TOUCH_IMPULSES a touch of its island, or NULL.
+  // Guess of the present impact, S2_TOUCH_IMPULSES per touch of its island, or NULL.
   const double *impact;
   int unsolved;  // island solves that missed the tolerance
   double budget; // the remaining budget, S2SolverOptions.budget; infinite: there is none
@@ -157,7 +157,7 @@ typedef struct S2Step {
 // A new step, one of `substeps`, in the world's arena (which it resets).
 S2Step s2_step_begin(S2World *world, int substep, int substeps);
 void s2_step_integrate(S2Step *step);                 // carry and q1 of all bodies
-void s2_step_carry(const S2Step *step, int32_t slot); // the same of one body
+void s2_step_carry(const S2Step *step, int32_t slot); // carry and q1 of one body
 // The bias of a gap in a motion, m/s.
 double s2_step_gap_bias(const S2Step *step, double gap);
 // The settings for a joint's rows in this step.
@@ -171,7 +171,8 @@ static inline S2GeometricStiffness s2_step_geometric(const S2Step *step, int32_t
 }
 // The rotations, at the poses q, of the bodies that the island's joints join; a slot.
 const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);
-// Relative velocity (a against b) at a contact point along a direction, of velocities v (3 a slot).
+// Relative velocity (a against b) at a contact point along a direction, of velocities v (3 per
+// slot).
 double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v);
 // Whether projection closes the gap of this point although it is open.
 static inline bool s2_point_held(const S2Step *step, const S2TouchPoint *point) {
@@ -181,7 +182,7 @@ static inline bool s2_touch_kept(const S2Step *step, int touch) {
   return step->kept != NULL && (step->kept[touch] & S2_TOUCH_KEPT) != 0;
 }
 double s2_clock(void); // s, monotonic
-// The same for statistics: 0 unless the world measures times, because reading the clock takes a
+// The clock for statistics: 0 unless the world measures times, because reading the clock takes a
 // tenth of a small world's step.
 static inline double s2_stats_clock(const S2World *world) {
   return world->kept.def.profile ? s2_clock() : 0;

@@ -292,7 +292,7 @@ static bool agreeing_find_slope(const View *view, Agreeing *body) {
   return true;
 }
 
-// By elimination with the largest pivots.
+// Solves the 3 x 3 system by elimination with the largest pivots.
 void s2_laws_solve(const double c[3], const double d[9], bool transposed, double x[3]) {
   double a[3][4];
   for (int i = 0; i < 3; i++) {
@@ -353,7 +353,7 @@ static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswe
         return false;
       }
     }
-    // Those that agree are done.
+    // Bodies whose velocity and law agree are done.
     all = true;
     for (int i = 0; i < count; i++) {
       if (!bodies[i].given_up) {

@@ -18,7 +18,7 @@ typedef struct S2LawAnswer S2LawAnswer; // trace/notes.h
 // The state of bodies outside the present island, from the start of the step on: laws see them in
 // free flight.
 typedef struct S2LawFrame {
-  const double *q, *v, *free_v; // 3 a slot
+  const double *q, *v, *free_v; // 3 per slot
   double done;                  // s, from there to the start of the piece
 } S2LawFrame;
 
@@ -40,13 +40,14 @@ void s2_laws_back_to_begin(S2Step *step);
 // Evaluates again at the present q0, v0, t: `force` of the bodies with laws then is that of a piece
 // that begins there. `island` NULL: for all bodies.
 bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *frame);
-// The piece ends: computes v1 and v2 of the island's bodies with laws; their forces become the
-// means of both ends. *changed: whether some differ. `island` NULL: only v2 of bodies in no island.
+// Ends a piece: computes v1 and v2 of the island's bodies with laws. The forces of these bodies
+// become the means of both ends. *changed: whether a force differs between the ends. `island` NULL:
+// only v2 of bodies in no island.
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
-// Laws of the island's bodies at q and v (3 a slot), frame->done s after the frame's start: writes
-// their forces to `law` (3 a slot) without changing the step. `answers`: NULL, or one for each of
-// those bodies, in the order of the island; their terms stay in the arena of the step.
+// Laws of the island's bodies at q and v (3 per slot), frame->done s after the frame's start:
+// writes their forces to `law` (3 per slot) without changing the step. `answers`: NULL, or one for
+// each of those bodies, in the order of the island; their terms stay in the arena of the step.
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
                   const double *v, double *law, S2LawAnswer *answers);
 

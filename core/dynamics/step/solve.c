@@ -105,7 +105,7 @@ static bool solve_ask_program(void *user, const S2Problem *problem, const S2Solv
                         .problem = problem,
                         .options = options,
                         .lambda = lambda};
-  // The world may be read but not changed meanwhile.
+  // During the call the world may be read but not changed.
   bool stepping = world->stepping;
   world->stepping = true;
   bool masked = s2_memory_mask(true);

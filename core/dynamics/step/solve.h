@@ -5,7 +5,7 @@
 #include "dynamics/step/assemble.h"
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
-// (3 a slot). The impulses go to the touches and step->joint_impulse; those of an impact and of
+// (3 per slot). The impulses go to the touches and step->joint_impulse; those of an impact and of
 // later solves are added. With `outcome` a solve that misses the tolerance leaves v and the
 // impulses unchanged and does not count as unsolved; *outcome is then S2_INFEASIBLE if the rows
 // provably contradict each other, else S2_MAX_ITERATIONS. False: aborted.
@@ -30,7 +30,7 @@ void s2_budget_spend(S2Step *step, const S2Solution *solution);
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual);
 
 // The assembled problem in the world's formulation, with guesses; and its solution converted back,
-// with the residual in velocities. `before`: velocities before the step or impact, 3 a slot.
+// with the residual in velocities. `before`: velocities before the step or impact, 3 per slot.
 // (formulation.c)
 S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before);
 void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,

@@ -6,13 +6,14 @@
 
 typedef enum S2SolveKind {
   S2_SOLVE_MOTION, // velocities at the end of the step
-  S2_SOLVE_TURNED, // the same again, with contacts as they are at the end (event stepping)
+  S2_SOLVE_TURNED, // velocities at the end once more, with contacts as they are at the end (event
+                   // stepping)
   S2_SOLVE_IMPACT, // velocities after an impact, which takes no time; limits act that are touched,
                    // or were met in the motion before
   S2_SOLVE_FRICTIONLESS, // an impact without friction (reflections)
   S2_SOLVE_FRICTION,     // friction of an impact, with known bounds (reflections)
   S2_SOLVE_LIMITS,       // an impact at q1: coordinates beyond a limit lose the speed towards it
-  S2_SOLVE_REBOUND,      // the same again: coordinates that arrived with speed rebound by their
+  S2_SOLVE_REBOUND,      // an impact at q1: coordinates that arrived with speed rebound by their
                          // restitution
   S2_SOLVE_FORCES,       // the forces of the step after an impact
   S2_SOLVE_PROJECTION,   // displacements that correct q1; joint biases are position errors

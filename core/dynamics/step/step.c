@@ -264,10 +264,10 @@ static bool step_bisect(S2Step *step) {
 
 // ---- Event, and auto --------------------------------------------------------------------------
 
-// Steps each island separately, from meeting to meeting: touching and approaching contacts have an
-// impact, the bodies flow until others meet (assemble, solve, integrate), positions are projected,
-// and this repeats for the remainder. Islands with predictive steps (s2_island_looks_ahead: those
-// of joints alone; under S2_AUTO large ones, too) take one speculative step instead.
+// Steps each island separately in pieces. In each piece touching and approaching contacts have an
+// impact, the bodies flow until others meet (assemble, solve, integrate), and positions are
+// projected. Islands with predictive steps (s2_island_looks_ahead: those of joints alone; under
+// S2_AUTO large ones, too) take one speculative step instead.
 static bool step_event(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
     return false;

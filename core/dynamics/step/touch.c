@@ -299,7 +299,7 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (!going) {
     return false;
   }
-  // Its changes apply to this step.
+  // The changes of the callback apply to this step.
   touch->friction = contact.friction;
   touch->restitution = contact.restitution;
   touch->surface_speed = contact.surface_speed;
@@ -507,8 +507,8 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   return s2_touch_still(step, touch, S2_KEEP_FEATURES) ? INFINITY : step->h;
 }
 
-// The same for touch i, `within` the step or also at its end; false: aborted. Sets *found if it
-// gets points.
+// Finds missing points of touch i, `within` the step or also at its end; false: aborted. Sets
+// *found if the touch gets points.
 static bool look_unforeseen(const S2Step *step, int32_t i, bool within, bool *found) {
   S2Touch *touch = &step->touches[i];
   bool moves;
@@ -615,7 +615,7 @@ double s2_step_penetration(const S2Step *step) {
     const S2Touch *touch = &step->touches[i];
     bool rigid = s2_touch_solid(touch) && !s2_touch_soft(touch);
     for (int k = 0; k < touch->count && rigid; k++) {
-      // Not fmax, which may turn a gap of 0 into -0.
+      // fmax is not used, because it may turn a gap of 0 into -0.
       deepest = touch->points[k].at.gap < -deepest ? -touch->points[k].at.gap : deepest;
     }
   }

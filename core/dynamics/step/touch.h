@@ -16,10 +16,11 @@ bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
 // Shapes without any point in reach that overlap at q1 get points there; shapes that a kinematic
 // body passes through get points where that begins. *found: whether there are any. False: aborted.
 bool s2_step_unforeseen(const S2Step *step, bool *found);
-// The same for the island's touches, except for overlaps that exist at the end only.
+// Finds missing points of the island's touches, except for overlaps that exist at the end only.
 bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, bool *found);
-void s2_step_settle(S2Step *step);                        // contact geometry at q1
-void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same for one that is no sensor
+void s2_step_settle(S2Step *step); // contact geometry at q1
+void s2_touch_settle(const S2Step *step,
+                     S2Touch *touch); // contact geometry at q1 of one touch that is no sensor
 // Whether its bodies have moved by less than this fraction of their size, so that it only needs an
 // update.
 bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction);
@@ -28,7 +29,8 @@ bool s2_touch_solid(const S2Touch *touch);                // may carry impulses 
 
 // Geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
-// As if the shapes had no neighbours: corners that belong to another segment or piece count, too.
+// Collides the shapes as if they had no neighbours: corners that belong to another segment or piece
+// count, too.
 void s2_touch_collide_alone(const S2World *world, const S2Touch *touch, const double *q,
                             double reach, S2Manifold *manifold);
 // The nearest points of its two shapes at the poses q, relative to body a.

@@ -251,7 +251,7 @@ void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch) {
 }
 
 static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touch *touch) {
-  // Without impulses if the derivative does not read them.
+  // Impulses are not compared if the derivative does not read them.
   const unsigned char *x = kept;
   bool same = kept != NULL && memcmp(x, touch, HEAD_OF_TOUCH) == 0;
   size_t size = note_point_size(def, touch);
@@ -267,12 +267,12 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
 static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
-  // Its last record in this step, or NULL.
+  // The last record of this touch in this step, or NULL.
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
   notes->touches = notes->touches > index ? notes->touches : index + 1;
-  // Otherwise a copy, without parts that the derivative does not read.
+  // If the touch has changed, record a copy, without the parts that the derivative does not read.
   if (!note_has_touch(def, notes->latest.at[index], touch)) {
     size_t size = note_point_size(def, touch);
     unsigned char *to = s2_note_take(notes, HEAD_OF_TOUCH + (size_t)touch->count * (1 + size));
@@ -411,7 +411,7 @@ void s2_note_linearise(const S2Step *step, int32_t touch, double until, bool mov
   if (step->world->notes == NULL) {
     return;
   }
-  // As an island of one touch without nodes.
+  // The touch is recorded as an island of one touch without nodes.
   int32_t index[1] = {touch};
   S2Island one = {.touches = 1, .touch = index};
   S2Note *note = s2_note_add_island(step, &one, S2_ACT_LINEARISE);

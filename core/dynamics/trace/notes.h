@@ -49,7 +49,8 @@ typedef enum S2Act {
   S2_ACT_BLEND,   // (blend) v2 = e reflected + (1 - e) v2; undoing it restores S2_ACT_REWIND's v2
   S2_ACT_REWIND,  // (plain) v2 is that of its S2_ACT_REFLECT again
   S2_ACT_HIT,     // (no record) later acts contain an impact whose time is that of the step
-  S2_ACT_STOP,    // (no record) the same of a joint that reached a limit
+  S2_ACT_STOP,    // (no record) later acts contain a stop of a joint at a limit, at the time of the
+                  // step
   S2_ACT_SLOW,    // (energy) v2 loses the energy that a projection has added (repay.c)
   // Projections:
   S2_ACT_PROJECT, // (solve) q1 += fraction v
@@ -128,13 +129,13 @@ typedef struct S2LawsAct {
 // order, island.touch[i] = i.
 typedef struct S2NoteIsland {
   S2Island island;
-  // SOLVE, PROJECT, SHAKE: 1 a row; FEEDBACK: of `shaken`; KEEP: of contacts in the motion, then in
-  // the impact, S2_TOUCH_IMPULSES a touch each; SLOW: the sum of both
+  // SOLVE, PROJECT, SHAKE: 1 per row; FEEDBACK: of `shaken`; KEEP: of contacts in the motion, then
+  // in the impact, S2_TOUCH_IMPULSES per touch each; SLOW: the sum of both
   double *lambda;
-  // S2_JOINT_ROWS a joint of the island, before the act; NULL: no row uses them, or (SOLVE) as at
+  // S2_JOINT_ROWS per joint of the island, before the act; NULL: no row uses them, or (SOLVE) as at
   // the start of the substep; KEEP: in the impact
   double *impulse;
-  double *pushed;         // 2 a joint of the island; NULL: 0
+  double *pushed;         // 2 per joint of the island; NULL: 0
   bool *stiff;            // a joint of the island; NULL: none
   S2ShakenRow *shaken;    // FEEDBACK
   const void **touch;     // their state before the act: s2_note_touch
@@ -155,20 +156,20 @@ typedef struct S2Note {
   bool holds : 1;   // S2Step.holds
   double h, t;      // S2Step.h, t; SUBSTEP: t is the world's
   S2NoteIsland *of; // NULL: an act on all bodies
-  // Arrays are 3 a slot in acts on all bodies, 3 a node in those on an island. `before`: the
+  // Arrays are 3 per slot in acts on all bodies, 3 per node in those on an island. `before`: the
   // overwritten values.
   union {
     struct {
       double *before; // RESET: NULL if nothing reads it
     } plain;
     struct {
-      double *impulse;       // S2_JOINT_ROWS a joint slot
-      double *reaction_time; // a joint slot
-      double *goals;         // S2_NOTE_GOALS a joint slot; NULL: there is no lock
+      double *impulse;       // S2_JOINT_ROWS per joint slot
+      double *reaction_time; // per joint slot
+      double *goals;         // S2_NOTE_GOALS per joint slot; NULL: there is no lock
     } substep;
     struct {
       double *q0, *v0, *force;
-      S2Drive *drives; // a joint slot, if the program moves locks; else NULL
+      S2Drive *drives; // per joint slot, if the program moves locks; else NULL
     } free;
     struct {
       bool *ahead;  // where beta < 1: S2Step.ahead; else NULL
@@ -202,7 +203,7 @@ typedef struct S2Note {
     } scaled;
     struct {
       double fraction, *before;
-      double *reaction; // 3 a joint, in the impact
+      double *reaction; // 3 per joint, in the impact
     } keep;
     struct {
       double e, *before, *reflected;
@@ -249,7 +250,7 @@ typedef struct S2Answer {
   int count; // of numbers
   double t, q[S2_JOINT_COLUMNS];
   const double *number;
-  const S2Slope *slope; // 1 a number; NULL: there is no derivative
+  const S2Slope *slope; // 1 per number; NULL: there is no derivative
 } S2Answer;
 
 typedef struct S2Fixed S2Fixed; // data that many steps share while they are equal
@@ -264,13 +265,14 @@ typedef struct S2Notes {
   size_t bytes, used, expected; // of the blocks; of the notes in them; of the previous step
   S2Fixed *fixed;
   int slots, joint_slots;
-  int substep;                   // the first note of its substep
-  S2_ARRAY(const void *) latest; // a touch: its last record in this step; until the end of the step
-  int touches;                   // larger than every S2Note.of.touch_index
-  bool linearised;               // there is a S2_ACT_LINEARISE, or there was one in discarded notes
-  const char *reason;            // NULL, or the part of the step that has no derivative
-  char *text;                    // text of `reason` if it is not static, or NULL
-  bool unsolved; // a solve missed its tolerance: the derivative is that of a solution
+  int substep; // the first note of its substep
+  S2_ARRAY(const void *)
+  latest;             // per touch: its last record in this step; until the end of the step
+  int touches;        // larger than every S2Note.of.touch_index
+  bool linearised;    // there is a S2_ACT_LINEARISE, or there was one in discarded notes
+  const char *reason; // NULL, or the part of the step that has no derivative
+  char *text;         // text of `reason` if it is not static, or NULL
+  bool unsolved;      // a solve missed its tolerance: the derivative is that of a solution
   S2NoteBlock *answer_block;
   const S2Answer **answers; // newest of each joint slot, then of each body slot; NULL: none
   bool projects;            // joints count as projected even if they have no error
@@ -315,7 +317,7 @@ enum { S2_NOTE_GOALS = 6 }; // goal and rate of a lock
 // The joints at the start of the substep that begins with this note; `joints` has all slots.
 void s2_note_joints(const S2Notes *notes, const S2Note *substep, S2Joint *joints);
 void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch);
-// All choices of a note, 2 a touch.
+// All choices of a note, 2 per touch.
 void s2_note_choices(const S2NoteIsland *of, S2Choice *choices);
 // The step is over.
 void s2_notes_end(S2Notes *notes);
@@ -324,7 +326,7 @@ void s2_notes_end(S2Notes *notes);
 
 void s2_note_substep(const S2Step *step);
 void s2_note_free(const S2Step *step);
-// RESET, RESET_V2, V2_IS_V1, V1_IS_V2, Q0_IS_Q1, DRIFT. `before`: 3 a slot, or NULL
+// RESET, RESET_V2, V2_IS_V1, V1_IS_V2, Q0_IS_Q1, DRIFT. `before`: 3 per slot, or NULL
 void s2_note_plain(const S2Step *step, S2Act act, const double *before);
 void s2_note_integrate(const S2Step *step);
 // LAWS, LAWS_END, before they change anything; `island` NULL: of all bodies. (notes_laws.c)
@@ -332,13 +334,13 @@ void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S
 void s2_note_terms(S2Notes *notes, S2LawAnswer *answer); // copies its terms into the notes
 void s2_note_end(const S2Step *step, S2Act act);         // NEXT, COMMIT
 
-// RESTART, RECALL, REWIND, HIT, BALANCE, STRUCK, FLY. `before`: 3 a slot, or NULL
+// RESTART, RECALL, REWIND, HIT, BALANCE, STRUCK, FLY. `before`: 3 per slot, or NULL
 void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const double *before);
-// Called before the solution is written to v (3 a slot).
+// Called before the solution is written to v (3 per slot).
 void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices,
                    S2SolveKind kind, const S2Assembly *assembly, const double *v,
                    const S2Solution *solution);
-// Only a fraction of the change by the last solve stays.
+// Records that only a fraction of the change by the last solve stays.
 void s2_note_fraction(const S2Step *step, double fraction);
 // At `until` (s) of its motion; `moves`: that time depends on the inputs, otherwise it is a
 // fraction.
@@ -354,22 +356,22 @@ void s2_note_short(const S2Step *step, const S2Island *island, double fraction);
 void s2_note_project(const S2Step *step, const S2Island *island, S2ProjectRows from,
                      const S2Choice *choices, double stiffness, double fraction,
                      const S2Assembly *assembly, const S2Solution *solution);
-// `start`: q1 before, 3 a node.
+// `start`: q1 before, 3 per node.
 void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
                    const double *dq, int rows, const double *lambda, bool of_motion);
 // `ground`: s2_island_holders
 void s2_note_feedback(const S2Step *step, const S2Island *island, double fraction,
                       const S2Shaken *shaken, const int32_t *ground, int grounds);
-// Called before the change of v2, or of displacements (3 a node).
+// Called before the change of v2, or of displacements (3 per node).
 void s2_note_spin(const S2Step *step, const S2Island *island, bool from_v2);
 void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, double spin,
                       const double *before);
-// `before`: v2, whose energy exceeds the limit by `excess`, 3 a node.
+// `before`: v2, whose energy exceeds the limit by `excess`, 3 per node.
 void s2_note_cap(const S2Step *step, const S2Island *island, double excess, const double *before);
-// `q`: q1 before the notes from `since` on, 3 a node.
+// `q`: q1 before the notes from `since` on, 3 per node.
 void s2_note_go_back(const S2Step *step, const S2Island *island, int since, const double *q);
 
-// REFLECT, REBOUND, with the touches. `before`: 3 a slot, or NULL
+// REFLECT, REBOUND, with the touches. `before`: 3 per slot, or NULL
 void s2_note_impact(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Act act,
                     const double *before);
 // `pressed`, `struck`: as in s2_impact_energy; `held`: of joints before the impact.

@@ -36,8 +36,8 @@ static bool fixed_same_def(const S2WorldDef *a, const S2WorldDef *b) {
   return same;
 }
 
-// Without the members that steps change, which are in S2_ACT_SUBSTEP, and those that no derivative
-// depends on (from the links on).
+// Compares joints without the members that steps change, which are in S2_ACT_SUBSTEP, and without
+// those that no derivative depends on (from the links on).
 static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
 #define LEFT_OUT(member)                                                                           \
   { offsetof(S2Joint, member), sizeof a->member }

@@ -6,9 +6,9 @@
 #include "dynamics/step/islands.h"
 #include "dynamics/trace/notes.h"
 
-// Whether a point arrives. Its speed must exceed the change by forces, which excludes resting,
-// sliding and rolling contacts. It must begin farther than `far` (m): points that touch at the
-// start of the step have their impact there, for all data.
+// Whether a point arrives with speed. Its speed must exceed the change by forces, which excludes
+// resting, sliding and rolling contacts. Its gap must exceed `far` (m) at first: points that touch
+// at the start of the step have their impact at that time, whatever the data are.
 static bool hit_arrives(const S2Step *step, const S2Island *island, const S2Touch *touch,
                         double far, double reach) {
   bool any = false;
@@ -18,7 +18,7 @@ static bool hit_arrives(const S2Step *step, const S2Island *island, const S2Touc
     double u = s2_touch_velocity(touch, k, point->at.normal, step->v0);
     double change = s2_touch_velocity(touch, k, point->at.normal, step->free_v) - u;
     bool meets = point->normal_impulse > 0 || point->at.gap <= reach;
-    // ... and it is not there yet.
+    // ... and its gap is still open.
     any |=
         meets && point->at.gap > far && u < -fabs(change) / 2 - s2_island_rest_speed(step, island);
   }

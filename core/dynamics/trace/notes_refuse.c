@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-// With the names of the first joints.
+// Records the refusal with the names of the first joints.
 void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const char *what) {
   enum { NAMED = 3, SIZE = 256 };
   S2Notes *notes = step->world->notes;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Otherwise a loop that annotates and never steps would fill the memory.
+// Without this limit a loop that annotates and never steps would fill the memory.
 enum { ANNOTATIONS_MOST = 100000 };
 
 const char *s2_annotation_type_name(S2AnnotationType type) {

@@ -94,9 +94,9 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// Shapes count by area. A bare segment has none, so beside solid shapes it weighs nothing. A body
-// of bare segments alone is a wire, whose segments count by length: the limit of equally thin
-// capsules, for any division of the outline.
+// Shapes count by area. A bare segment has no area, so together with solid shapes it weighs
+// nothing. A body of bare segments alone is a wire, whose segments count by length: the limit of
+// equally thin capsules, for any division of the outline.
 static double piece_extent(const S2MassProperties *part, bool solid) {
   return solid ? part->area : part->length;
 }
@@ -123,7 +123,7 @@ static MassSum sum_mass(const S2BodyDef *def) {
   if (sum.weight > 0) {
     sum.centre = s2_scale(1 / sum.weight, sum.centre);
   }
-  // Then the inertia about that centre: Steiner's theorem for each shape with a weight.
+  // Then compute the inertia about that centre: Steiner's theorem for each shape with a weight.
   for (int i = 0; i < def->shape_count; i++) {
     S2Shape shape = def_shape(&def->shapes[i]);
     S2MassProperties part = s2_shape_mass(&shape);
@@ -233,7 +233,7 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
     memcpy(world->vertices.at + piece->first_vertex + def->count, sides,
            sizeof *sides * (size_t)def->count);
   }
-  // After the body's last piece, so that the order is that of the definition.
+  // Append the piece after the body's last one, to keep the order of the definition.
   if (*link == S2_NONE) {
     world->bodies.at[slot].first_shape = p;
   } else {

@@ -109,7 +109,7 @@ static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, 
                     "lock, which has one",
                     s2_body_field(field)->name);
   }
-  // Without a bound there is no lock, and none is needed.
+  // A body without a bound has no lock and needs none.
   if (body->drive == S2_NONE && value == INFINITY) {
     return s2_ok();
   }

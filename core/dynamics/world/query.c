@@ -117,7 +117,7 @@ typedef struct BodyQuery {
   bool by_point;
   S2Vec2 point;
   S2Box box;
-  bool *found; // a slot
+  bool *found; // per slot
 } BodyQuery;
 
 static bool visit_body(void *user, int32_t proxy) {

@@ -100,7 +100,7 @@ static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acte
   const double *qa = world->q.at + 3 * touch->body_a;
   for (int k = 0; k < touch->count; k++) {
     const S2ManifoldPoint *at = &touch->points[k].at;
-    // By feature: the impulse at this point, else (near, but idle) the point alone.
+    // Find the impulse by its feature. Without one the point is near, but idle.
     int i = 0;
     while (i < count && acted[i].feature != at->id) {
       i += 1;

@@ -27,7 +27,7 @@ static double static_fastest(const S2World *world) {
 
 // Data that stay constant during the search for equilibrium.
 typedef struct Held {
-  double *v, *f; // 3 a slot
+  double *v, *f; // 3 per slot
   double time;
   uint64_t steps;
 } Held;

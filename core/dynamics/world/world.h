@@ -41,7 +41,7 @@
 // Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
 // about the turn of the step (in rad) times the former error.
 #define S2_SHAKE_PASSES 3
-// The same if passes share a factorisation and are cheap.
+// Number of such passes if they share a factorisation and are cheap.
 #define S2_SHAKE_DIRECT_PASSES 12
 // Joint errors beyond this fraction of a body's size that projection cannot remove are reported:
 // joints that contradict each other.
@@ -88,8 +88,8 @@
 // m: two anchors closer than this have no direction between them.
 #define S2_NO_LENGTH 1e-12
 // A lock that yields and follows a velocity stays behind its goal by at most this fraction of the
-// distance that its bound recovers in one step. With all of it the return would need exactly the
-// bound, at which slopes change.
+// distance that its bound recovers in one step. With a fraction of 1 the return would need exactly
+// the bound, where derivatives jump.
 #define S2_LOCK_LAG 0.5
 // Limits have rows in a step if they are closer than this many times the distance at the island's
 // speed: a light body may leave a heavy one faster than that.
@@ -128,8 +128,8 @@
 #define S2_AUTO_PAIRS 20
 // Splits of an island's step in event stepping; the remainder is speculative.
 #define S2_EVENT_SPLITS 4
-// The same for islands with joints: their projection moves bodies that have met, and these meet
-// again, up to twice.
+// Splits of a step for islands with joints: their projection moves bodies that have met, and these
+// meet again, up to twice.
 #define S2_EVENT_JOINTED_SPLITS 12
 // Solves of a flow that ends at a meeting, until it ends there: the motion depends on its length
 // through friction, damping and joints.
@@ -138,7 +138,7 @@
 #define S2_EVENT_NARROWINGS 40
 // Allowed gap at its meeting time, as a fraction of the touching distance.
 #define S2_EVENT_MET 1e-5
-// The same, beyond which derivatives are flagged because the time is not exact.
+// A gap larger than this fraction flags the derivatives, because the time is not exact.
 #define S2_EVENT_CLOSED 1e-2
 // Fraction of the remainder of a step before a separating pair may meet again.
 #define S2_EVENT_LEAVING 1e-6
@@ -266,7 +266,7 @@ typedef struct S2Joint {
 
 typedef struct S2TouchPoint {
   S2ManifoldPoint at;                     // at.point is the arm on a
-  S2Vec2 arm_b;                           // the same point relative to the centre of b
+  S2Vec2 arm_b;                           // the contact point relative to the centre of b
   double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
   bool sliding;
   bool closed;  // event stepping: overlapped at the end of its flow without an impulse
@@ -353,7 +353,7 @@ typedef struct S2Couple {
   bool flipped;          // events name hi first
   bool near, touching;   // a begin event was sent, the end event is still to come
   S2Vec2 impulse;        // N s, on the first body of its events, in this touch so far
-  double normal_impulse; // the same, along the normals
+  double normal_impulse; // N s, along the normals, in this touch so far
 } S2Couple;
 
 typedef struct S2Actuator { // dynamics/control
@@ -421,7 +421,7 @@ typedef struct S2RestIsland {
 } S2RestIsland;
 
 enum {
-  S2_REST_GIVEN = 9,  // numbers a slot: force, mass of W, pose
+  S2_REST_GIVEN = 9,  // numbers per slot: force, mass of W, pose
   S2_TOUCH_KEPT = 1,  // stays as in the last step
   S2_TOUCH_JOINS = 2, // joined its bodies to one island
 };
@@ -430,8 +430,8 @@ typedef struct S2Rest {
   uint64_t changes;               // S2World.changes at that time
   double h;                       // s
   S2_ARRAY(S2RestIsland) islands; // sorted by `first`; empty: nothing below is valid
-  S2_ARRAY(bool) body;            // a slot: whether it is in one of them
-  S2_ARRAY(double) given;         // S2_REST_GIVEN a slot, of these bodies
+  S2_ARRAY(bool) body;            // per slot: whether it is in one of them
+  S2_ARRAY(double) given;         // S2_REST_GIVEN per slot, of these bodies
   S2_ARRAY(unsigned char) touch;  // S2_TOUCH_..., as S2World.touches
 } S2Rest;
 
@@ -440,7 +440,7 @@ typedef struct S2Auditor S2Auditor;
 
 struct S2World {
   S2Kept kept;
-  S2_ARRAY(double) q; // 3 a slot
+  S2_ARRAY(double) q; // 3 per slot
   S2_ARRAY(double) v;
   S2_ARRAY(double) f; // applied by the program, for the next step
   S2_ARRAY(S2Body) bodies;
@@ -451,7 +451,7 @@ struct S2World {
   S2_LINE(int32_t) joint_order;
   S2_ARRAY(S2Touch) touches;
   S2ActedList acted;          // sorted by (shape_a, shape_b), then in order of occurrence
-  S2_ARRAY(double) corrected; // 3 a slot, of the last step: S2Step.corrected
+  S2_ARRAY(double) corrected; // 3 per slot, of the last step: S2Step.corrected
   S2_ARRAY(S2Couple) couples;
   S2_LINE(S2SlotPair) excluded; // sorted by (body, other)
   S2_ARRAY(S2Actuator) actuators;
@@ -460,8 +460,7 @@ struct S2World {
   uint64_t noise_seed;
   S2Broadphase *broadphase;
 
-  // Not in a snapshot.
-  // Values that each step of a program reads are close together.
+  // Data that are not in a snapshot. Values that each step of a program reads are close together.
   S2_ARRAY(S2Event) events;
   bool impulses_listed; // whether the impulses of `acted` are among the events
   bool contacts_stale;
@@ -476,8 +475,8 @@ struct S2World {
   int dumped;                       // problems dumped in this step
   bool evaluating;                  // constraints are called; otherwise their last answer counts
   S2Status refused;                 // error of a constraint or motion
-  S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
-  S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
+  S2_ARRAY(S2ConstraintMemo) memos; // per joint slot
+  S2_ARRAY(S2Drive) drives;         // per joint slot, within a step
   uint32_t next_serial;             // ascending, so an old handle never names a newer object
   bool stepping;
   S2_ARRAY(S2ForceTerm) slopes; // of the force law being called (s2_force_slope)
@@ -491,11 +490,11 @@ struct S2World {
   S2Arena arena; // of one step
   S2WorldStats stats;
   S2WorldResiduals residuals;
-  S2ActedList acting;           // `acted` of the current step
-  S2ActedList log;              // the same of its current attempt or part, by touch (S2Step.logged)
-  S2ActedList merged;           // scratch
-  S2_ARRAY(S2Contact) contacts; // view made on demand
-  uint64_t revision;            // changes counted by s2_world_revised
+  S2ActedList acting;            // `acted` of the current step
+  S2ActedList log;               // `acted` of the current attempt or part, by touch (S2Step.logged)
+  S2ActedList merged;            // scratch
+  S2_ARRAY(S2Contact) contacts;  // view made on demand
+  uint64_t revision;             // changes counted by s2_world_revised
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;

@@ -190,7 +190,7 @@ static double active_reduce(Active *active, double *y) {
   return s2_larger(worst, held_speed(active));
 }
 
-// The same for the speeds at lambda.
+// Computes y and u from the speeds at lambda; returns the largest error of an active row, m/s.
 static double active_measure(Active *active, double *y) {
   s2_condensed_speeds(active->of.problem, active->lambda, active->v, active->speed);
   return active_reduce(active, y);

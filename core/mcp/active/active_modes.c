@@ -148,7 +148,7 @@ static int change_all_modes(Active *active) {
   return wrong;
 }
 
-// The same for the unit with the largest violation only.
+// Changes only the mode of the unit with the largest violation.
 static int change_worst_mode(Active *active) {
   Unit *worst = NULL;
   double most = -1;

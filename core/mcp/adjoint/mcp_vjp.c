@@ -307,7 +307,7 @@ static bool vjp_redundant(S2McpLinear *l) {
 
 // ---- Linearisation ----------------------------------------------------------------------------
 
-// y = A x, 3 numbers a node.
+// y = A x, 3 numbers per node.
 static void mobility_times(const S2Mobility *a, int nodes, const double *x, S2Quad *y) {
   for (int i = 0; i < nodes; i++) {
     y[i] = (S2Quad){0};
@@ -641,7 +641,7 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   if (!isfinite(missed) || vjp_solved(l, missed, size)) {
     return isfinite(missed);
   }
-  // Not solved: the loss may depend on how rows share a load.
+  // If the system is not solved, the loss may depend on how rows share a load.
   S2ArenaMark mark = s2_arena_mark(l->arena);
   bool shared = s2_vjp_share(l, dl_dv, dl_dlambda, size, l->arena, flags);
   s2_arena_rewind(l->arena, mark);

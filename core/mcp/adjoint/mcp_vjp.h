@@ -1,6 +1,5 @@
 // Derivatives of step problems (mcp.h) and points of their central path.
 //
-// A vector-Jacobian product turns dl/d(v, lambda) of a loss l into dl/d(all data) by one linear
 // A vector-Jacobian product turns dl/d(v, lambda) of a loss l into dl/d(all data). It solves one
 // linear system, the transpose of the solution's first-order conditions: K' [p; y] = dl/d(v,
 // lambda), dl/d(data) = -[p; y]' dF/d(data).
@@ -112,8 +111,8 @@ unsigned s2_mcp_vjp_other(const S2Problem *problem, unsigned other, const double
                           const double *lambda, const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena);
 
-// The same as s2_mcp_vjp, at a point of the central path. It accounts for the dependence of w on
-// the data.
+// The derivative at a point of the central path; otherwise as s2_mcp_vjp. It accounts for the
+// dependence of w on the data.
 unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
                            const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient, S2Arena *arena);

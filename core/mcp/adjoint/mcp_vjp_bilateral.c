@@ -23,8 +23,8 @@ static const double GAIN = 0.5, ROUNDING = 1e-14, ACCEPT = 1e-9;
 typedef struct Adjoint {
   const S2Problem *problem;
   const double *dl_dv, *dl_dlambda; // NULL: 0
-  double *p;                        // 3 a node
-  double *eta, *change;             // a row
+  double *p;                        // 3 per node
+  double *eta, *change;             // per row
 } Adjoint;
 
 static void find_p(const Adjoint *a) {
@@ -130,7 +130,7 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
       !s2_all_finite(lambda, (size_t)problem->rows)) {
     return false;
   }
-  // Only if elimination leaves a clear fraction of each row's diagonal.
+  // Accept the factor only if elimination leaves a clear fraction of each row's diagonal.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Bilateral matrix;
   bool good = s2_bilateral_init(&matrix, problem, arena);

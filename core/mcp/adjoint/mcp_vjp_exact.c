@@ -45,7 +45,7 @@ static S2Double2 vjp_exact_meet(const S2Problem *problem, const S2Row *x, const 
   return sum;
 }
 
-// The same with all masses 1 and all inertias L^2.
+// x' W^-1 y of two rows with all masses 1 and all inertias L^2.
 static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   double sum = 0, angle = 1 / (problem->length * problem->length);
   for (int i = 0; i < 4; i++) {
@@ -77,7 +77,7 @@ static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
     }
     diagonal[i] = a[i * n + i];
   }
-  // Without exchanges, because the matrix is symmetric and positive.
+  // Eliminate without exchanges, because the matrix is symmetric and positive.
   for (int k = 0; k < n; k++) {
     if (!(a[k * n + k] > CLEAR * diagonal[k])) {
       return false;

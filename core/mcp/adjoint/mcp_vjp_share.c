@@ -51,7 +51,7 @@ typedef struct Share {
   double *a;            // A, row by row
   S2DenseLu transposed; // of A'
   double *null, *left;  // orthonormal, one after the other: A z = 0; y' A = 0
-  double *x;            // an active row: the impulses
+  double *x;            // per active row: the impulses
 } Share;
 
 static bool share_hold(Share *share, int row, int friction, double slope, double w) {
@@ -300,7 +300,7 @@ bool s2_vjp_share(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
     return false;
   }
   share_put(&share, dl_dv, t);
-  // The further terms of the gradient beside p and eta.
+  // The terms of the gradient in addition to those of p and eta.
   share_spread(&share, share.x, false, l->share_r);
   share_spread(&share, beta, true, l->share_z);
   share_velocity(l, NULL, l->share_r, l->share_pr);

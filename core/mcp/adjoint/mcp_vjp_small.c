@@ -27,8 +27,8 @@ typedef struct Small {
   int count;
   unsigned flags;
   Held held[MOST];
-  signed char bound[MOST * 4]; // a row: -1 or 1 for a boxed row at a bound
-  double sign[MOST * 4];       // a row: sigma of a sliding friction row
+  signed char bound[MOST * 4]; // per row: -1 or 1 for a boxed row at a bound
+  double sign[MOST * 4];       // per row: sigma of a sliding friction row
 } Small;
 
 static double velocity_of(const S2Row *row, const double *v) {
@@ -78,14 +78,14 @@ static bool vjp_small_read_box(Small *s, int row) {
 static bool read_contact(Small *s, int row, bool rough) {
   const S2Row *friction = &s->problem->row[row + 1];
   double w = vjp_small_diagonal(s, row), x = vjp_small_lead(s, row, w);
-  // It clearly separates, or it is too near to the edge for this method.
+  // The contact clearly separates, or it is too near to the edge for this method.
   if (!(x > S2_VJP_EDGE)) {
     return x < -S2_VJP_EDGE;
   }
   if (!vjp_small_hold(s, row, w) || !rough) {
     return s->held[s->count - 1].row == row;
   }
-  // It sticks (its friction is another row) or slides (its tangent follows the normal).
+  // The contact sticks (its friction is another row) or slides (its tangent follows the normal).
   double w_t = vjp_small_diagonal(s, row + 1);
   if (friction->mu > 0) {
     double y = vjp_small_lead(s, row + 1, w_t), bound = friction->mu * w_t / w * x;
@@ -186,7 +186,7 @@ static bool vjp_small_meet(const S2Row *x, const S2Row *y) {
          (x->b >= 0 && (x->b == y->a || x->b == y->b));
 }
 
-// p (3 a node) and eta (an active row).
+// p (3 per node) and eta (1 per active row).
 static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
                             double *p, double *eta) {
   const S2Problem *problem = s->problem;
@@ -229,8 +229,8 @@ static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *d
   return true;
 }
 
-// The same for rows of joints that only the masses make nearly dependent. Contacts that share a
-// load because of their masses are left to the general method, which flags such results.
+// Solves rows of joints that only the masses make nearly dependent. Contacts that share a load
+// because of their masses are left to the general method, which flags such results.
 static bool vjp_small_solve_exact(const Small *s, const double *dl_dv, const double *dl_dlambda,
                                   double *p, double *eta, S2Arena *arena) {
   const S2Row *rows[MOST];
@@ -276,7 +276,7 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  // Not zeroed as a whole: its arrays are larger than most problems.
+  // The structure is not zeroed as a whole: its arrays are larger than most problems.
   Small s;
   s.problem = problem;
   s.v = v;

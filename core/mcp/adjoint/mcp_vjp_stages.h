@@ -9,14 +9,14 @@
 
 typedef struct S2VjpPoint { // a solution, scaled
   const S2System *system;
-  const double *u, *lambda; // 2 a unit; u is J v
-  const double *u_row;      // 1 a row, not scaled: J v
+  const double *u, *lambda; // 2 per unit; u is J v
+  const double *u_row;      // 1 per row, not scaled: J v
 } S2VjpPoint;
 
 typedef struct S2VjpModes {
-  S2Mode *mode;       // a unit
-  signed char *bound; // a row: of boxed rows, -1 at lo, 1 at hi, 0 between; zeroed by the caller
-  double *sign;       // a row: direction of sliding friction rows; zeroed by the caller
+  S2Mode *mode;       // per unit
+  signed char *bound; // per row: of boxed rows, -1 at lo, 1 at hi, 0 between; zeroed by the caller
+  double *sign;       // per row: direction of sliding friction rows; zeroed by the caller
 } S2VjpModes;
 
 // Determines the modes of contacts and boxed rows at a solution. Returns S2_VJP_WEAK if one is on
@@ -33,7 +33,8 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags);
 
-// The same if all rows are bilateral and independent, and enough for this method to be faster.
+// The method for problems whose rows are all bilateral and independent, and so many that this
+// method is faster. False: it does not apply, and nothing is written.
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
                           const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena);
@@ -46,7 +47,7 @@ typedef struct S2VjpHeld { // the active rows, none of a contact
   const double *dl_dlambda; // of those rows
 } S2VjpHeld;
 
-// mcp_vjp_exact.c: p (3 a node) and eta (a row) with twice the digits, for rows that are
+// mcp_vjp_exact.c: p (3 per node) and eta (1 per row) with twice the digits, for rows that are
 // independent at equal masses. False: they are not, or there are too many.
 bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *arena);
 
@@ -55,7 +56,7 @@ enum { S2_VJP_DIRECTIONS = 20 }; // of conjugate residuals
 // A vector of the adjoint system: (p, eta), or the residual of its equations.
 typedef struct S2VjpPair {
   S2Quad *node; // nodes + 1
-  double *unit; // 2 a unit
+  double *unit; // 2 per unit
 } S2VjpPair;
 
 struct S2McpLinear {
@@ -66,9 +67,9 @@ struct S2McpLinear {
   S2Quad *energy;
   const double *v, *lambda; // the caller's
   double kappa;             // 0: exact
-  double *w, *z;            // of the pairs, 4 a unit, scaled; smooth only
+  double *w, *z;            // of the pairs, 4 per unit, scaled; smooth only
   signed char *bound;       // of boxed rows: -1 at lo, 1 at hi, 0 between; exact only
-  double *sign;             // sigma, 1 a row; 0 unless it slides; exact only
+  double *sign;             // sigma, 1 per row; 0 unless it slides; exact only
   S2Response *soft;         // D'^-1 of smooth contacts, scaled
   S2Response *response;     // (D'^-1 + 1 / WEIGHT)^-1
   S2Response *coupled;      // scratch: responses of smooth contacts without the share of friction
@@ -80,14 +81,15 @@ struct S2McpLinear {
   S2VjpPair step[S2_VJP_DIRECTIONS],
       // a step of x, and minus the change of r by it; the changes are orthonormal
       change[S2_VJP_DIRECTIONS];
-  double *u;               // J p, 2 a unit
+  double *u;               // J p, 2 per unit
   S2Quad *right, *rest;    // scratch of solve_nodes
-  double *p_node, *rhs;    // p and dl/dc, 3 a node
-  double *force;           // J' lambda, 3 a node; local form only
-  double *eta_row, *u_row; // 1 a row; u_row = J p
+  double *p_node, *rhs;    // p and dl/dc, 3 per node
+  double *force;           // J' lambda, 3 per node; local form only
+  double *eta_row, *u_row; // 1 per row; u_row = J p
   bool other;              // where rows are tied: another derivative in place of that of least norm
-  double *tie; // 2 a unit: with S2_VJP_TIED or `yields`, impulses eta that together have no effect
-  int yields;  // a contact whose friction yields to joints, or -1
+  double
+      *tie;   // 2 per unit: with S2_VJP_TIED or `yields`, impulses eta that together have no effect
+  int yields; // a contact whose friction yields to joints, or -1
   // if a contact is on an edge: the linearisation on the other side of all edges; else NULL
   S2McpLinear *beyond;
   S2Arena *arena; // in which it lives

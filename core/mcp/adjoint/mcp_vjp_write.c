@@ -200,7 +200,7 @@ void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGra
   if (gradient->mobility != NULL && l->mobility != NULL) {
     write_mobility(l, gradient->mobility);
   }
-  // By rows; on the path also through the scale of kappa.
+  // Write the gradient row by row; on the path also through the scale of kappa.
   for (int i = 0; i < problem->rows; i++) {
     vjp_write_row(l, i, dl_dlambda, gradient);
   }

@@ -185,7 +185,7 @@ int s2_bilateral_redundant(const S2Bilateral *bilateral) {
     int place = bilateral->matrix.place[g];
     const S2Quad *block = bilateral->matrix.diagonal + 3 * place;
     S2Quad d[3] = {block[0], block[1], block[2]};
-    // As in s2_bilateral_least_pivot.
+    // The remaining fraction of each diagonal, as in s2_bilateral_least_pivot.
     for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
       double left = d[r][r] / bilateral->diagonal[i];
       if (!(left > s2_schur_redundant(false)) && place < first) {

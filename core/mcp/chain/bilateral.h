@@ -25,21 +25,22 @@ typedef struct S2Bilateral {
 } S2Bilateral;
 
 // Finds the order and pattern for the rows of a problem, which the caller keeps. False if this
-// solver does not support it: a row is not bilateral, a node has so many rows that the graph of
+// solver does not support it: a row is not bilateral, or a node has so many rows that the graph of
+// joints is dense.
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena);
 
 // False if rows repeat others, or nearly. With `left` (one for each row) S = left W^-1 J' + C: the
 // velocities of these rows per impulse along the problem's rows.
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left);
 
-// After a successful factorisation: the smallest pivot, as a fraction of its row's diagonal.
+// The smallest pivot of a successful factorisation, as a fraction of its row's diagonal.
 double s2_bilateral_least_pivot(const S2Bilateral *bilateral);
 
-// After a failed factorisation: the first row, in the order of elimination, that repeats others, or
-// -1.
+// The first row, in the order of elimination, that made a factorisation fail because it repeats
+// others; -1: none.
 int s2_bilateral_redundant(const S2Bilateral *bilateral);
 
-// x = S^-1 x, a number a row.
+// x = S^-1 x, one number per row.
 void s2_bilateral_apply(const S2Bilateral *bilateral, double *x);
 
 // Solves the whole problem from the guess in `solution->lambda`, to the last digits. The velocities

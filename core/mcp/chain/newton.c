@@ -295,8 +295,8 @@ double s2_newton_solve(S2System *system, const S2NewtonWay *way, double toleranc
       sigma = fmin(SIGMA_MOST, sigma * growth);
       newton.failures = 0;
     } else {
-      // Not solved: reduce the weight, and after repeated failures leave the neighbourhood by
-      // sweeps.
+      // The inner problem was not solved: reduce the weight, and after repeated failures leave the
+      // neighbourhood by sweeps.
       sigma = fmax(SIGMA_LEAST, sigma / SHRINK);
       if (++newton.failures >= STIR_AFTER) {
         now = s2_pgs_solve(system, STIR_SWEEPS, newton.at, newton.anchor, arena);

@@ -35,7 +35,7 @@ static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
 
 // Solves within a budget. Work counts blocks times factorisations. Measured against these on piles
-// of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK a contact, and the
+// of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact, and the
 // rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget is used
 // up. A budget of few sweeps is too small for a factorisation. Larger ones spend SWEEPS_SHARE on
 // sweeps: these bring a pile in violent motion near its solution, and the flow finds the last
@@ -291,8 +291,8 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
   return false;
 }
 
-// After the first interior point. For piles: the flow, if it was not tried. Then a proof of
-// conflict; if there is one, the result is true. For piles: the remaining attempts of the flow.
+// Continues after the first interior point. For piles: the flow, if it was not tried. Then a proof
+// of conflict; if there is one, the result is true. For piles: the remaining attempts of the flow.
 static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool flowed) {
   bool pile = is_pile(chain);
   if (pile && !flowed && !s2_run_solved(chain)) {
@@ -390,8 +390,9 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
   if (is_worth_refining(&chain)) {
     pdipm_refine(&chain);
   }
-  // Only if there are contacts: the warm part solves equations alone to the last digits. With
-  // `attempt` the search ends after the flow, except for the interior point of convex problems.
+  // Continue only if there are contacts: the warm part solves equations alone to the last digits.
+  // With `attempt` the search ends after the flow, except for the interior point of convex
+  // problems.
   bool ends = options->attempt > 0 && flowed;
   bool on = !s2_run_solved(&chain) && chain.system.contacts > 0 && !(ends && is_rough(&chain));
   bool proved = on && solve_cold(&chain, options, thorough && !ends, flowed);

@@ -177,7 +177,7 @@ static bool follow_respond(S2Follow *follow) {
 // The rates of all variables along the segment as t falls; false if the matrix is singular.
 S2_WIDE bool s2_follow_rates(S2Follow *follow) {
   S2System *system = follow->system;
-  // K = 1 + A J' D J with the responses of the present modes, one factorisation a segment.
+  // K = 1 + A J' D J with the responses of the present modes, one factorisation per segment.
   bool nonsymmetric = follow_respond(follow);
   if (!s2_system_factor(system, follow->response, nonsymmetric)) {
     return false;

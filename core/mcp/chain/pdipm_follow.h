@@ -11,7 +11,7 @@
 typedef struct S2Follow {
   S2System *system;
   double weight;
-  double *x, *lambda, *r;          // 2 a unit; r = G(x0)
+  double *x, *lambda, *r;          // 2 per unit; r = G(x0)
   double *dx, *dlambda, *u, *base; // rates as t falls
   S2Quad *v, *dv;                  // nodes + 1: velocities, and their rates
   S2Mode *mode;

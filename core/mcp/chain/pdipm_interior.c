@@ -17,7 +17,7 @@ static const double EXHAUSTED = 1e-14; // mean complementarity, below which roun
 
 static void start_cold(S2Interior *ip, const S2InteriorStart *start) {
   S2Rng rng = s2_rng_seeded(start->seed);
-  // The same values for all pairs, spread at random if a start has failed before.
+  // All pairs start with the same values, spread at random if a start has failed before.
   for (int k = 0; k < 4 * ip->system->units; k++) {
     double a = 1, b = 1;
     if (start->spread > 0) {
@@ -101,7 +101,8 @@ static void interior_cross_over(S2Interior *ip, Progress *progress, int *factori
     progress->mode = other;
   } else if (!progress->tried) {
     progress->tried = true;
-    // The same modes twice: solve their equations in a copy, and keep it if it is the best point.
+    // The same modes occurred twice: solve their equations in a copy, and keep the result if it is
+    // the best point.
     S2ArenaMark mark = s2_arena_mark(arena);
     S2Quad *v = S2_TAKE(arena, S2Quad, system->nodes + 1);
     double *lambda = S2_TAKE(arena, double, 2 * system->units);

@@ -12,11 +12,11 @@ struct S2LocalMobility {
   int32_t *column_block;
   int32_t *diagonal;   // nodes: blocks (i, i)
   int32_t edges;       // pairs i > j with a block on either side
-  int32_t *edge;       // 2 a pair
-  int32_t *edge_block; // 2 a pair: blocks (i, j) and (j, i), -1 where there is none
+  int32_t *edge;       // 2 per pair
+  int32_t *edge_block; // 2 per pair: blocks (i, j) and (j, i), -1 where there is none
   int32_t *slot;       // of the pair in the sparse matrix
   S2Quad *impulse;     // nodes + 1: scratch
-  S2Quad *response;    // 3 columns a node: scratch
+  S2Quad *response;    // 3 columns per node: scratch
 };
 
 void s2_local_init(S2System *system, S2Arena *arena);    // fills system->local

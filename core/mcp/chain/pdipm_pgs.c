@@ -92,8 +92,8 @@ typedef struct Sweeper {
   int units, nodes;
   SweptUnit *unit; // in the order of a sweep
   int32_t *of;     // their indices in S2System.unit
-  // Of nodes, times the roots of masses: velocities, also of the ground; velocities before a sweep;
-  // velocities of p.
+  // Vectors over nodes, times the roots of masses: velocities, also of the ground; velocities
+  // before a sweep; velocities of p.
   S2Quad *v, *before, *v_of_p;
   Pair *lambda, *r, *p; // of units; the change by a sweep; the conjugate direction
 } Sweeper;
@@ -228,7 +228,7 @@ double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad 
   for (int sweep = 0; sweep < sweeps; sweep++) {
     memcpy(sweeper.before, sweeper.v, sizeof(S2Quad) * (size_t)system->nodes);
     Change now = nncg_sweep(&sweeper);
-    // After the last sweep nothing is added, so that impulses stay within their bounds.
+    // The last sweep adds no direction, so that impulses stay within their bounds.
     if (now.most <= enough || sweep + 1 == sweeps) {
       break;
     }

@@ -11,7 +11,7 @@
 static const double WEIGHT = 1e8; // the square root of the unit round-off equalises both errors
 // First weight for joints alone, with a careful factorisation. (Without that, 1e11 stalled at
 // residuals of 1e-12.) The softest direction of a chain of 100 links has a stiffness of 6e-8; there
-// WEIGHT gains a factor of 7 a pass, this weight 600.
+// WEIGHT gains a factor of 7 per pass, this weight 600.
 static const double STIFF_WEIGHT = 1e10;
 
 static const double AT_BOUND = 1e-7; // a friction impulse this near to its bound is at the bound

@@ -7,8 +7,8 @@
 // below any w that is still undecided.
 static const double PROXIMAL_CONTACT = 1e-13;
 
-// The same for bilateral rows, whose equations are refined afterwards: at 1e-9, two refinements
-// leave 1e-18 of the joint error of well-posed joints.
+// The proximal term of bilateral rows, whose equations are refined afterwards: at 1e-9, two
+// refinements leave 1e-18 of the joint error of well-posed joints.
 static const double PROXIMAL_JOINT = 1e-9;
 enum { JOINT_REFINEMENTS = 2 };
 
@@ -25,8 +25,8 @@ static const double CENTRING = 0.5; // aimed at this fraction of the mean comple
 // between steps.
 typedef struct Direction {
   S2Quad *dv, *imbalance, *q;
-  double *change, *base, *du; // 2 a unit
-  double *dz, *ds;            // 4 a unit
+  double *change, *base, *du; // 2 per unit
+  double *dz, *ds;            // 4 per unit
   S2Response *response;
   double aim;  // target of z o s,
   bool second; // minus the product dz o ds of the direction before

@@ -19,8 +19,8 @@ typedef struct S2Interior {
   S2System *system;
   S2Arena *arena; // for the other needs of a step
   S2Quad *v;
-  double *lambda, *u; // 2 a unit
-  double *z, *s;      // 4 a unit
+  double *lambda, *u; // 2 per unit
+  double *z, *s;      // 4 per unit
   int pairs;
   bool joints;
   double joint_proximal; // compliance (scaled) of bilateral rows,
@@ -42,8 +42,8 @@ S2Interior s2_interior_make(S2System *system, S2Arena *arena);
 // From v, z, s, and u = J v, computes lambda of contacts and the mean.
 void s2_interior_measure(S2Interior *interior);
 
-// After measure: the errors of the definitions of s in unit k, one for each pair; for bilateral
-// rows the errors of the rows.
+// The errors in unit k, after s2_interior_measure: of the definitions of s, one for each pair; for
+// bilateral rows the errors of the rows.
 void s2_interior_gap(const S2Interior *interior, int k, double gap[4]);
 
 // One predictor-corrector step towards z o s = kappa with one factorisation; after measure. False

@@ -90,7 +90,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     };
     return;
   }
-  // Otherwise the graph of the nodes: an edge for each unit between two of them.
+  // Otherwise build the graph of the nodes: an edge for each unit between two of them.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * system->units);
   int32_t *slot = S2_TAKE(arena, int32_t, system->units);
   int edges = 0;

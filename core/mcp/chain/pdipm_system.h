@@ -55,8 +55,8 @@ static inline double s2_unit_clip(const S2Unit *box, double x) {
   return x > box->hi ? box->hi : x < box->lo ? box->lo : x;
 }
 
-// Vectors over units hold two doubles a unit. Vectors over nodes hold one quad a node and one more
-// for the ground. Products may write to that one, but no function reads it; keep it 0 in
+// Vectors over units hold two doubles per unit. Vectors over nodes hold one quad per node and one
+// more for the ground. Products may write to that one, but no function reads it; keep it 0 in
 // velocities.
 typedef struct S2System {
   const S2Problem *problem;
@@ -128,8 +128,8 @@ S2_INLINE double s2_unit_arm(const S2System *system, const S2Unit *unit, int r) 
   return unit->angular[r] ? system->problem->length : 1;
 }
 
-// The same for single units, for methods that go from contact to contact. They give u = J v of unit
-// k; the velocities that a change of its impulses causes; and its block of the scaled Delassus
+// Operations on single units, for methods that go from contact to contact. They give u = J v of
+// unit k; the velocities that a change of its impulses causes; and its block of the scaled Delassus
 // matrix with compliance (u_n and u_t by lambda_n and lambda_t).
 S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
                                        double u[2]) {

@@ -23,7 +23,7 @@ S2SolveRun s2_run_begin(const S2Problem *problem, const S2SolverOptions *options
 
 // Measures (v, lambda), and keeps it as the best point if it is better. Returns its residual.
 double s2_run_measure(S2SolveRun *run);
-void s2_run_keep(S2SolveRun *run, double residual); // the same for a known residual
+void s2_run_keep(S2SolveRun *run, double residual); // with a known residual
 void s2_run_back(S2SolveRun *run);                  // (v, lambda) := the best point
 bool s2_run_solved(const S2SolveRun *run);
 

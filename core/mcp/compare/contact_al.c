@@ -44,9 +44,9 @@ enum { SEARCHES = 40 };
 
 typedef struct Al {
   S2SolveRun *run;
-  // 2 a unit: v = A (c + J' (g o eta)); its change; the outer step's impulses; changes of u
+  // 2 per unit: v = A (c + J' (g o eta)); its change; the outer step's impulses; changes of u
   double *eta, *d_eta, *anchor, *du;
-  double *bound;                 // 1 a unit
+  double *bound;                 // 1 per unit
   double sigma, share, mismatch; // share: fraction of the way to new bounds
   S2Quad *imbalance;
   S2Response *response, *factored; // of lambda; of the factored matrix

@@ -40,9 +40,9 @@ enum { NO_PROGRESS_MAX = 3 };
 // products then have an error of this times p dp. 1e-13 solves a tenth fewer shaken piles of discs.
 static const double PROXIMAL_CONTACT = 1e-8;
 
-// The same for bilateral rows, whose equations are refined until they hold. Each pass leaves about
-// this over the row's own freedom. A much smaller value divides the round-off of velocities, which
-// then appears in the impulses: 1e-9 fails on chains of seven hinges.
+// The proximal term of bilateral rows, whose equations are refined until they hold. Each pass
+// leaves about this over the row's own freedom. A much smaller value divides the round-off of
+// velocities, which then appears in the impulses: 1e-9 fails on chains of seven hinges.
 static const double PROXIMAL_JOINT = 1e-6;
 enum { PASSES = 6 };
 // stop when the error is below, or hardly falls
@@ -56,10 +56,10 @@ enum { STALL = 40 }; // iterations without halving the violations, after which p
 
 typedef struct Cone {
   S2SolveRun *run;
-  double *joint;           // 2 a unit: impulses of bilateral rows
-  double *p, *q, *dp, *dq; // 3 a unit
-  double *w, *e;           // 3 a unit: q / p; target of p dq + q dp, of bilateral rows -u
-  double *gap;             // 3 a unit: errors of s_n, s_t and y0
+  double *joint;           // 2 per unit: impulses of bilateral rows
+  double *p, *q, *dp, *dq; // 3 per unit
+  double *w, *e;           // 3 per unit: q / p; target of p dq + q dp, of bilateral rows -u
+  double *gap;             // 3 per unit: errors of s_n, s_t and y0
   double *base, *change, *du;
   S2Quad *imbalance, *dv, *x;
   S2Response *response;

@@ -1,18 +1,18 @@
-// The three ways to relax a unit. Let u be the velocities of its rows before, and G = [nn nt; tn
-// tt] its coupling. A change d of its impulses makes the velocities u + G d. So both rows are
-// relaxed before the nodes are updated. In scaled units the diagonal of G is 1: a row's own step is
-// its velocity.
+// The three rules that relax a unit. Let u be the velocities of its rows before the change, and G =
+// [nn nt; tn tt] its coupling. A change d of its impulses makes the velocities u + G d. So both
+// rows are relaxed before the nodes are updated. In scaled units the diagonal of G is 1: the step
+// of a row is its velocity.
 #include "mcp/compare/relaxation.h"
 
 #include "linalg/numbers.h"
 
 #include <math.h>
 
-// A mode holds when it misses its inequalities by this part of the velocities in them: a contact on
-// the boundary of two modes must not fall between them by rounding.
+// Tolerance of a mode's inequalities, as a fraction of the velocities in them. Without it, rounding
+// could reject both modes of a contact on their boundary.
 static const double SLACK = 1e-13;
 
-// Determinant, or nn +- mu nt, relative to its terms, below which a mode has no solution.
+// A mode has no solution if its determinant, or nn +- mu nt, is below this fraction of its terms.
 static const double DEGENERATE = 1e-14;
 
 S2_INLINE void relax_bilateral(const S2Response *g, const double *u, double omega, double *d) {
@@ -49,7 +49,7 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     *n = *t = 0;
     return;
   }
-  // Parts by itself, or sticks, or slides.
+  // The contact separates, sticks or slides.
   bool stuck = relax_stick(g, qn, qt, &sn, &st);
   double missed = fmax(-sn * g->nn, (fabs(st) - mu * sn) * g->tt);
   if (stuck && missed <= slack) {
@@ -57,8 +57,8 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     *t = s2_clip(st, mu * *n);
     return;
   }
-  // Sliding ahead and back. Both can hold (Painleve): the least impulse; or, by rounding, none: the
-  // one that misses least.
+  // Sliding ahead and back. If both hold (Painleve), the smaller impulse counts. If rounding
+  // rejects both, the one with the smaller violation counts.
   double least = INFINITY, best_n = INFINITY, best_t = 0;
   for (int side = -1; side <= 1; side += 2) {
     double slope = side * mu, normal = g->nn + slope * g->nt, p = -qn / normal;

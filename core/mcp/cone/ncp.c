@@ -41,7 +41,7 @@ typedef struct Solver {
   double *c;         // at the last point measured
   double *product;   // y o z there
   double *direction; // (dx, dy, dz), dx in the tangent space
-  double *affine;    // the same, of the predictor
+  double *affine;    // (dx, dy, dz) of the predictor
   double undercut;
   int no_progress, lifts;
   bool stop; // a function returned false

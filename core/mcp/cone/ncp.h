@@ -8,10 +8,10 @@
 //
 // The method is the primal-dual interior point of Dojo (Howell, Le Cleac'h, Kolter, Schwager and
 // Manchester, "Dojo: a differentiable physics engine for robotics", 2022): Mehrotra's predictor and
-// corrector with one factorisation a step, and a line search on either violation. It differs where
-// that method stalls. The corrector's kappa replaces the last one, the affine direction aims at a
-// final kappa above 0, too, and points jammed against the boundary are lifted off it. Matrices are
-// dense. The problem need not be convex, so the method may fail although there is a solution.
+// corrector with one factorisation per step, and a line search on either violation. It differs
+// where that method stalls. The corrector's kappa replaces the last one, the affine direction aims
+// at a final kappa above 0, too, and points jammed against the boundary are lifted off it. Matrices
+// are dense. The problem need not be convex, so the method may fail although there is a solution.
 #ifndef S2_NCP_H
 #define S2_NCP_H
 

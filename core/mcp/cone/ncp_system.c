@@ -172,7 +172,7 @@ static bool ncp_system_equilibrate(S2NcpSystem *system) {
   for (int k = 0; k < n; ++k) {
     column[k] = ncp_system_scale_of(column[k]);
   }
-  // Then columns.
+  // Then scale the columns.
   for (int i = 0; i < n; ++i) {
     double *row = ncp_system_entry(system, i, 0);
     for (int k = 0; k < n; ++k) {

@@ -40,7 +40,7 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
   S2SmoothSolution found = {
       .v = v, .lambda = solution->r, .z = S2_TAKE(arena, double, 4 * step->rows)};
   s2_mcp_smooth_solve(step, kappa, &aim, arena, &found);
-  // Copy the pairs, 4 a contact, from its normal row.
+  // Copy the pairs, 4 per contact, from its normal row.
   for (int k = 0; k < step->rows / 2; k++) {
     memcpy(solution->z + 4 * (size_t)k, found.z + 8 * (size_t)k, 4 * sizeof(double));
   }
@@ -51,7 +51,7 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
   solution->status = found.status;
 }
 
-// v has 3 numbers a node; on input it is a guess.
+// v has 3 numbers per node; on input it is a guess.
 static void contact_run(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
                         S2ContactSolution *solution) {
   if (solution->kappa > 0) {

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-// The derivative of the step problem at r, with 3 velocities a node.
+// The derivative of the step problem at r, with 3 velocities per node.
 static unsigned contact_vjp_pull(S2Problem *step, const S2ContactSolution *solution,
                                  const double *v, const double *dl_dv, const double *dl_dr,
                                  const S2McpGradient *gradient, S2Arena *arena) {
@@ -41,7 +41,7 @@ static void write_mu(const double *from, int contacts, double *to) {
 
 // ---- Local form -------------------------------------------------------------------------------
 
-// Copies two numbers a contact to the lanes of its node.
+// Copies two numbers per contact to the lanes of its node.
 static double *contact_vjp_spread(const double *from, int contacts, S2Arena *arena) {
   double *to = S2_TAKE_ZEROED(arena, double, 3 * contacts);
   for (int i = 0; i < 2 * contacts && from != NULL; i++) {
@@ -219,7 +219,7 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
     s2_fill_numbers(gradient->mu, problem->contacts, NAN);
     return S2_VJP_SINGULAR;
   }
-  // By bodies or by the local form, as in the solve.
+  // Compute the adjoint by bodies or by the local form, as in the solve.
   Adjoint adjoint = {.p = S2_TAKE(arena, double, freedoms),
                      .y = S2_TAKE(arena, double, rows),
                      .slope = S2_TAKE(arena, double, rows),

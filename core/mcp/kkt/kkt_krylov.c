@@ -171,7 +171,7 @@ static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
     if (!(a1 > 0)) {
       break;
     }
-    // Its direction, from the two before.
+    // The direction of the step, from the two previous directions.
     for (int i = 0; i < size; i++) {
       r->w_new[i] = (r->z[i] - a3 * r->w_old[i] - a2 * r->w[i]) / a1;
     }

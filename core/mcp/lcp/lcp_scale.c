@@ -42,7 +42,7 @@ S2_WIDE double s2_lcp_row(int n, const double *m, const double *q, const double 
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-// The same with twice the digits.
+// Row i of M z + q with twice the digits.
 static double precise_row(int n, const double *m, const double *q, const double *z, int i) {
   S2Double2 sum = {q[i], 0};
   for (int j = 0; j < n; ++j) {
@@ -116,7 +116,7 @@ S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena 
   for (int i = 0; i < n; ++i) {
     s.row[i] = s.column[i] = 1;
   }
-  // By powers of two, until no scale changes.
+  // Scale by powers of two until no scale changes.
   for (int pass = 0; pass < EQUILIBRATION_PASSES; ++pass) {
     find_largest(n, s.m, row_max, column_max);
     bool changed = false;

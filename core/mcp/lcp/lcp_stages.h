@@ -35,9 +35,9 @@ S2LcpStage s2_lcp_pdipm_stage;     // lcp_pdipm.c
 // ---- Scaling ----------------------------------------------------------------------------------
 
 double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i); // (M z + q)_i
-// The same, with twice the digits if rounding could decide whether a residual is `allowed`. Along a
-// direction with M d = 0, rounding of M z hides q at a distant point, which then looks like a
-// solution of any problem.
+// Row i of M z + q, with twice the digits if rounding could decide whether a residual is `allowed`.
+// Along a direction with M d = 0, rounding of M z hides q at a distant point, which then looks like
+// a solution of any problem.
 double s2_lcp_sure_row(int n, const double *m, const double *q, const double *z, int i,
                        double allowed);
 // max |min(z, w)|, accurate enough to compare with `allowed`; infinite if a number is not finite
@@ -59,7 +59,8 @@ S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena 
 // it is better than z. Returns the residual of the kept z.
 double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Arena *arena);
 
-// The same for a method that has numbers only: z_i is basic if it exceeds its w_i.
+// Cleans up the result of a method that returns only numbers: z_i counts as basic if it exceeds its
+// w_i.
 double s2_lcp_finish(const S2LcpScaled *s, double *z, const double *w, S2Arena *arena);
 
 // Residual of a scaled point in the caller's units.

@@ -56,15 +56,15 @@ double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, dou
 
 // K' = S K S, which keeps the problem monotone, with rows and columns of size 1 and a right side r'
 // of size 1: x = unit S x', w = unit w' / S, so all x o w shrink by unit^2. Powers of two are
-// exact. s: one a row; returns unit. kappa counts as a right side of the size of its root.
+// exact. s: one per row; returns unit. kappa counts as a right side of the size of its root.
 double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa);
 
 // mixed_interior.c: leaves the best point found in x (pairs >= 0); returns the number of
 // iterations. With kappa > 0 it searches for the point of the central path, x_i w_i = kappa.
 int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                       double *x, S2Arena *arena);
-// The same for kappa > 0, starting next to a solution x of the problem. If x is regular, a path
-// with small kappa ends there, even if the problem is not monotone.
+// Finds a point of the central path (kappa > 0), starting next to a solution x of the problem. If x
+// is regular, a path with small kappa ends there, even if the problem is not monotone.
 int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                        double *x, S2Arena *arena);
 

@@ -25,7 +25,7 @@ typedef struct Active {
   int count;
   int *index;    // unknowns to solve for: all free ones, and pairs with w_i = 0
   double *full;  // count^2: the matrix, column-major
-  double *spent; // the same: overwritten by the least-norm solution
+  double *spent; // count^2: the matrix, overwritten by the least-norm solution
   double *change, *before;
   S2Dense lu;
   bool regular; // whether lu holds the factors

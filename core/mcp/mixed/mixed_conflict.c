@@ -139,7 +139,7 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
     double *y = S2_TAKE(arena, double, w.rows + 1);
     s2_mixed_interior(&least, 0, MAX_ITERATIONS, NULL, x, arena);
     const double *violated = x + least.n + w.columns - w.free;
-    // Its violations as a proof, with a largest entry of 1 ...
+    // The violations of that point are the proof, scaled to a largest entry of 1 ...
     for (int i = 0; i < w.rows; i++) {
       y[i] = i < w.equations ? -x[w.free + i] : violated[i - w.equations];
     }

@@ -44,7 +44,7 @@ static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   s2_copy_numbers(b, lp->b_eq, (size_t)lp->equalities);
   s2_copy_numbers(g, lp->a_ub, (size_t)lp->inequalities * (size_t)n);
   s2_copy_numbers(h, lp->b_ub, (size_t)lp->inequalities);
-  // Then those of its bounds, variable after variable.
+  // Then the rows of the bounds, variable after variable.
   for (int i = 0; i < n; i++) {
     double lo = lp_lower(lp, i), hi = lp_upper(lp, i);
     if (lo == hi) {
@@ -112,7 +112,7 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
   if (problem->n > S2_MLCP_MAX || rows > S2_MLCP_MAX) {
     return lp_refuse(problem, solution); // the rows of its bounds need not be written first
   }
-  // As a quadratic program without curvature, with bounds as rows.
+  // Solve a quadratic program without curvature, with bounds as rows.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Qp qp = lp_make(problem, arena);
   size_t e = (size_t)qp.equalities, m = (size_t)qp.inequalities;
@@ -227,7 +227,7 @@ bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss
   double *y = S2_TAKE(arena, double, e + 1), *z = S2_TAKE(arena, double, m + 1);
   double *dl_dy = S2_TAKE_ZEROED(arena, double, e + 1);
   double *dl_dz = S2_TAKE_ZEROED(arena, double, m + 1);
-  // By the equivalent quadratic program.
+  // Differentiate the equivalent quadratic program.
   S2QpGradient all = {.q = gradient->c,
                       .a = S2_TAKE(arena, double, e *n + 1),
                       .b = S2_TAKE(arena, double, e + 1),

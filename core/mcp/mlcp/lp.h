@@ -30,7 +30,7 @@ typedef struct S2LpSolution {
   double kappa; // as in the options: s2_lp_vjp reads it
 } S2LpSolution;
 
-// As s2_qp_solve. Bounds with lo_i = hi_i become equations.
+// Solves the program as s2_qp_solve does. Bounds with lo_i = hi_i become equations.
 S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Arena *arena,
                           S2LpSolution *solution);
 
@@ -42,9 +42,9 @@ typedef struct S2LpLoss { // dl/d(solution), shapes of S2LpSolution; each may be
   const double *x, *y, *z, *lower, *upper;
 } S2LpLoss;
 
-// As s2_qp_vjp, from the solution's x, y, z, lower, upper and kappa. Without kappa an optimal
-// vertex depends on the tight rows only, and its multipliers on c and the rows' coefficients. If
-// lo_i = hi_i, each gets half of the derivative by both. Infinite bounds get 0.
+// The derivative, as in s2_qp_vjp, from the solution's x, y, z, lower, upper and kappa. Without
+// kappa an optimal vertex depends on the tight rows only, and its multipliers on c and the rows'
+// coefficients. If lo_i = hi_i, each gets half of the derivative by both. Infinite bounds get 0.
 bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss *loss,
                const S2LpGradient *gradient, S2Arena *arena);
 

@@ -166,7 +166,7 @@ static bool mlcp_prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena)
   if (!s2_conditions_conflict(&conditions, e, t, arena)) {
     return false;
   }
-  // As multipliers of the caller's rows.
+  // Convert the proof to multipliers of the caller's rows.
   double *proof = S2_TAKE(arena, double, s2_mixed_size(&run->p) + 1);
   s2_box_proof(&run->box, &run->bounds, e, t, proof);
   if (solution->proof_free != NULL) {
@@ -193,7 +193,8 @@ static S2SolveStatus mlcp_solve(Run *run, const S2MlcpOptions *options, S2MlcpSo
   if (mlcp_accepts(run, tolerance)) {
     return S2_SOLVED;
   }
-  // Not solved: perhaps there is no solution. Otherwise pivot, which needs no monotone problem.
+  // The problem is not solved: perhaps there is no solution. Otherwise pivot, which needs no
+  // monotone problem.
   if (mlcp_prove(run, solution, arena)) {
     return S2_INFEASIBLE;
   }

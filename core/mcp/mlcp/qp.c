@@ -254,7 +254,7 @@ static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (solution->kappa > 0) {
     return S2_MAX_ITERATIONS;
   }
-  // Otherwise pivoting; the point with the smaller residual stays.
+  // Otherwise pivot, and keep the point with the smaller residual.
   s2_mixed_pivot(p, other, arena);
   if (s2_all_finite(other, (size_t)size)) {
     s2_mixed_finish(p, other, arena);
@@ -286,7 +286,7 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   if (!qp_finite(problem)) {
     return solution->status = S2_SINGULAR;
   }
-  // Not convex: no method here minimises such a program.
+  // No method here minimises a program that is not convex.
   S2ArenaMark mark = s2_arena_mark(arena);
   if (!qp_convex(problem, arena)) {
     solution->status = S2_UNSUPPORTED;

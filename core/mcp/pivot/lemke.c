@@ -395,7 +395,8 @@ static bool at_rounding(const Work *work) {
       }
     }
   }
-  // As a velocity, times the rounding of a double: a smaller residual is not possible.
+  // The magnitudes as velocities, times the rounding of a double: a smaller residual is not
+  // possible.
   double largest = 0;
   for (int i = 0; i < 3 * problem->nodes; ++i) {
     double speed = size[i] / problem->mass[i];
@@ -468,7 +469,7 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
     if (at_rounding(work)) {
       return S2_SINGULAR;
     }
-    // A ray says more than a numerical failure of another attempt.
+    // A ray is a better result than a numerical failure of another attempt.
     status = ended == S2_RAY || status == S2_RAY ? S2_RAY : S2_SINGULAR;
   }
   return status;

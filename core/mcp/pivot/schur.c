@@ -159,7 +159,7 @@ static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Aren
     }
     s[i * width + rows] = precise_free_velocity(problem, &problem->row[i]);
   }
-  // The same elimination; the sizes of pivots are compared after scaling.
+  // Eliminate as in double precision; the sizes of pivots are compared after scaling.
   for (int done = 0; done < rows; ++done) {
     // Convert to doubles, scaled.
     for (int i = 0; i < rows; ++i) {

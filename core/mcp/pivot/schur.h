@@ -8,13 +8,15 @@
 
 #include <stdbool.h>
 
-// With rows scaled to a unit diagonal of G: lambda = scale * scaled lambda, scaled u = scale * u.
+// The scaled system, whose G has a unit diagonal: lambda = scale * scaled lambda, scaled u = scale
+// * u.
 typedef struct S2Schur {
   int rows;
   double *g, *q; // rows x rows and rows: scaled G and q, nothing eliminated
   double *scale; // rows
   double *s,
-      *left;     // the same after elimination; only entries of rows without a pivot mean anything
+      *left;     // s and its right side after elimination; only entries of rows without a pivot are
+                 // meaningful
   bool *pivoted; // bilateral rows that were eliminated; the others repeat them
 } S2Schur;
 

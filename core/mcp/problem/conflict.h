@@ -15,15 +15,15 @@ enum { S2_CONFLICT_MAX = 512 };
 // compliant rows yield, so neither takes part. The step problem has a solution if and only if there
 // is such a v (Stewart and Trinkle 1996, and Lemke's theorem for copositive matrices). False proves
 // nothing: the conditions may miss a common point by about rounding, or there are more than
-// S2_CONFLICT_MAX numbers. `proof`: NULL, or receives d, 1 a row (0 on rows that take no part;
+// S2_CONFLICT_MAX numbers. `proof`: NULL, or receives d, 1 per row (0 on rows that take no part;
 // unchanged without a proof).
 bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena);
 
-// The same for problems of any size, by one run of a solver on rows that are all slightly
-// compliant. Its proofs are as certain, but it misses a few that the other function finds.
+// Searches for such a proof in problems of any size, by one run of a solver on rows that are all
+// slightly compliant. Its proofs are as certain, but it misses a few that the other function finds.
 bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
                         double *proof, S2Arena *arena);
-// By the interior point on sparse matrices (pdipm.c).
+// Searches for a proof by the interior point on sparse matrices (pdipm.c).
 bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
                            S2Arena *arena);
 

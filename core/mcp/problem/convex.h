@@ -7,7 +7,7 @@
 //
 // So a step is a quadratic program with a unique v, if there is a solution. A contact that would
 // slide along the surface slides and rises by mu |u_t|. In the plane both cones have two edges, l =
-// p (1, mu) + q (1, -mu), and the law is that of two frictionless rows a contact:
+// p (1, mu) + q (1, -mu), and the law is that of two frictionless rows per contact:
 //
 //     J_n + mu J_t, bias b_n + mu b_t, impulse p     and     J_n - mu J_t, bias b_n - mu b_t, q.
 #ifndef S2_CONVEX_H
@@ -15,13 +15,13 @@
 
 #include "mcp/adjoint/mcp_vjp.h"
 
-// The same problem with edge rows in place of each normal row and its friction row; the number of
-// rows is the same. Soft contacts keep Coulomb's law, because their compliance is along the normal
-// only and no edge has it. The new rows live in the arena.
+// The same problem with two edge rows in place of each normal row and its friction row, so the
+// number of rows is unchanged. Soft contacts keep Coulomb's law: their compliance acts along the
+// normal only, and no edge row can express that. The new rows live in the arena.
 S2Problem s2_mcp_convex(const S2Problem *problem, S2Arena *arena);
 
-// Convert impulses (1 a row) of `problem` to those of its convex form, p, q = (l_n +- l_t / mu)/2,
-// and back. A guess outside the cone has a negative one.
+// Convert impulses (1 per row) of `problem` to those of its convex form, p, q = (l_n +- l_t /
+// mu)/2, and back. A guess outside the cone has a negative one.
 void s2_mcp_convex_edges(const S2Problem *problem, double *lambda);
 void s2_mcp_convex_impulses(const S2Problem *problem, double *lambda);
 

@@ -57,9 +57,8 @@ static double residual_excess(double lambda, double push, double lo, double hi) 
   return fabs(lambda - (aim > hi ? hi : aim < lo ? lo : aim));
 }
 
-// The same of a friction row and sums: |push| between the bounds +- mu lambda_n, whose digits
-// lambda
-// - (lambda - push) would lose.
+// The same for a friction row with impulses as sums of two doubles: |push| between the bounds +- mu
+// lambda_n. Computing lambda - (lambda - push) would lose its digits.
 static double residual_cone(const S2Row *row, const double *lambda, const double *low,
                             double push) {
   int n = row->coupled_to;
@@ -86,7 +85,7 @@ S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, con
     residual.dynamics = s2_larger(residual.dynamics, error * inertia);
     scaled = s2_larger(scaled, i % 3 == 0 ? error * problem->length : error);
   }
-  // Rows: what the law of each kind leaves over, in its own units and as a velocity.
+  // Rows: the residual by the law of each kind, in its own units and as a velocity.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     double speed = u[i] + row->compliance * lambda[i] + row->bias, error;

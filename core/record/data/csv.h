@@ -1,4 +1,4 @@
-// Trajectories as comma-separated values (RFC 4180, line feeds): one row a body and frame.
+// Trajectories as comma-separated values (RFC 4180, line feeds): one row per body and frame.
 #ifndef S2_CSV_H
 #define S2_CSV_H
 

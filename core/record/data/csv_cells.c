@@ -58,7 +58,7 @@ static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
       end--;
     }
   }
-  // After it comes the separator, which is skipped, or the end of the line.
+  // After the cell comes the separator, which is skipped, or the end of the line.
   if (cells->separator == ' ') { // blanks at the end of a line separate nothing
     char *next = csv_skip_blanks(cells, cursor->at);
     cursor->more = *next != '\r' && *next != '\n' && *next != '\0';
@@ -101,7 +101,7 @@ S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line) {
       csv_end_row(&cursor);
       continue;
     }
-    // A row goes on while a separator follows.
+    // A row continues while a separator follows.
     S2CsvRow row = {.first = cells->cells.count, .line = cursor.line};
     do {
       S2_TRY(read_cell(cells, &cursor));

@@ -10,8 +10,8 @@ enum {
 };
 
 typedef struct Score {
-  int rows, wide;     // number of rows; of those with more than one cell
-  int cells, numbers; // that are not empty; of these numbers
+  int rows, wide;     // rows; rows with more than one cell
+  int cells, numbers; // cells that are not empty; cells that are numbers
   int same, width;    // rows of the most common width, by majority vote
   int votes;
 } Score;

@@ -29,7 +29,7 @@ static inline const char *s2_csv_cell(const S2CsvCells *cells, int row, int colu
 // UTF-8 without a byte order mark, ended by a 0, from UTF-8, UTF-16 or Latin-1. `*text` is the
 // file's own bytes or `*owned`, to be freed.
 S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned);
-// Skips so many lines.
+// Skips `count` lines.
 char *s2_csv_skip_lines(char *text, int count);
 // Whether a line holds no row, because it is empty or a comment (#, %, //). `at` is its first
 // character that is not blank. A cell #N/A is no comment, nor is the unit % in the first column.

@@ -55,8 +55,8 @@ static void trim(S2CsvCells *cells) {
   }
 }
 
-// The first row of the table: the first row, or a header of full width after other lines. The width
-// is that of most rows.
+// Finds the first row of the table. It is row 0, or a header that is preceded by shorter lines. A
+// header has the width of most rows and no number.
 static int find_start(const S2CsvCells *cells) {
   int width = 0, votes = 0;
   for (int i = 0; i < cells->rows.count; i++) {

@@ -172,7 +172,7 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
   hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_obj_track_times(creation,
-                         false); // the same data are the same bytes whenever they are written
+                         false); // equal data give equal bytes, whenever they are written
   hid_t dataset = H5Dcreate2(file, array->name, type, space, links, creation, H5P_DEFAULT);
   S2Status status = hdf5_written(dataset >= 0, array);
   if (status.code == S2_OK) {

@@ -283,7 +283,8 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s' is cut short", packed->name);
   }
   packed->start = start;
-  // Only deflate, and no size that deflate cannot reach, because memory is allocated for it later.
+  // Accept only deflate, and no size that deflate cannot reach, because memory is allocated for it
+  // later.
   if ((packed->flags & ENCRYPTED) != 0 ||
       (packed->method != STORED && packed->method != DEFLATED)) {
     return s2_data_refuse(file->path, "'%s' is packed or encrypted in a way not known here",

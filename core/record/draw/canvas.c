@@ -156,7 +156,7 @@ void s2_canvas_paint(S2Canvas *canvas, const S2CanvasPaint *paint) {
 
 // ---- Text -------------------------------------------------------------------------------------
 
-// As UTF-8. Otherwise cairo would refuse the text and everything after it.
+// Converts the text to valid UTF-8. Otherwise cairo would refuse the text and everything after it.
 static const char *canvas_clean(S2Canvas *canvas, const char *text) {
   canvas->text.count = 0;
   s2_array_reserve(canvas->text, 1);

@@ -60,7 +60,7 @@ void s2_canvas_text(S2Canvas *canvas, const S2CanvasText *how, const char *text)
 
 // To be called after drawing: reports failures.
 S2Status s2_canvas_finish(S2Canvas *canvas);
-// Four bytes a pixel, rows from top to bottom without gaps: 0xffRRGGBB as a uint32_t.
+// Four bytes per pixel, rows from top to bottom without gaps: 0xffRRGGBB as a uint32_t.
 const unsigned char *s2_canvas_pixels(S2Canvas *canvas);
 S2Status s2_canvas_png(S2Canvas *canvas, S2Output *output);
 S2Status s2_canvas_save(S2Canvas *canvas, const char *path); // as PNG

@@ -157,7 +157,8 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
     }
     break;
   }
-  // Its paint, unless a group around it has that; then the contents of a text.
+  // The paint of the primitive, unless a group around it has that paint; then the contents of a
+  // text.
   if (painted) {
     put_paint(output, primitive);
   }

@@ -16,7 +16,7 @@ enum {
 #define STEEPEST 1.1
 // If a band must be made higher, this fraction of the growth goes to the top.
 #define AIR 0.75
-// The same limits if the caller chose the section; beyond them, the section grows.
+// The limits if the caller chose the section; beyond them, the section grows.
 #define FLATTEST_CHOSEN 0.05
 #define STEEPEST_CHOSEN 20.0
 // Context shown around moving bodies: this fraction of their extent, or this many mean body sizes.
@@ -153,7 +153,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
 // ---- Swept areas -----------------------------------------------------------------------------
 
 static S2SweptBody *find_or_add(S2Sweep *sweep, uint64_t serial) {
-  // By bisection: bodies are sorted by serial.
+  // Search by bisection: bodies are sorted by serial.
   int lo = 0, hi = sweep->bodies.count;
   if (hi > 0 && sweep->bodies.at[hi - 1].serial < serial) {
     lo = hi; // new bodies have new serials

@@ -311,7 +311,7 @@ static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
       fread(header, 1, sizeof header, replay->file) != sizeof header) {
     return false;
   }
-  // Its size is in the header. A shorter file is truncated.
+  // The size of the chunk is in its header. A shorter file is truncated.
   uint32_t size = s2_s2d_get32(header + 4);
   if (replay->length - offset - S2_S2D_CHUNK_HEADER < (off_t)size) {
     return false; // this also limits memory to the size of the file

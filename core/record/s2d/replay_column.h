@@ -4,7 +4,7 @@
 
 #include "record/s2d/replay.h"
 
-// Fills one value a frame; NAN in frames without that quantity.
+// Fills one value per frame; NAN in frames without that quantity.
 //   time, step, residual, iterations, contacts
 //   energy.kinetic, energy.potential, energy.total, momentum.angular, momentum.x, momentum.y
 //   the name of a channel

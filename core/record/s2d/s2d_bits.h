@@ -147,7 +147,7 @@ static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *l
     *length = (uint8_t)n;
     return;
   }
-  // The same in reverse. More zeros than any change has: the file is damaged.
+  // Read the code in reverse. More zeros than any change has: the file is damaged.
   s2_s2d_fill(bits);
   int zeros = bits->held == 0 ? 64 : __builtin_ctzll(bits->held);
   if (zeros > 7) {
@@ -207,8 +207,7 @@ static inline void s2_s2d_code_double(S2S2dBits *bits, double *value, double gue
   }
 }
 
-// The same for values that are often predicted exactly: a hit takes one bit, and does not change
-// `length`.
+// Codes values that are often predicted exactly: a hit takes one bit, and does not change `length`.
 static inline void s2_s2d_code_double_or_hit(S2S2dBits *bits, double *value, double guess,
                                              uint8_t *length) {
   bool miss = bits->writing && s2_s2d_bits_of(*value) != s2_s2d_bits_of(guess);

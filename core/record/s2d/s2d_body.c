@@ -187,7 +187,7 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
   memcpy(past->q, body->q, sizeof past->q);
 }
 
-// Some bodies vote for all, because one way of stepping moves them.
+// A few bodies vote for all, because one way of stepping moves all of them.
 static bool vote_for_mean(const S2S2dPast *past, const S2Moment *moment, double h) {
   int better = 0, votes = 0;
   for (int i = 0; i < past->bodies.count && votes < VOTES; i++) {

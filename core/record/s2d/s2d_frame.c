@@ -342,8 +342,8 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   }
 }
 
-// The next runs of the list: `runs` contacts that stay, then so many old ones that have ended, then
-// so many new ones.
+// Finds the next runs of the list: the numbers of contacts that stay, of old ones that have ended,
+// and of new ones.
 static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int old,
                       uint64_t runs[3]) {
   // The number of contacts that are the same in both lists.
@@ -384,7 +384,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
       bits->bad = true;
       break;
     }
-    // Those that stay are coded relative to their old values.
+    // Code the contacts that stay relative to their old values.
     for (uint64_t i = 0; i < runs[0]; i++, at++, old++) {
       code_kept_contact(bits, past, moment, &past->contacts.at[old], &past->contacts_next.at[at],
                         &moment->contacts.at[at]);
@@ -392,7 +392,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     if (at == count) {
       break;
     }
-    // Then ended and new ones; two empty runs would be an endless loop.
+    // Then code ended and new contacts; two empty runs would be an endless loop.
     s2_s2d_code_near(bits, &runs[1], &past->run_length[1]);
     s2_s2d_code_near(bits, &runs[2], &past->run_length[2]);
     if (runs[1] > (uint64_t)(past->contacts.count - old) || runs[2] > (uint64_t)(count - at) ||

@@ -10,7 +10,7 @@ enum {
   S2_S2D_CONTACT_VALUES = 6,
   S2_S2D_JOINT_VALUES = 8,
   S2_S2D_HEAD_VALUES = 7,
-  S2_S2D_SUMS = 5, // those of them that are sums over bodies: energies and momentum
+  S2_S2D_SUMS = 5, // head values that are sums over bodies: energies and momentum
 };
 
 // The prediction of a body's velocity.
@@ -24,7 +24,8 @@ typedef enum S2S2dGuess {
 typedef struct S2S2dBodyPast {
   double q[3], v[3][3];    // of the last frame; of the last one, the one before it ...
   uint8_t length[6];       // of the prediction errors of q and v, bits
-  uint8_t short_length[3]; // the same for speeds as integer multiples of 2^exponent
+  uint8_t short_length[3]; // of the prediction errors of speeds as integer multiples of 2^exponent,
+                           // bits
   int16_t exponent[3];
   uint8_t guess; // S2S2dGuess
 } S2S2dBodyPast;

@@ -16,7 +16,7 @@ S2Status s2_s2d_put_scene(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *mo
 // The scene and the channels written last. All zeros: none.
 typedef struct S2S2dScene {
   S2S2dBytes bytes;  // the contents, without the grains
-  S2S2dBytes fresh;  // those of the moment that is compared
+  S2S2dBytes fresh;  // contents of the moment that is compared
   uint64_t revision; // of that moment
 } S2S2dScene;
 
@@ -26,7 +26,7 @@ void s2_s2d_scene_free(S2S2dScene *scene);
 // A frame: a key frame with `key`, otherwise one that follows the last one of `past`. Without
 // memory of frames always use `key`. S2_INVALID: it would not fit into 4 GB.
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key);
-// After the frame: the drawings of the script in it, if there are any.
+// Appends the script's drawings of a frame after that frame, if there are any.
 S2Status s2_s2d_put_annotations(S2S2dBytes *bytes, const S2Moment *moment);
 
 // ---- Into a file ------------------------------------------------------------------------------

@@ -245,7 +245,7 @@ return function(sim, host, read, texts)
       end
       return nil
     end
-    -- f{ or f(..., {
+    -- The cursor is inside f{ or f(..., {.
     local argument = 1
     if outer and outer.char == "(" and text:sub(outer.comma + 1, open.place - 1):match "^%s*$" then
       before, argument = text:sub(1, outer.place - 1), outer.commas + 1

@@ -1,5 +1,5 @@
 ---@meta _
--- Gradients: tracked numbers, the functions that take them, and what is made of functions.
+-- Gradients: tracked numbers, the functions that take them, and derivatives of functions.
 
 ---A number that takes part in a gradient. Arithmetic, `<` and `<=` work on it, also together with plain numbers. `x == 1` is
 ---always false, because Lua compares types first. `math.sin` and the like do not take it.

@@ -1,8 +1,7 @@
 ---@meta sim2d
--- What editors with the Lua language server know about sim2d: `sim` itself; worlds, bodies and what
--- solves problems on their own are in the files beside. Never loaded by a program; a test compares
--- them with what the library really offers. Units are SI, angles are in rad and
--- counter-clockwise, y points up.
+-- Annotations of `sim` for editors with the Lua language server. The other files of this folder describe
+-- worlds, bodies and the solvers of separate problems. Programs never load these files; a test compares
+-- them with the library. Units are SI, angles are in rad and counter-clockwise, y points up.
 
 ---Two numbers; also read as `.x` and `.y`.
 ---@alias sim2d.XY number[]|{ x: number, y: number }|sim2d.Vector

@@ -1,5 +1,5 @@
 ---@meta _
--- Worlds, what is read from them, and what they call.
+-- Worlds, their fields and methods, and their callbacks.
 
 ---Settings of a world, which are fields of it too.
 ---@class sim2d.WorldDef

@@ -60,7 +60,7 @@ static const struct {
     [S2_ASKED_HESSIAN] = {"hessian", SQUARE, offsetof(Answer, hessian)},
 };
 
-// One call of the program, which must not change the world meanwhile.
+// One call of the program, which must not change the world during the call.
 static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   // Storage for the answer, and for its slopes if the step is recorded for its derivative.
   S2World *world = probe->world;
@@ -80,10 +80,11 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
     memset(slope, 0, sizeof *slope * (size_t)count);
     call.slope = slope;
   }
-  // The world must not change meanwhile; if memory runs out, no jump may skip the program's frames.
+  // The world must not change during the call. If memory runs out, no jump may skip the program's
+  // frames.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
-  world->evaluating = false; // reading a joint meanwhile does not call the program again
+  world->evaluating = false; // reading a joint during the call does not call the program again
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
   s2_memory_mask(masked);
@@ -136,7 +137,8 @@ static bool constraint_ask_jacobian(Probe *probe, double relative_step,
   return true;
 }
 
-// By default the mean over the step that begins now, so that uniform motions are followed exactly.
+// The rate of the constraint. By default it is the mean over the coming step, so that uniform
+// motions are followed exactly.
 static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N]) {
   const S2Joint *joint = probe->joint;
   Answer later;
@@ -373,7 +375,7 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
 void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COLUMNS]) {
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(double) * N * SQUARE);
-  // As in constraint_current(): the program is called within a step only.
+  // The program can be called within a step only, as in constraint_current().
   if (!at->world->evaluating || at->world->refused.code != S2_OK ||
       s2_constraint_one_sided(joint)) {
     return;

@@ -29,7 +29,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   S2SpringCall call = {.joint = {(uint32_t)slot + 1, joint->serial},
                        .extension = row->value,
                        .slope = world->notes == NULL ? NULL : slope};
-  // The world may be read but not changed meanwhile.
+  // During the call the world may be read but not changed.
   bool stepping = world->stepping;
   world->stepping = true;
   bool masked = s2_memory_mask(true);

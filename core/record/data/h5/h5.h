@@ -35,7 +35,7 @@ typedef struct S2H5 {
   unsigned offsets, lengths; // bytes of an address, of a length
   uint64_t root;             // address of the root group's header
   uint64_t structure, stored, unpacked;
-  // 1 bit a byte of the file: the header of an object that was read starts there
+  // 1 bit per byte of the file: the header of an object that was read starts there
   unsigned char *seen;
   const char *trouble;                  // the first error, NULL: none yet
   S2_ARRAY(S2H5Collection) collections; // of texts, read so far, by address

@@ -96,9 +96,10 @@ static bool read_old(S2H5 *h5, S2H5View message, S2H5Links *links) {
 // ---- Fractal heaps ----------------------------------------------------------------------------
 
 typedef struct Heap {
-  unsigned offset_size, length_size; // bytes, in the place of an object
-  uint64_t width, start, largest;    // blocks in a row; bytes of the first and of the largest ones
-  unsigned bits;                     // of an offset
+  unsigned offset_size, length_size; // bytes of an object's offset and of its length
+  uint64_t width, start,
+      largest;         // blocks per row; bytes of the first block and of the largest ones
+  unsigned bits;       // size of an offset
   uint64_t rows, root; // address of the root block; rows 0: it contains objects itself
 } Heap;
 

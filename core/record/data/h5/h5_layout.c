@@ -275,7 +275,7 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   if (bytes.at != NULL) {
     return true;
   }
-  // Otherwise they are collected, over the fill value where there is no chunk.
+  // Otherwise collect the values, over the fill value where there is no chunk.
   values->bytes = values->owned = layout->values = s2_memory_take(layout->size);
   h5_fill(object, layout);
   return class == TOGETHER || read_chunks(h5, view, object, layout);

@@ -77,7 +77,7 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
     return true; // it has several names
   }
   h5->seen[place / 8] |= (unsigned char)(1u << (place % 8));
-  // Its messages; some of them give addresses of more messages.
+  // Read the messages of the object; some of them give addresses of more messages.
   int first = object->count;
   bool good = take_messages(h5, header, view, object);
   for (int i = first; i < object->count && good; i++) { // the list grows meanwhile

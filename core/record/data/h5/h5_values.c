@@ -105,7 +105,8 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
   if (header.bad || size < LEAST) {
     return s2_h5_fail(h5, TEXTS);
   }
-  // Its objects: number, references, length, bytes up to a multiple of 8; number 0 is free space.
+  // Read the objects of the heap: number, references, length, bytes up to a multiple of 8; number 0
+  // is free space.
   S2H5View view = s2_h5_view(h5, address + start, size - start);
   *collection = (S2H5Collection){address, h5->texts.count, 0};
   while (!view.bad && view.end - view.at >= (ptrdiff_t)start) {
@@ -281,7 +282,7 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   if (view.bad || sizes[0] == 0 || parts[0].end[-1] != 0) {
     return s2_h5_fail(h5, ATTRIBUTE);
   }
-  // Only a single text is read.
+  // Read only attributes that are a single text.
   S2H5Type type = {0};
   S2H5Space space = {0};
   bool text = s2_h5_type(h5, parts[1], &type) && type.class == S2_H5_TEXT &&
@@ -290,7 +291,7 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   if (!text) {
     return false;
   }
-  // Its value comes after them.
+  // The value follows name, type and shape.
   S2H5View bytes = s2_h5_part(&view, type.size);
   S2DataArray array = {.type = S2_DATA_TEXT};
   if (bytes.bad) {
