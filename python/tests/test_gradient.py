@@ -126,7 +126,7 @@ def test_bad_input():
     assert caught.value.traceback
     with pytest.raises(TypeError, match="numbers expected"):
         loss(np.array(["a"]))
-    with pytest.raises(TypeError, match="an array at least"):
+    with pytest.raises(TypeError, match="at least one array expected"):
         loss()
     with pytest.raises(TypeError, match="one or two axes"):
         loss(np.zeros((2, 2, 2)))
