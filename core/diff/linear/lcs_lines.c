@@ -194,8 +194,7 @@ static S2Status lcs_add_contacts(const S2Step *step, S2WorldGradient *gradient, 
       char label[S2_NAME_SIZE + 8];
       s2_body_label(world, touch->body_a, label);
       return s2_error(S2_INVALID,
-                      "lcs: body %s: viscosity of contacts has no rows there: set "
-                      "contact_viscosity = 0",
+                      "lcs: body %s: contact viscosity is not supported: set contact_viscosity = 0",
                       label);
     }
     for (int k = 0; k < touch->count; k++) {

@@ -226,7 +226,7 @@ return function(sim, host)
       local jump = 0
       for j = 1, n do jump = jump + C[j] * loop.B[j][1] end
       if filter == 0 and kd ~= 0 and jump ~= 0 then
-        fail("panel: the input acts on the slope of the output at once: give the pid a filter")
+        fail("panel: the input acts directly on the derivative of the output: give the pid a filter")
       end
       for j = 1, n do
         A[s][j] = -ki * C[j]

@@ -291,7 +291,7 @@ local Qp = {}
 ---@field z? number[] multipliers of G x <= h, if solved
 ---@field unbounded? boolean if infeasible: the objective falls without a bound
 ---@field direction? number[] direction in which it falls
----@field certificate? { y: number[], z: number[] } if infeasible and not unbounded
+---@field certificate? { y: number[], z: number[] } proof, if infeasible and not unbounded
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Returns x and info. If the program is not solved, it returns nil, a status and info.

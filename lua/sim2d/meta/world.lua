@@ -623,9 +623,9 @@ function World:clone(def) end
 ---@return number overlap m, the largest one left
 function World:resolve_overlaps() end
 
----Moves the bodies to places where none accelerates from rest by more than the tolerance. Time does not advance, forces by
----hand act throughout, and velocities are 0 at the end. The derivative is that of the resting places; force laws have none
----here.
+---Moves the bodies to places where none accelerates from rest by more than the tolerance. Time does not advance, applied
+---forces act throughout, and velocities are 0 at the end. The resting places are differentiable, except in a world with
+---force laws.
 ---@param options? { tolerance?: number, max_steps?: integer } `tolerance` in m/s^2, default 1e-6; `max_steps`, default 100000
 ---@return boolean solved
 ---@return number residual m/s^2, the largest acceleration left
@@ -670,7 +670,7 @@ function World:draw(path, options) end
 ---Columns of a recording: names in a list ("cart.x", "energy.total"), functions under a name.
 ---@alias sim2d.Columns { [integer]: string, [string]: fun(world: sim2d.World, t: number): number }
 
----Options of a recording. Pictures and videos also take those of `world:draw`.
+---Options of a recording. Pictures and videos also take the options of `world:draw`.
 ---@class sim2d.RecordOptions: sim2d.DrawOptions
 ---@field every? integer records every nth step; default 1
 ---@field from? number s, earlier frames are left out

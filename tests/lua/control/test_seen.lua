@@ -135,9 +135,9 @@ test("stacked bodies stand on those below", function()
   ok(height > 40)
   local base = ys[1] + height
   near(tonumber(plot:svg():match '<path d="M[%d.]+ ([%d.]+)L[^"]*Z" fill="#ff0000"'), base, 0.02)
-  raises("same numbers across; number 2 differs", sim.plot,
+  raises("same x values; number 2 differs", sim.plot,
     { { { 0, 1 }, { 1, 1 }, kind = "stack" }, { { 0, 2 }, { 1, 1 }, kind = "stack" } })
-  raises("not stacked on a logarithmic axis", sim.plot, { y = { log = true }, { { 0, 1 }, { 1, 1 }, kind = "stack" } })
+  raises("stacking requires a linear axis", sim.plot, { y = { log = true }, { { 0, 1 }, { 1, 1 }, kind = "stack" } })
 end)
 
 -- ---- Paths of plans ------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ test("values that cannot be shown are reported", function()
     raises("key 'show': a list of dynamic bodies", control.planner, world, def)
   end
   def.show = { world.bodies.bob }
-  raises("key 'show': nothing: planners show", control.trajectory, world, def)
+  raises("key 'show': no value %(only planners show", control.trajectory, world, def)
 end)
 
 -- ---- Sliders -------------------------------------------------------------------------------------

@@ -322,7 +322,7 @@ test("vectors: errors", function()
   raises("command 1 %(push%) is", vector.step, vector, { 1, 0 / 0 })
   -- seeds one by one
   for _, seeds in ipairs { { 8, 9, 10 }, { [0] = 8 }, { x = 8 } } do
-    raises("seeds: a list of up to 2 seeds expected, one an environment", vector.reset, vector, { seeds = seeds })
+    raises("seeds: a list of up to 2 seeds expected, one per environment", vector.reset, vector, { seeds = seeds })
   end
   raises("seeds: a list of up to 2 seeds expected, .*, got 5", vector.reset, vector, { seeds = 5 })
   local a = vector:reset { seeds = { 8, 9 } }:copy()

@@ -157,7 +157,7 @@ test("no file, no recording", function()
   eq({ none, message }, { nil, "cannot read 'no/such.s2d': No such file or directory" })
   write_file(PATH .. ".txt", "time,x\n")
   none, message = sim.read_recording(PATH .. ".txt")
-  ok(none == nil and message:find "is no .s2d recording", message)
+  ok(none == nil and message:find "is not a .s2d recording", message)
   os.remove(PATH .. ".txt")
 end)
 
