@@ -318,8 +318,8 @@ return function(sim, host)
       host.fail("bad argument #1 to 'watch' (a name expected, got %s)", host.describe(name))
     end
     if #name > LONGEST_NAME or name:find("\0", 1, true) then
-      host.fail("bad argument #1 to 'watch' (a name of up to %d bytes, none of them 0, expected: recordings have no "
-        .. "room for more; got %d bytes)", LONGEST_NAME, #name)
+      host.fail("bad argument #1 to 'watch' (a name of up to %d bytes without zero bytes expected, the limit of " ..
+        "recordings; got %d bytes)", LONGEST_NAME, #name)
     end
     for _, watch in ipairs(watches) do
       if watch.name == name then
@@ -331,7 +331,7 @@ return function(sim, host)
     end
     unit = check_text("watch", unit, "argument #3")
     if unit and (#unit > LONGEST_UNIT or unit:find("\0", 1, true)) then
-      host.fail("bad argument #3 to 'watch' (a unit of up to %d bytes, none of them 0, expected; got %d bytes)",
+      host.fail("bad argument #3 to 'watch' (a unit of up to %d bytes without zero bytes expected, got %d bytes)",
         LONGEST_UNIT, #unit)
     end
     watches[#watches + 1] = { name = name, f = numbers_of(name, f) }

@@ -291,7 +291,7 @@ return function(sim, host)
     local parts = track("ncp", data, { x, y, z }, function(dl)
       if not slopes then
         host.fail("sim.ncp.solve: the solution has no derivative with respect to theta; "
-          .. "options.kappa above 0 gives one that is smooth")
+          .. "set options.kappa above 0")
       end
       return { theta = product(transposed(slopes), join(dl):table()) }
     end)

@@ -44,7 +44,7 @@ S2Status s2_lcs_check(const S2World *world) {
     return s2_error(S2_INVALID, "lcs: contact 'coulomb' or 'frictionless' expected");
   }
   if (def->substeps > 1) {
-    return s2_error(S2_INVALID, "lcs: one step is one problem: substeps = 1 expected");
+    return s2_error(S2_INVALID, "lcs: substeps = 1 expected, because one step must be one problem");
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];

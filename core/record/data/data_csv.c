@@ -51,8 +51,8 @@ S2Status s2_csv_check(const S2DataSet *set) {
     }
     if (s2_data_count(array) != s2_data_count(first)) {
       return s2_error(S2_INVALID,
-                      "'%s' has %zu rows and '%s' has %zu: the columns of a .csv file are of one "
-                      "length; .npz takes any",
+                      "'%s' has %zu rows and '%s' has %zu: the columns of a .csv file must have "
+                      "one length; use .npz",
                       array->name, s2_data_count(array), first->name, s2_data_count(first));
     }
   }

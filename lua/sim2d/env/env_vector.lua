@@ -79,7 +79,7 @@ return function(sim, host)
       fail("%s: environment %d: plain numbers expected as commands: a vector's step has no derivative", vector.name, k)
     end
     local _, over = insides[vector].core:place(k)
-    fail("%s:step: %s", vector.name, over and "the episode is over: reset first" or "before the first reset")
+    fail("%s:step: %s", vector.name, over and "the episode is over: reset first" or "call reset before the first step")
   end
 
   -- vector:step(actions), with actions[i] the action of the i-th environment, or an array of their numbers ->

@@ -36,7 +36,8 @@ return function(sim, host)
     check_numbers(what, list, #list, false)
     for i = 2, #list do
       if list[i] < list[i - 1] then
-        fail("sim.fit: %s: time goes back: row %d is %.9g after %.9g; sort the rows, or give two logs", what, i, list[i],
+        fail("sim.fit: %s: time decreases: row %d is %.9g after %.9g; sort the rows, " ..
+          "or give two logs", what, i, list[i],
           list[i - 1])
       end
     end

@@ -174,8 +174,8 @@ function Body:destroy() end
 ---@field torque number N m, on a about its anchor, mean over the last step or sub-step
 ---@field impulse sim2d.Vector N s, on a, over the last step or sub-step
 ---@field error number m, of rigid rows and limits; angles count times the size of the bodies
----@field anchor_a sim2d.Vector m, world coordinates now
----@field anchor_b sim2d.Vector m, world coordinates now
+---@field anchor_a sim2d.Vector m, present world coordinates
+---@field anchor_b sim2d.Vector m, present world coordinates
 ---@field axis sim2d.Vector? world coordinates now
 ---@field enabled boolean settable; a lock that is enabled again holds its present place
 ---@field broken boolean the joint carried more than `break_force`; enabling the joint repairs it

@@ -265,7 +265,7 @@ function sim.progress(n) end
 local Progress = {}
 
 ---Sets the progress.
----@param done number part of n
+---@param done number completed rounds, of n
 function Progress:update(done) end
 
 ---Removes the bar.

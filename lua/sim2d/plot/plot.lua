@@ -205,7 +205,7 @@ return function(sim, host)
 
   local function check_self(plot, what)
     if getmetatable(plot) ~= Plot then
-      host.fail("bad argument #1 to '%s' (Plot expected, got %s; methods are called with a colon)", what,
+      host.fail("bad argument #1 to '%s' (Plot expected, got %s; call methods with a colon)", what,
         host.describe(plot))
     end
   end

@@ -344,7 +344,7 @@ return function(_, host)
     if #edges < 2 then fail("%s.bins: a count or two edges or more expected, got %d", what, #edges) end
     for i, edge in ipairs(edges) do
       if not host.finite(edge) or i > 1 and edge <= edges[i - 1] then
-        fail("%s.bins: edges that increase expected; number %d is %g", what, i, edge)
+        fail("%s.bins: increasing edges expected; number %d is %g", what, i, edge)
       end
     end
     return edges
@@ -452,7 +452,7 @@ return function(_, host)
   function parts.read(def)
     if type(def) ~= "table" then fail("a table expected, got %s", host.describe(def)) end
     parts.check_keys(def, KEYS, "plot")
-    if rawlen(def) == 0 then fail("nothing to show: give one {xs, ys} or more") end
+    if rawlen(def) == 0 then fail("nothing to show: give at least one series {xs, ys}") end
     local plot = { width = def.width or WIDTH, height = def.height or HEIGHT, x = read_axis(def, "x"),
       y = read_axis(def, "y"), equal = read_flag(def.equal, "equal"), legend = def.legend,
       series = {}, references = {}, notes = {} }

@@ -437,7 +437,7 @@ test("bad input", function()
   fails("push: row 1 is nan: a command has to be known from the start", { data = without(function(l) l.push[1] = 0 / 0 end) })
   fails("push: row 3 is inf", { data = without(function(l) l.push[3] = 1 / 0 end) })
   fails("cart.speed: row 4 is the text '1.0': a number expected", { data = without(function(l) l["cart.speed"][4] = "1.0" end) })
-  fails("time goes back: row 5 is 0.04 after 0.06", { data = without(function(l) l.t[5] = 0.04 end) })
+  fails("time decreases: row 5 is 0.04 after 0.06", { data = without(function(l) l.t[5] = 0.04 end) })
   fails("t: row 5 is nan", { data = without(function(l) l.t[5] = 0 / 0 end) })
   fails("no column 'push', .*; did you mean its column 'push_N'", { data = without(function(l) l.push, l.push_N = nil, l.push end) })
   fails("no column 'cart.speed', .*; did you mean its column 'cart.spead'",

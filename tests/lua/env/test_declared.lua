@@ -216,7 +216,7 @@ end)
 
 test("actions that are none", function()
   local vector = sim.env.vector(sim.env(def()), { count = 2, autoreset = "disabled" })
-  raises("cart:step: before the first reset", vector.step, vector, { 0, 0 })
+  raises("cart:step: call reset before the first step", vector.step, vector, { 0, 0 })
   vector:reset { seed = 1 }
   for _, actions in ipairs { { 0, "x" }, { 0, {} }, { 0, { 1, 2 } }, { 0, 0 / 0 }, sim.array { 0, 0 } / sim.array { 1, 0 } } do
     raises("cart:step: .*command", vector.step, vector, actions)

@@ -108,7 +108,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   int count = 0;
   // A lock holds one body, and only locked components may have a speed.
   if (joint->a == S2_NONE || joint->b != S2_NONE) {
-    return s2_error(S2_INVALID, "a lock holds one body: a expected, and no b");
+    return s2_error(S2_INVALID, "a lock holds one body: give a and leave out b");
   }
   for (int i = 0; i < 3; i++) {
     if (!isfinite(rate[i])) {
