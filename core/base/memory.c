@@ -155,7 +155,7 @@ void s2_memory_free(void *memory) {
 }
 
 S2Status s2_memory_exhausted(size_t bytes) {
-  return s2_error(S2_MEMORY, "out of memory (%.3g MB more are wanted)", 1e-6 * (double)bytes);
+  return s2_error(S2_MEMORY, "out of memory (%.3g MB more were requested)", 1e-6 * (double)bytes);
 }
 
 S2Status s2_memory_room(size_t count, size_t item, const char *what) {

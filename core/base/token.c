@@ -61,7 +61,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(reason));
   }
   if (used >= LARGEST_FILE) {
-    return s2_error(S2_INVALID, "%s: larger than a problem file may be", path);
+    return s2_error(S2_INVALID, "%s: too large for a problem file", path);
   }
   return check_text(tokens);
 }

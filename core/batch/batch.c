@@ -577,7 +577,7 @@ void s2_batch_observe(S2Batch *batch, double *observations) {
 
 static S2Status check_draw(const S2World *world, const S2Draw *draw) {
   if (draw->of.kind == S2_READ_CONTROL) {
-    return s2_error(S2_INVALID, "controls are not drawn");
+    return s2_error(S2_INVALID, "controls cannot be drawn at random");
   }
   if (!isfinite(draw->a) || !isfinite(draw->b) ||
       (draw->normal ? draw->b < 0 : draw->b < draw->a)) {

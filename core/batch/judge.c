@@ -101,13 +101,13 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
 static S2Status judge_check_reading(const S2World *world, const S2Reading *reading, int controls) {
   if (reading->kind == S2_READ_CONTROL) {
     if (reading->field < 0 || reading->field >= controls) {
-      return s2_error(S2_INVALID, "control %d: there are %d", reading->field + 1, controls);
+      return s2_error(S2_INVALID, "control %d: there are only %d", reading->field + 1, controls);
     }
     return s2_ok();
   }
   int most = reading->kind == S2_READ_BODY ? (int)S2_BODY_FIELD_COUNT : (int)S2_JOINT_FIELD_COUNT;
   if (reading->field < 0 || reading->field >= most) {
-    return s2_error(S2_INVALID, "field %d: there is none of this number", reading->field);
+    return s2_error(S2_INVALID, "field %d does not exist", reading->field);
   }
   if (reading->kind == S2_READ_JOINT && s2_joint_alive(world, reading->joint)) {
     S2JointInfo info;

@@ -117,7 +117,7 @@ S2Status s2_album_scene(const S2Album *album, const S2RecordOptions *options, S2
   const S2Moment nothing = {0};
   bool chosen = is_strobe(options) || isfinite(options->from) || isfinite(options->to);
   if (album->count == 0 && chosen) {
-    return s2_error(S2_IO, "no picture: the world was at none of the times asked for");
+    return s2_error(S2_IO, "no picture: the world reached none of the requested times");
   }
   S2Story story = {album->moments.at, album->count, &album->trails};
   if (album->count == 0) {

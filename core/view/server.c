@@ -37,7 +37,7 @@ static void server_wake(S2Server *server) {
 static S2Status make_token(char token[S2_SERVER_TOKEN]) {
   unsigned char bytes[S2_SERVER_TOKEN / 2];
   if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-    return s2_error(S2_IO, "the live viewer: no random numbers for its token (%s)",
+    return s2_error(S2_IO, "the live viewer cannot get random numbers for its token (%s)",
                     strerror(errno));
   }
   for (int i = 0; i < S2_SERVER_TOKEN / 2; i++) {

@@ -50,7 +50,7 @@ void *s2_lua_check(lua_State *L, int argument, const char *type) {
                   strcmp(frame.namewhat, "field") == 0;
     s2_lua_bad_argument(L, argument, "%s expected, got %s%s", type,
                         s2_lua_describe(L, argument, text),
-                        by_dot ? "; methods are called with a colon" : "");
+                        by_dot ? "; call methods with a colon" : "");
   }
   return object;
 }

@@ -82,10 +82,10 @@ static int vector_index(lua_State *L) {
 static int vector_newindex(lua_State *L) {
   const Vector *vector = s2_lua_check(L, 1, s2_type_vector);
   if (vector->source != NULL) {
-    return s2_lua_fail(L,
-                       "a vector is a copy: assigning to a component of it changes nothing; "
-                       "assign the whole, %s = %s",
-                       vector->source, kinds[vector->kind].shape);
+    return s2_lua_fail(
+        L,
+        "a vector is a copy: assigning to its component has no effect; assign the whole, %s = %s",
+        vector->source, kinds[vector->kind].shape);
   }
   return s2_lua_fail(L, "a vector is a copy and read-only: make a new one");
 }

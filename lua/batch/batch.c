@@ -118,7 +118,7 @@ static void begin_call(lua_State *L, BatchObject *object, const char *what) {
       s2_lua_fail(L, "%s cannot be called from inside a step", what);
     }
     if (s2_lua_on_tape(lw) != NULL) {
-      s2_lua_fail(L, "%s has no derivative; sim.rollout has", what);
+      s2_lua_fail(L, "%s has no derivative; use sim.rollout", what);
     }
   }
   for (int i = 0; i < object->count; i++) {
@@ -166,7 +166,8 @@ static int object_step(lua_State *L) {
   if (!lua_isnil(L, 2)) {
     S2Array given = s2_lua_array_view(L, s2_lua_array_check(L, 2)); // Lua has checked its shape
     if (given.var != 0) {
-      return s2_lua_fail(L, "batch:step() has no derivative; sim.rollout has (x:value() is plain)");
+      return s2_lua_fail(
+          L, "batch:step() has no derivative; use sim.rollout, or plain numbers (x:value())");
     }
     commands = given.data;
   }

@@ -336,7 +336,7 @@ static int episodes_lua_step(lua_State *L) {
   S2AutoReset autoreset = (S2AutoReset)luaL_checkinteger(L, 3);
   const S2LuaArray *array = s2_lua_array_test(L, 2);
   if (array != NULL && s2_lua_array_view(L, array).var != 0) {
-    return s2_lua_fail(L, "a vector's step has no derivative (x:value() is plain)");
+    return s2_lua_fail(L, "a vector's step has no derivative; use plain numbers (x:value())");
   }
   // Find episodes that have ended, and step or reset the others.
   bool look = all->begun < all->count || autoreset == S2_RESET_DISABLED;

@@ -392,7 +392,7 @@ S2Status s2_command_line_read_picture(S2CommandLine *line, int argc, char **argv
     return s2_error(S2_INVALID, "unknown option: %.80s", argv[*at]);
   }
   if (option->recorded != PICTURE) {
-    return s2_error(S2_INVALID, "%s is no option of replay", option->name);
+    return s2_error(S2_INVALID, "%s is not an option of replay", option->name);
   }
   S2_TRY(read_option(line, argc, argv, false, at));
   --*at;

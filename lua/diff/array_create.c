@@ -253,7 +253,7 @@ static int create_push_reshaped(lua_State *L, S2Size shape) {
   S2Array from = s2_lua_array_view(L, array);
   if (s2_size_count(shape) != s2_size_count(from.shape)) {
     char had[S2_SIZE_TEXT], wanted[S2_SIZE_TEXT];
-    return s2_lua_fail(L, "an array of shape %s cannot take shape %s",
+    return s2_lua_fail(L, "an array of shape %s cannot be reshaped to %s",
                        s2_size_text(from.shape, had), s2_size_text(shape, wanted));
   }
   S2LuaArray *out = s2_lua_array_push(L, shape);

@@ -147,8 +147,8 @@ static int linalg_eig(lua_State *L) {
     complex = complex || whole.data[all + i] != 0;
   }
   if (complex && a.var != 0) {
-    return s2_lua_fail(L, "eig: complex eigenvalues have no derivative yet; sim.stop_gradient of "
-                          "the matrix takes it as constant");
+    return s2_lua_fail(L, "eig: complex eigenvalues have no derivative yet; use sim.stop_gradient "
+                          "to treat the matrix as constant");
   }
   linalg_track_factors(L, S2_ARRAY_EIGEN, &a, &whole);
   linalg_push_result(L, &whole, 0, s2_size_list(n));

@@ -145,8 +145,7 @@ static int array_reduce(lua_State *L, S2ArrayReduce op, const char *name) {
                                               : (int)s2_size_count(a.shape);
   if (count == 0 && op != S2_ARRAY_SUM) {
     char text[S2_SIZE_TEXT];
-    return s2_lua_fail(L, "%s of no numbers: an array of shape %s", name,
-                       s2_size_text(a.shape, text));
+    return s2_lua_fail(L, "%s: the array of shape %s is empty", name, s2_size_text(a.shape, text));
   }
   S2LuaResult out;
   double *to = s2_lua_result_begin(L, s2_array_reduce_shape(a.shape, axis), &out);
@@ -181,7 +180,7 @@ static int array_multiply(lua_State *L, const char *name) {
   double number;
   S2Array a = s2_lua_array_operand(L, 1, &number), b = s2_lua_array_operand(L, 2, &number);
   if (a.shape.axes == 0 || b.shape.axes == 0) {
-    return s2_lua_fail(L, "%s: two arrays expected; a number multiplies with *", name);
+    return s2_lua_fail(L, "%s: two arrays expected; use * for a number", name);
   }
   // m x k times k x n, a list on the right as a column.
   int m = a.shape.rows, k = a.shape.columns, inner = b.shape.rows, n = b.shape.columns;

@@ -63,8 +63,8 @@ void s2_lua_tracked_push(lua_State *L, double value, S2Var var) {
 
 int s2_lua_tracked_ended(lua_State *L, const char *what) {
   return s2_lua_fail(L,
-                     "a tracked %s is used outside of the gradient call it belongs to; what is to "
-                     "be used there has to be made plain, by x:value() or sim.stop_gradient(x)",
+                     "a tracked %s is used outside of the gradient call it belongs to; make it "
+                     "plain with x:value() or sim.stop_gradient(x)",
                      what);
 }
 
@@ -242,8 +242,8 @@ static int tracked_eq(lua_State *L) { // Lua calls it only if both are userdata
 }
 
 static int tracked_concat(lua_State *L) {
-  return s2_lua_fail(L, "attempt to concatenate a tracked number; x:value() gives its plain one, "
-                        "tostring(x) what it prints as");
+  return s2_lua_fail(L, "attempt to concatenate a tracked number; use x:value() for the plain "
+                        "number, or tostring(x) for its text");
 }
 
 static int tracked_tostring(lua_State *L) {

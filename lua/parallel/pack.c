@@ -198,7 +198,7 @@ static bool pack_table(Packer *packer, int index, int level) {
 
 static bool pack_array(Packer *packer, const S2LuaArray *array) {
   if (array->var != 0) {
-    return packer_complain(packer, "a tracked array cannot be sent; sim.stop_gradient(x) is plain");
+    return packer_complain(packer, "a tracked array cannot be sent; use sim.stop_gradient(x)");
   }
   add_tag(packer->bytes, array->shape.axes == 2 ? MATRIX : LIST);
   add_word(packer->bytes, (uint64_t)array->shape.rows);

@@ -56,7 +56,7 @@ static int host_unpack(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
   if (!s2_unpack_value(L, (const unsigned char *)text, size)) {
-    return luaL_error(L, "these bytes are no packed value");
+    return luaL_error(L, "these bytes are not a packed value");
   }
   return 1;
 }

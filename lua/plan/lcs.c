@@ -257,7 +257,7 @@ int s2_lua_lcs_read(lua_State *L) {
     } else if (body != NULL) {
       list[i].body = body->id;
       if (!s2_body_alive(lw->world, body->id)) {
-        s2_lua_fail(L, "coordinates[%d]: the body is gone", i + 1);
+        s2_lua_fail(L, "coordinates[%d]: the body is destroyed", i + 1);
       }
       list[i].part = strcmp(field, "x") == 0 ? 1 : strcmp(field, "y") == 0 ? 2 : 0;
     } else {

@@ -107,7 +107,7 @@ static int world_annotate(lua_State *L) {
                  one.type == S2_ANNOTATION_TEXT ? &one.letters : &one.size);
   // The place; only a text is placed by `at`.
   if (one.type != S2_ANNOTATION_TEXT && s2_keys_has(&keys, "at")) {
-    s2_keys_fail(&keys, "at", "is for a text alone; that of a '%s' stands at its end",
+    s2_keys_fail(&keys, "at", "applies only to a text alone; the text of a '%s' is at its end",
                  ANNOTATE_KEYS[one.type]);
   }
   if (one.type == S2_ANNOTATION_TEXT) {

@@ -506,7 +506,7 @@ static S2DataOptions data_read_options(lua_State *L) {
     options.decimal = *text;
   }
   if (options.decimal == ',' && options.separator == ',') {
-    s2_keys_fail(&keys, "decimal", "a comma cannot separate cells, too");
+    s2_keys_fail(&keys, "decimal", "a comma cannot also separate cells");
   }
   s2_keys_boolean(&keys, "fill", &options.fill);
   int64_t skip = 0;

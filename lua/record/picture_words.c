@@ -61,7 +61,7 @@ static S2Status word_strobe(S2PictureWords *words, const char *value) {
     double time = s2_number_read(at, &end);
     int n = words->strobe_count;
     if (n == S2_STROBE_TIMES) {
-      return s2_error(S2_INVALID, "--strobe: %d times at most; world:record takes more", n);
+      return s2_error(S2_INVALID, "--strobe: at most %d times; use world:record for more", n);
     }
     if (end == at || (*end != ',' && *end != '\0') || !isfinite(time) ||
         (n > 0 && time <= words->strobe_times[n - 1])) {

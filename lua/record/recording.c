@@ -376,7 +376,7 @@ static int world_record(lua_State *L) {
   // A recording with columns takes fewer options.
   bool columns = s2_keys_has(&keys, "columns");
   if (!columns && s2_keys_has(&keys, "units")) {
-    return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
+    return s2_keys_fail(&keys, "units", "requires `columns`; other recordings have fixed units");
   }
   for (int i = 0; i < 2 && columns; i++) {
     const char *key = i == 0 ? "from" : "to";

@@ -122,7 +122,8 @@ static int replay_column(lua_State *L) {
   S2Replay *replay = check_reader(L)->replay;
   uint64_t count = s2_replay_frame_count(replay);
   if (count > INT32_MAX) {
-    return replay_trouble(L, s2_error(S2_INVALID, "more frames than an array holds"));
+    return replay_trouble(L, s2_error(S2_INVALID, "the recording has more frames than an array can "
+                                                  "hold"));
   }
   S2LuaArray *array = s2_lua_array_push(L, s2_size_list((int)count));
   S2Status status = s2_replay_column(replay, luaL_checkstring(L, 2), array->data);

@@ -92,7 +92,8 @@ return function(sim, host)
     local name = def.name
     if name == nil then name = def[1] end
     if def.name ~= nil and def[1] ~= nil then
-      fail("bad argument #1 to '%s' (key 'name': the name stands first already, %s)", what, describe(def[1]))
+      fail("bad argument #1 to '%s' (key 'name': the name is already given as the first entry, " ..
+        "%s)", what, describe(def[1]))
     end
     check_key(type(name) == "string" and name ~= "", what, "name", "a text", name)
     return name
@@ -110,7 +111,7 @@ return function(sim, host)
     if actuator.implicit and actuator.delay == 0 then
       return { joint = joint, goal = 1 }
     elseif actuator.kind == "position" or actuator.delay > 0 then
-      fail("actuator '%s': %s is no input of a linear step; give the %s", actuator.name,
+      fail("actuator '%s': %s cannot be an input of a linear step; give the %s", actuator.name,
         actuator.delay == 0 and "an explicit position" or "one with a delay",
         actuator.delay == 0 and "force or torque that it makes, or leave out implicit = false" or "same without")
     elseif actuator.kind == "speed" then
@@ -226,7 +227,7 @@ return function(sim, host)
 
   local function apply(world, actuator)
     local object = actuator.joint or actuator.body
-    if not object.alive then fail("actuator '%s': what it acts on is destroyed", actuator.name) end
+    if not object.alive then fail("actuator '%s': its joint or body is destroyed", actuator.name) end
     local value = command_now(world, actuator)
     if actuator.kind == "speed" then
       object.motor_speed = value
@@ -289,7 +290,7 @@ return function(sim, host)
 
   local function check_direction(def)
     if def.kind ~= "force" or def.joint then
-      check_key(def.direction == nil, "actuator", "direction", "nothing but of a body's force",
+      check_key(def.direction == nil, "actuator", "direction", "no value (only a force on a body has one)",
         def.direction)
       return nil
     end
@@ -307,10 +308,10 @@ return function(sim, host)
   local function check_frame(def)
     local pushes = def.kind == "force" and def.body ~= nil
     check_key(def.frame == nil or def.frame == "world" or def.frame == "body" and pushes, "actuator", "frame",
-      pushes and '"world" or "body"' or "nothing but of a body's force", def.frame)
+      pushes and '"world" or "body"' or "no value (only a force on a body has one)", def.frame)
     local fixed, at = def.frame == "body", def.at
     if at == nil then return fixed and "body" or nil, fixed and { 0, 0 } or nil end
-    check_key(fixed, "actuator", "at", 'nothing but with frame = "body", of which it is a point', at)
+    check_key(fixed, "actuator", "at", 'no value (only frame = "body" has this point)', at)
     local good, x, y = pcall(function() return at[1] == nil and at.x or at[1], at[2] == nil and at.y or at[2] end)
     check_key(good and type(at) ~= "string" and finite(x) and finite(y), "actuator", "at", "{x, y}", at)
     return "body", { x, y }
@@ -325,7 +326,7 @@ return function(sim, host)
     local limit, other = turns and "max_torque" or "max_force", turns and "max_force" or "max_torque"
     for _, key in ipairs { limit, other } do
       check_key(held or def[key] == nil, "actuator", key,
-        "nothing but of a position or speed (a force or torque has its range)", def[key])
+        "no value (only a position or speed has one; a force or torque has its range)", def[key])
     end
     check_key(def[other] == nil, "actuator", other, ("'%s' of a %s"):format(limit, tostring(kind)), def[other])
     local most = def[limit]
@@ -338,7 +339,8 @@ return function(sim, host)
   local function check_servo(system, joint)
     for _, other in ipairs(system.actuators) do
       if other.implicit and other.joint == joint then
-        fail("bad argument #1 to 'actuator' (actuator '%s' holds a position of this joint already: give one of the two implicit = false)",
+        fail("bad argument #1 to 'actuator' (actuator '%s' already holds a position of this joint: set implicit = " ..
+          "false for one of them)",
           other.name)
       end
     end
@@ -416,7 +418,8 @@ return function(sim, host)
       fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' are for kind 'position')"
     end
     local implicit = def.implicit
-    check_key(implicit == nil or def.kind == "position", "actuator", "implicit", "nothing but of a position", implicit)
+    check_key(implicit == nil or def.kind == "position", "actuator", "implicit", "no value (only a position has " ..
+      "one)", implicit)
     check_key(implicit == nil or type(implicit) == "boolean", "actuator", "implicit", "true or false", implicit)
     implicit = def.kind == "position" and implicit ~= false or nil
     if implicit then check_servo(system, def.joint) end
@@ -460,7 +463,7 @@ return function(sim, host)
     end
     local byname = next(u) ~= nil and #u == 0
     if not byname and #u ~= #actuators then
-      fail("bad argument #1 to 'act' (%d values expected, one an actuator, got %d)", #actuators, #u)
+      fail("bad argument #1 to 'act' (%d values expected, one per actuator, got %d)", #actuators, #u)
     end
     for key, value in pairs(u) do -- check all names before setting any command
       local actuator = (byname and system.byname or actuators)[key]

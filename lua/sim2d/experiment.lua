@@ -55,7 +55,7 @@ function Experiment:equal(what, expected, obtained, tolerance)
   tolerance = tolerance or 0
   check_number("equal", 4, tolerance, "tolerance")
   if not (tolerance >= 0 and tolerance < math.huge) then
-    error("bad argument #4 to 'equal' (a tolerance is finite and >= 0)", 2)
+    error("bad argument #4 to 'equal' (a finite tolerance >= 0 expected)", 2)
   end
   local difference = obtained == expected and 0 or math.abs(obtained - expected)
   local all_error = expected == 0 and 0 < difference and difference <= tolerance -- six digits are not needed
@@ -122,7 +122,7 @@ return function(sim)
   Experiment.__index = function(_, key)
     local method = Experiment[key]
     if method == nil and type(key) == "string" and key ~= "figures" and key ~= "finished" then
-      error(("an experiment has no '%s'; there are %s"):format(key, METHODS), 2)
+      error(("an experiment has no '%s'; it has %s"):format(key, METHODS), 2)
     end
     return method
   end

@@ -37,7 +37,7 @@ return function(sim, host)
     local layout, given = host.layout(p, "p"), host.layout(d, "d").count
     local x = layout.start
     if #x ~= given then
-      fail("bad argument #3 to 'hvp' (as many numbers as the parameters have, %d, expected, got %d)",
+      fail("bad argument #3 to 'hvp' (%d numbers expected, as many as the parameters have, got %d)",
         #x, given)
     end
     local direction = layout:read(d, "bad argument #3 to 'hvp'")
@@ -59,7 +59,7 @@ return function(sim, host)
   local function plain_loss(f, p)
     local value = f(p)
     if type(value) ~= "number" or value ~= value or math.abs(value) == math.huge then
-      fail("check_grad: the function returned %s beside p, not a finite number", tostring(value))
+      fail("check_grad: the function returned %s near p, not a finite number", tostring(value))
     end
     return value
   end

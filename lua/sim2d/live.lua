@@ -109,7 +109,7 @@ return function(sim, host)
   function slider_meta.__newindex(object, key, value)
     local shown = find_slider(object).shown
     if key ~= "value" then
-      host.fail("Slider: '%s' cannot be set; 'value' can", tostring(key))
+      host.fail("Slider: '%s' cannot be set; only 'value' can", tostring(key))
     elseif not host.finite(value) or value < shown.min or value > shown.max then
       host.fail("slider '%s': value: a number from %s to %s expected, got %s", shown.name,
         host.describe(shown.min), host.describe(shown.max), host.describe(value))
@@ -130,7 +130,7 @@ return function(sim, host)
     local shown = { type = "slider", name = check_name("slider", def.name, controls.sliders) }
     shown.min, shown.max = check_number("slider", def, "min", 0), check_number("slider", def, "max", 1)
     if shown.min >= shown.max then
-      host.fail("bad argument #1 to 'slider' (key 'max': above min = %s expected, got %s)",
+      host.fail("bad argument #1 to 'slider' (key 'max': a number above min = %s expected, got %s)",
         host.describe(shown.min), host.describe(shown.max))
     end
     shown.value = check_number("slider", def, "value", shown.min)
@@ -167,7 +167,7 @@ return function(sim, host)
       host.fail("bad argument #1 to '%s' (key 'key': the name of a key expected, got %s)", what, host.describe(name))
     end
     name = name and name:lower()
-    if on_key[name] then host.fail("bad argument #1 to '%s' (key 'key': '%s' does something already)", what, name) end
+    if on_key[name] then host.fail("bad argument #1 to '%s' (key 'key': '%s' is already in use)", what, name) end
     return name
   end
 
@@ -202,7 +202,7 @@ return function(sim, host)
   function choice_meta.__newindex(object, key, value)
     local shown = find_choice(object).shown
     if key ~= "value" then
-      host.fail("Choice: '%s' cannot be set; 'value' can", tostring(key))
+      host.fail("Choice: '%s' cannot be set; only 'value' can", tostring(key))
     elseif not place_in(shown, value) then
       host.fail("choice '%s': value: one of %s expected, got %s", shown.name, table.concat(shown.values, ", "), host.describe(value))
     end
@@ -229,7 +229,7 @@ return function(sim, host)
     local shown = { type = "choice", name = check_name("choice", def.name, controls.choices), values = {} }
     for i, value in ipairs(type(def.values) == "table" and def.values or {}) do
       if type(value) ~= "string" or place_in(shown, value) then
-        host.fail("bad argument #1 to 'choice' (key 'values': texts, each once, expected, got %s)", host.describe(value))
+        host.fail("bad argument #1 to 'choice' (key 'values': different texts expected, got %s)", host.describe(value))
       end
       shown.values[i] = value
     end
@@ -318,8 +318,8 @@ return function(sim, host)
       host.fail("bad argument #1 to 'watch' (a name expected, got %s)", host.describe(name))
     end
     if #name > LONGEST_NAME or name:find("\0", 1, true) then
-      host.fail("bad argument #1 to 'watch' (a name of up to %d bytes, none of them 0, expected: recordings have no "
-        .. "room for more; got %d bytes)", LONGEST_NAME, #name)
+      host.fail("bad argument #1 to 'watch' (a name of up to %d bytes without zero bytes expected, the limit of " ..
+        "recordings; got %d bytes)", LONGEST_NAME, #name)
     end
     for _, watch in ipairs(watches) do
       if watch.name == name then
@@ -331,7 +331,7 @@ return function(sim, host)
     end
     unit = check_text("watch", unit, "argument #3")
     if unit and (#unit > LONGEST_UNIT or unit:find("\0", 1, true)) then
-      host.fail("bad argument #3 to 'watch' (a unit of up to %d bytes, none of them 0, expected; got %d bytes)",
+      host.fail("bad argument #3 to 'watch' (a unit of up to %d bytes without zero bytes expected, got %d bytes)",
         LONGEST_UNIT, #unit)
     end
     watches[#watches + 1] = { name = name, f = numbers_of(name, f) }

@@ -37,7 +37,7 @@ return function(sim, host)
     end
     if #B.shape == 1 then B = B:reshape(B.size, 1) end
     if B.shape[1] ~= n then
-      host.fail("bad argument to 'lqr' (B: %d rows expected as of A, got %d)", n, B.shape[1])
+      host.fail("bad argument to 'lqr' (B: %d rows expected, as in A, got %d)", n, B.shape[1])
     end
     return A, B, n, B.shape[2]
   end

@@ -43,7 +43,7 @@ return function(sim, host)
   local function inside(recording, what)
     local own = held[recording]
     if not own then
-      host.fail("bad argument #1 to '%s' (a recording that was read expected, got %s; methods are called with a colon)",
+      host.fail("bad argument #1 to '%s' (a result of sim.read_recording expected, got %s; call methods with a colon)",
         what, host.describe(recording))
     end
     return own
@@ -158,12 +158,13 @@ return function(sim, host)
     if methods[key] then return methods[key] end
     if own[key] == nil and later[key] then own[key] = later[key](recording) end
     if own[key] == nil and not later[key] or key == "reader" or key == "closed" then
-      host.fail("a recording that was read has no '%s'; it has %s", tostring(key), LISTED)
+      host.fail("a result of sim.read_recording has no field '%s'; it has %s", tostring(key), LISTED)
     end
     return own[key]
   end
 
-  function Recording.__newindex(_, key) host.fail("a recording that was read: '%s' cannot be set", tostring(key)) end
+  function Recording.__newindex(_, key) host.fail("a result of sim.read_recording is read-only: '%s' cannot be " ..
+    "set", tostring(key)) end
   function Recording.__len(recording) return recording.count end
   function Recording.__close(recording) methods.close(recording) end
 

@@ -39,7 +39,7 @@ local function default_columns(rows)
   end
   for key in pairs(first) do
     if type(key) ~= "string" then
-      fail("rows are lists or have names as keys")
+      fail("each row must be a list or have names as keys")
     end
     columns[#columns + 1] = { key, key = key }
   end

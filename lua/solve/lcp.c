@@ -127,7 +127,7 @@ static int lcp_solve(lua_State *L) {
   }
   lcp_read_options(L, 3, &call);
   if (call.sparse && call.solve.kappa > 0) {
-    s2_lua_fail(L, "kappa: not for sparse M");
+    s2_lua_fail(L, "kappa: does not apply to a sparse M");
   }
   // The memory for the answer is on the stack, so that an error leaks nothing.
   size_t n = (size_t)call.problem.n;

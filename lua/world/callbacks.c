@@ -229,8 +229,8 @@ static int pre_solve_call(lua_State *L) {
       lua_call(L, 1, 1);
       if (lua_isboolean(L, -1)) { // an answer as for a filter: it would have no effect
         s2_lua_fail(L,
-                    "pre_solve returned %s: its answer is set on the contact, for instance "
-                    "contact.enabled = false",
+                    "pre_solve returned %s: return nothing, and change the contact instead, for "
+                    "instance contact.enabled = false",
                     lua_toboolean(L, -1) != 0 ? "true" : "false");
       }
     }

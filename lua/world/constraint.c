@@ -252,7 +252,7 @@ static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
   s2_keys_require(keys, def->velocity_only ? "jacobian" : "phi");
   for (int which = PHI; which <= HESSIAN && def->velocity_only; which++) {
     if (has[which] && which != JACOBIAN) {
-      s2_keys_fail(keys, names[which], "not for a velocity_only constraint");
+      s2_keys_fail(keys, names[which], "does not apply to a velocity_only constraint");
     }
   }
   def->has_jacobian = has[JACOBIAN];
@@ -288,14 +288,14 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
   int count = lua_gettop(L) - handler, most = def->unilateral ? 1 : 3;
   lua_settop(L, functions);
   if (count < 1 || count > most) {
-    s2_keys_fail(keys, names[which], "it must return %s, one a row, got %d",
+    s2_keys_fail(keys, names[which], "it must return %s, one per row, got %d",
                  def->unilateral ? "1 value" : "1 to 3 values", count);
   }
   lua_rawgeti(L, functions, RATE);
   bool number = is_number(L, -1);
   lua_pop(L, 1);
   if (number && count > 1) {
-    s2_keys_fail(keys, "rate", "a function expected where there are %d rows", count);
+    s2_keys_fail(keys, "rate", "a function expected for %d rows", count);
   }
   return count;
 }

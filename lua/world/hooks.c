@@ -395,7 +395,7 @@ int s2_lua_body_force_law(lua_State *L) {
   s2_lua_try(L, s2_body_info(body->lw->world, body->id, &info));
   if (info.type != S2_DYNAMIC) {
     return s2_lua_fail(L,
-                       "force_law: %s is %s, which no force law moves: set its type to "
+                       "force_law: %s is %s, so force laws cannot move it: set its type to "
                        "\"dynamic\" first",
                        luaL_tolstring(L, 1, NULL), info.type == S2_STATIC ? "static" : "kinematic");
   }

@@ -263,7 +263,7 @@ void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
   lua_pop(L, 1);
   if (both) {
     s2_keys_fail(keys, "angular_velocity",
-                 "not beside a velocity function, which returns va, vx, vy");
+                 "cannot be combined with a velocity function, which returns va, vx, vy");
   }
 }
 

@@ -99,7 +99,7 @@ bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def) {
   static const char *const others[] = {"stiffness", "quadratic", "cubic"};
   for (int i = 0; i < 3; i++) {
     if (s2_keys_has(keys, others[i])) {
-      s2_keys_fail(keys, others[i], "not beside 'force', which gives all of the pull");
+      s2_keys_fail(keys, others[i], "cannot be combined with 'force', which is the whole pull");
     }
   }
   def->has_law = true;

@@ -177,7 +177,8 @@ static int world_close(lua_State *L) {
     return s2_lua_fail(L, "world:close() cannot be called from inside a step of its batch");
   }
   if (lw->world != NULL && is_in_use(L, lw)) {
-    return s2_lua_fail(L, "world:close() cannot be called while another function of it runs");
+    return s2_lua_fail(L,
+                       "world:close() cannot be called while another function of the world runs");
   }
   S2Status status;
   if (!s2_lua_world_close(lw, &status)) {

@@ -110,7 +110,7 @@ static int push_energy_on_tape(lua_State *L, S2LuaWorld *lw) {
   static const char *const names[] = {"kinetic", "potential"};
   if (s2_world_has_soft_contacts(lw->world)) {
     return s2_lua_fail(L, "the energy of compliant contacts has no derivative yet: add up "
-                          "body:kinetic_energy() and what else is wanted");
+                          "body:kinetic_energy() and the other terms instead");
   }
   // Both are measured at once; on a tape, too, the total is their sum.
   push_of_all(L, lw, 2, world_measure_energy);

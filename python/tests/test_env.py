@@ -110,7 +110,7 @@ def test_parameters():
 
 def test_actions_that_are_none():
     env = sim2d.make("cart_pole")
-    with pytest.raises(sim2d.Error, match="before the first reset"):
+    with pytest.raises(sim2d.Error, match="before the first step"):
         env.step(0)
     env.reset(seed=0)
     for bad, error in ((2, ValueError), (-1, ValueError), (0.5, TypeError), ("left", TypeError), ([0], ValueError),

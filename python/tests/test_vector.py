@@ -157,7 +157,7 @@ def test_bad_input():
     with pytest.raises(sim2d.Error, match="threads: an integer"):
         sim2d.make_vec("cart_pole", 2, threads=0)
     vector = sim2d.make_vec("cart_pole", 3)
-    with pytest.raises(sim2d.Error, match="before the first reset"):
+    with pytest.raises(sim2d.Error, match="before the first step"):
         vector.step([0, 0, 0])
     vector.reset(seed=1)
     for bad, error in (([0, 1], ValueError), ([0, 1, 2], ValueError), ([0.0, 1.0, 0.0], TypeError)):

@@ -172,7 +172,7 @@ def test_numbers_that_are_none(world):
         world.state = np.zeros((2, 2))
     with pytest.raises(sim2d.Error):
         world.state = np.zeros(2)
-    with pytest.raises(sim2d.Error, match="one an actuator, got 2"):
+    with pytest.raises(sim2d.Error, match="one per actuator, got 2"):
         world.act([1, 2])
     with pytest.raises(sim2d.Error, match="no body 7"):
         world.body(7, "x")

@@ -303,7 +303,7 @@ static void test_one_that_fails_stops_no_other(void **state) {
   S2Status why;
   assert_int_equal(s2_batch_failures(small.batch), 1);
   assert_int_equal(s2_batch_failed(small.batch, 0, &why), 0);
-  assert_string_equal(why.message, "actuator 'spin': what it acts on is destroyed");
+  assert_string_equal(why.message, "actuator 'spin': its joint or body is destroyed");
   assert_int_equal(s2_batch_failed(small.batch, 1, &why), -1);
   assert_true(isnan(small.rewards[0]) && small.truncated[0] == 1 && small.truncated[1] == 0);
   near(s2_world_time(small.worlds[1]), 0.02, 1e-15);
@@ -657,7 +657,7 @@ static void test_a_sequence_that_fails_costs_infinitely(void **state) {
   S2Status why;
   must(s2_rollout(workers, world, &rollout, &failed, &why));
   assert_int_equal(failed, 2);
-  assert_string_equal(why.message, "sequence 1: actuator 'spin': what it acts on is destroyed");
+  assert_string_equal(why.message, "sequence 1: actuator 'spin': its joint or body is destroyed");
   assert_true(isinf(costs[0]) && isinf(costs[1]) && isnan(gradient[0]));
   u[CONTROLS + 1] = INFINITY;
   expect(s2_rollout(workers, world, &rollout, &failed, &why),

@@ -123,7 +123,8 @@ static void test_terms_that_cannot_be(void **state) {
          "cost 1: 1 to 16 numbers expected, got 17");
   term = term_of(body, S2_BODY_X);
   term.of[0] = (S2Reading){.kind = S2_READ_CONTROL, .field = 2};
-  expect(s2_judge_create(world, 2, 1, &term, 0, NULL, &judge), "cost 1: control 3: there are 2");
+  expect(s2_judge_create(world, 2, 1, &term, 0, NULL, &judge),
+         "cost 1: control 3: there are only 2");
   term.of[0] = (S2Reading){.kind = S2_READ_JOINT, .joint = joint, .field = S2_JOINT_TRANSLATION};
   expect(s2_judge_create(world, 2, 1, &term, 0, NULL, &judge),
          "cost 1: a lock has no field 'translation'");

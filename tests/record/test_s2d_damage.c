@@ -182,7 +182,7 @@ static void test_s2d_not_one(void **state) {
   write_all(in_directory("text.s2d"), "time_s,body,name,angle_rad\n", 27);
   status = s2_replay_open(in_directory("text.s2d"), &replay);
   assert_int_equal(status.code, S2_INVALID);
-  assert_non_null(strstr(status.message, "is no .s2d recording"));
+  assert_non_null(strstr(status.message, "is not a .s2d recording"));
 
   size_t size = 0;
   unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);

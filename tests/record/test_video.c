@@ -86,7 +86,7 @@ static void test_strobe(void **state) {
   options.to = INFINITY;
   S2Status status = record_seconds(world, in_directory("none.svg"), &options, 0.1);
   assert_int_equal(status.code, S2_IO);
-  assert_non_null(strstr(status.message, "at none of the times"));
+  assert_non_null(strstr(status.message, "none of the requested times"));
   s2_world_destroy(world);
 }
 

@@ -411,17 +411,17 @@ static S2Status lcs_open(S2LcsWork *work, const S2Step *step) {
   // Bounds of drives appear in two rows and in d, so they cannot be inputs.
   for (int i = 0; i < work->inputs; i++) {
     if (def->inputs[i].kind == S2_INPUT_MOTOR_MAX) {
-      return s2_error(S2_INVALID,
-                      "lcs: inputs[%d]: the bound of a motor is no input there: a "
-                      "force or a motor_speed is one",
-                      i + 1);
+      return s2_error(
+          S2_INVALID,
+          "lcs: inputs[%d]: the bound of a motor cannot be an input; use a force or a motor_speed",
+          i + 1);
     }
   }
   for (int i = 0; i < work->world->joint_order.count; i++) {
     const S2Joint *joint = &work->world->joints.at[work->world->joint_order.at[i]];
     if (joint->has_servo && isfinite(joint->servo_max)) {
       return s2_error(S2_INVALID,
-                      "lcs: %s '%s': the largest force of a position actuator has no rows there: "
+                      "lcs: %s '%s': the force bound of a position actuator is not supported; "
                       "leave it out",
                       s2_joint_type_name(joint->type), joint->name);
     }

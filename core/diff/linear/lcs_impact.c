@@ -43,7 +43,7 @@ static S2Status impact_find_jump(S2LcsWork *work) {
     }
   }
   if (half > 0 && !s2_dense_factor(&reduced)) {
-    return s2_error(S2_INVALID, "lcs: coordinates do not tell the motions apart");
+    return s2_error(S2_INVALID, "lcs: the coordinates do not determine the motion");
   }
   // Columns of (P'MP)^-1 P', multiplied by P.
   double *column = s2_lcs_numbers(work, 1, half);
@@ -136,7 +136,7 @@ static S2Status impact_turn(S2LcsWork *work, const double *impulse, double *bend
     mu[i] = mass[i] * work->jumped[i] - impulse[i];
   }
   if (n > 0 && !s2_dense_factor(&adjoint)) {
-    return s2_error(S2_INVALID, "lcs: coordinates do not tell the motions apart");
+    return s2_error(S2_INVALID, "lcs: the coordinates do not determine the motion");
   }
   s2_dense_solve(&adjoint, mu);
   // N by columns of the state: -K^-1 times the change of the lines' speeds as they turn.

@@ -44,7 +44,7 @@ S2Status s2_lcs_check(const S2World *world) {
     return s2_error(S2_INVALID, "lcs: contact 'coulomb' or 'frictionless' expected");
   }
   if (def->substeps > 1) {
-    return s2_error(S2_INVALID, "lcs: one step is one problem: substeps = 1 expected");
+    return s2_error(S2_INVALID, "lcs: substeps = 1 expected, because one step must be one problem");
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
@@ -195,8 +195,7 @@ static S2Status lcs_add_contacts(const S2Step *step, S2WorldGradient *gradient, 
       char label[S2_NAME_SIZE + 8];
       s2_body_label(world, touch->body_a, label);
       return s2_error(S2_INVALID,
-                      "lcs: body %s: viscosity of contacts has no rows there: set "
-                      "contact_viscosity = 0",
+                      "lcs: body %s: contact viscosity is not supported: set contact_viscosity = 0",
                       label);
     }
     for (int k = 0; k < touch->count; k++) {

@@ -90,7 +90,7 @@ static S2Status linearize_columns_of(const S2World *world, const S2Input *inputs
     S2_TRY(s2_body_slot(world, input->body, &columns[i].slot[0]));
     s2_input_push(world, input, columns[i].f[0]);
     if (!s2_body_yields(&world->bodies.at[columns[i].slot[0]])) {
-      return s2_error(S2_INVALID, "inputs[%d]: forces do not move a body that nothing pushes",
+      return s2_error(S2_INVALID, "inputs[%d]: a force cannot move this body; make it dynamic",
                       i + 1);
     }
   }
@@ -126,7 +126,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
   S2ActuatorDef def;
   S2_TRY(s2_actuator_info(world, index, &def));
   if ((def.kind == S2_ACTUATOR_POSITION && !def.implicit) || def.delay > 0) {
-    return s2_error(S2_INVALID, "actuator '%s': %s is no input of a linear step", def.name,
+    return s2_error(S2_INVALID, "actuator '%s': %s cannot be an input of a linear step", def.name,
                     def.delay > 0 ? "one with a delay" : "an explicit position");
   }
   // The meaning of a command of 1: a force or field of a joint, or a force on a body.

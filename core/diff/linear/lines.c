@@ -341,8 +341,7 @@ S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Are
   system->rigid = system->count = lines_constrain(&system->lines, wanted, system->line);
   if (system->rigid != wanted) { // a singular pose: other joints are redundant here
     return s2_error(S2_INVALID,
-                    "coordinates: joints are in a position where %d motions are free, "
-                    "not %d",
+                    "coordinates: in this position the joints leave %d motions free, not %d",
                     n - system->rigid, reduction->m);
   }
   return s2_ok();
@@ -369,5 +368,5 @@ S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, 
   }
   return s2_dense_factor(&system->factor) && lines_apart(&system->factor)
              ? s2_ok()
-             : s2_error(S2_INVALID, "coordinates: they do not tell the motions apart");
+             : s2_error(S2_INVALID, "coordinates: they do not determine the motion");
 }

@@ -60,16 +60,16 @@ static S2Status reduction_take_wanted(const S2Lines *lines, S2Basis *basis,
     // Each listed object must add a coordinate, ...
     if (reduction_take(lines, basis, of, parts, reduction) == 0) {
       return s2_error(S2_INVALID,
-                      "coordinates[%d]: nothing of it is free to move that is not given by the "
-                      "joints and what is listed before it: leave it out",
+                      "coordinates[%d]: the joints and the coordinates listed before it already "
+                      "determine it: leave it out",
                       i + 1);
     }
   }
   // ... and together they must determine the motion of all bodies.
   if (basis->count < lines->n) {
     return s2_error(S2_INVALID,
-                    "coordinates: %d of the %d motions that joints allow are not determined by "
-                    "what is listed: add the joints or bodies that make them",
+                    "coordinates: %d of the %d motions that joints allow are not determined by the "
+                    "list: add the joints or bodies of these motions",
                     lines->n - basis->count, lines->n - basis->count + reduction->m);
   }
   return s2_ok();
@@ -81,8 +81,8 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
-      return s2_error(S2_INVALID, "reduced coordinates: not with constraints of the program's own: "
-                                  "use a joint of the library, or maximal coordinates");
+      return s2_error(S2_INVALID, "reduced coordinates do not support custom constraints: use a "
+                                  "joint of the library, or maximal coordinates");
     }
   }
   *reduction = (S2Reduction){.n = lines.n, .coordinate = S2_TAKE(arena, S2Coordinate, lines.n + 1)};

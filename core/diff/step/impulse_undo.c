@@ -118,8 +118,8 @@ bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char
   }
   if (contacts || joints) {
     *undo->failed = s2_error(S2_INVALID,
-                             "the loss depends on the %s of %s, which have no derivative; "
-                             "sim.stop_gradient() of them is plain",
+                             "the loss depends on the %s of %s, which have no derivative; use "
+                             "sim.stop_gradient() of them",
                              contacts ? "impulses of contacts" : "reactions of joints", what);
   }
   return contacts || joints;

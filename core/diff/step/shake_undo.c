@@ -237,9 +237,9 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
   // p and y, and from them the adjoints of masses and rows.
   if (shake_equations(&shake.start.problem) != note->solve.rows ||
       shake_equations(&shake.end.problem) != note->solve.rows) {
-    *undo->failed =
-        s2_error(S2_INVALID, "projections of %d equations were made again with %d (this is a bug)",
-                 note->solve.rows, shake_equations(&shake.end.problem));
+    *undo->failed = s2_error(
+        S2_INVALID, "a projection of %d equations had %d when it was repeated (this is a bug)",
+        note->solve.rows, shake_equations(&shake.end.problem));
   } else {
     shake.end.problem.rows = note->solve.rows;
     if (shake_solve(&shake)) {

@@ -144,7 +144,7 @@ bool s2_solve_same_rows(const S2SolveUndo *solve) {
   bool same = solve->assembly->problem.rows == solve->note->solve.rows;
   if (!same) {
     *solve->undo->failed =
-        s2_error(S2_INVALID, "a problem of %d rows was made again with %d (this is a bug)",
+        s2_error(S2_INVALID, "a problem of %d rows had %d when it was repeated (this is a bug)",
                  solve->note->solve.rows, solve->assembly->problem.rows);
   }
   return same;

@@ -258,8 +258,8 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
   for (undo.index = notes->at.count - 1; undo.index >= 0 && s2_undo_good(&undo); undo.index--) {
     sweep_act(&undo, s2_note_at(notes, undo.index));
     if (failed.code == S2_OK && undo.world->refused.code != S2_OK) {
-      failed = s2_error(S2_INVALID, "the program was asked something else when a step was made "
-                                    "again (this is a bug)");
+      failed = s2_error(
+          S2_INVALID, "a step called the program differently when it was repeated (this is a bug)");
     }
   }
   // From here on the adjoints of impulses are included in the adjoints of the step.

@@ -100,7 +100,7 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
   for (int j = 0; j < k; j++) {
     if (!(s[j] > DBL_EPSILON * (m > n ? m : n) * s[0])) {
       return s2_error(S2_UNSOLVED,
-                      "least squares: no derivative where the matrix has not full rank");
+                      "least squares: no derivative, because the matrix does not have full rank");
     }
     for (int i = 0; i < n; i++) {
       v[(size_t)i * (size_t)k + (size_t)j] /= s[j];
@@ -159,7 +159,7 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
   }
   for (size_t i = 0; i < width; i++) {
     if (!(square[i * (width + 1)] > linalg_gap_limit(k, largest))) {
-      return s2_error(S2_UNSOLVED, "qr: no derivative where the columns depend on each other");
+      return s2_error(S2_UNSOLVED, "qr: no derivative, because the columns are linearly dependent");
     }
   }
   // g_Q += Y g_V'
@@ -290,7 +290,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
       w[i * width + j] = i == j ? dl_dvalues[i] : 0;
       if (i != j && fabs(gap) <= linalg_gap_limit(n, largest)) {
         if (turned || fabs(difference) > linalg_gap_limit(n, steepest)) {
-          return s2_error(S2_UNSOLVED, "eig: equal eigenvalues have no derivative of their own");
+          return s2_error(S2_UNSOLVED, "eig: equal eigenvalues have no derivative");
         }
       } else if (i != j) {
         w[i * width + j] =

@@ -231,7 +231,7 @@ S2Status s2_tape_begin(S2Tape *tape, S2Var node) {
                     (unsigned long)(tape->numbers - 1));
   }
   if (node >= tape->nodes) {
-    return s2_error(S2_INVALID, "node %lu of a tape of %lu", (unsigned long)node,
+    return s2_error(S2_INVALID, "node %lu does not exist; the tape has %lu", (unsigned long)node,
                     (unsigned long)(tape->nodes - 1));
   }
   if (node != 0 && s2_tape_count(tape, node) == 0) {

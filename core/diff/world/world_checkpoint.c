@@ -353,7 +353,8 @@ static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned
     return s2_ok();
   }
   if (witness->differs || s2_world_image_size(world) != segment->size) {
-    return s2_error(S2_INVALID, "a step between checkpoints went another way the second time");
+    return s2_error(S2_INVALID,
+                    "a step between checkpoints gave a different result when it was repeated");
   }
   s2_world_image_write(world, image);
   return s2_ok();

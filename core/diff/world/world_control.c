@@ -84,7 +84,7 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
     Measured measured = {id, field};
     *var = s2_world_tape_measure(tape, world, 1, &value, measure_field, &measured, count, places);
   } else {
-    return s2_error(S2_UNAVAILABLE, "a rollout has no derivative of what a %s measures",
+    return s2_error(S2_UNAVAILABLE, "a rollout has no derivative of the measurement of a %s",
                     s2_joint_type_name(joint->type));
   }
   return s2_ok();

@@ -187,7 +187,7 @@ static S2Status world_tape_undo_rest(S2Tape *tape, S2Var node, void *data) {
   }
   if (asked && !rest->found) {
     return s2_error(S2_INVALID, "world:solve_static() found no rest within its max_steps: the "
-                                "places where it stopped have no derivative");
+                                "final positions have no derivative");
   }
   s2_arena_reset(&world->arena);
   S2_TRY(s2_static_vjp(rest->trace, rest->count, rest->at, &world->gradient, &world->arena));

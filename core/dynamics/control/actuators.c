@@ -60,7 +60,7 @@ static S2Status actuator_can_push(const S2World *world, int32_t slot, const char
   char label[S2_NAME_SIZE + 8];
   s2_body_label(world, slot, label);
   return s2_error(S2_INVALID,
-                  "actuator '%s': nothing pushes body %s, which is %s: make it dynamic first", name,
+                  "actuator '%s': body %s is %s and cannot be pushed: make it dynamic first", name,
                   label, body->type == S2_STATIC ? "static" : "kinematic");
 }
 
@@ -122,15 +122,15 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
                              : s2_vec2(def->direction.x / length, def->direction.y / length);
   }
   if (actuator.fixed && (actuator.on_joint || actuator.turns)) {
-    return s2_error(S2_INVALID, "actuator '%s': fixed: a force on a body only", def->name);
+    return s2_error(S2_INVALID, "actuator '%s': fixed applies to a force on a body only",
+                    def->name);
   }
   if (!actuator.fixed && (def->at.x != 0 || def->at.y != 0)) {
-    return s2_error(S2_INVALID, "actuator '%s': at: of a force that is fixed to its body",
+    return s2_error(S2_INVALID, "actuator '%s': at applies only to a force fixed to its body",
                     def->name);
   }
   if (isfinite(def->most) && def->kind < S2_ACTUATOR_SPEED) {
-    return s2_error(S2_INVALID,
-                    "actuator '%s': most: of a force or torque lo and hi are its bounds",
+    return s2_error(S2_INVALID, "actuator '%s': most is not for a force or torque (use lo, hi)",
                     def->name);
   }
   if (def->kind == S2_ACTUATOR_SPEED && isfinite(def->most)) {
@@ -139,8 +139,8 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   if (actuator.implicit) {
     if (world->joints.at[def->joint.index - 1].has_servo) {
       return s2_error(S2_INVALID,
-                      "actuator '%s': the joint has an implicit position already: say implicit = "
-                      "false of one of them",
+                      "actuator '%s': the joint already has an implicit position actuator: set "
+                      "implicit = false for one of them",
                       def->name);
     }
     S2_TRY(servo_tune(world, &actuator));
@@ -160,7 +160,8 @@ const char *s2_actuator_name(const S2World *world, int index) {
 
 S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def) {
   if (index < 0 || index >= world->actuators.count) {
-    return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
+    return s2_error(S2_INVALID, "actuator %d does not exist; there are %d", index + 1,
+                    world->actuators.count);
   }
   const S2Actuator *a = &world->actuators.at[index];
   *def = (S2ActuatorDef){a->name, a->kind, a->joint, a->body, a->direction, a->fixed, a->at,
@@ -171,7 +172,8 @@ S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def) {
 S2Status s2_actuator_tune(S2World *world, int index, double kp, double kd, double most) {
   S2_TRY(s2_world_idle(world));
   if (index < 0 || index >= world->actuators.count) {
-    return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
+    return s2_error(S2_INVALID, "actuator %d does not exist; there are %d", index + 1,
+                    world->actuators.count);
   }
   S2Actuator *actuator = &world->actuators.at[index];
   bool good = kp >= 0 && kd >= 0 && most >= 0 && isfinite(kp) && isfinite(kd);
@@ -228,7 +230,8 @@ static void commands_cut(S2World *world, int index, double from) {
 
 S2Status s2_actuator_command(S2World *world, int index, double u, bool *clipped) {
   if (index < 0 || index >= world->actuators.count) {
-    return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
+    return s2_error(S2_INVALID, "actuator %d does not exist; there are %d", index + 1,
+                    world->actuators.count);
   }
   if (!isfinite(u)) {
     return s2_error(S2_INVALID, "actuator '%s': a finite number expected, got %g",
@@ -251,7 +254,7 @@ S2Status s2_actuator_command(S2World *world, int index, double u, bool *clipped)
 S2Status s2_world_act(S2World *world, const double *u, int count, int *clipped) {
   S2_TRY(s2_world_idle(world));
   if (count != world->actuators.count) {
-    return s2_error(S2_INVALID, "%d values expected, one an actuator, got %d",
+    return s2_error(S2_INVALID, "%d values expected, one per actuator, got %d",
                     world->actuators.count, count);
   }
   for (int i = 0; i < count; i++) { // all or none
@@ -451,7 +454,7 @@ static S2Status actuator_apply(S2World *world, int index) {
   const S2Actuator *actuator = &world->actuators.at[index];
   if (actuator->on_joint ? !s2_joint_alive(world, actuator->joint)
                          : !s2_body_alive(world, actuator->body)) {
-    return s2_error(S2_STALE, "actuator '%s': what it acts on is destroyed", actuator->name);
+    return s2_error(S2_STALE, "actuator '%s': its joint or body is destroyed", actuator->name);
   }
   double value = command_now(world, index);
   if (actuator->kind == S2_ACTUATOR_SPEED) {

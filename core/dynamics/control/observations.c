@@ -34,7 +34,7 @@ S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int 
   bool alive =
       def->joint.index != 0 ? s2_joint_alive(world, def->joint) : s2_body_alive(world, def->body);
   if (!alive) {
-    return s2_error(S2_STALE, "observation '%s': what it is of is destroyed", def->name);
+    return s2_error(S2_STALE, "observation '%s': its joint or body is destroyed", def->name);
   }
   if (def->field_count < 1 || def->field_count > S2_OBSERVED_FIELDS || !(def->noise >= 0)) {
     return s2_error(S2_INVALID, "observation '%s': 1 to %d fields and noise >= 0 expected",

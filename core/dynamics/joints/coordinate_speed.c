@@ -215,7 +215,8 @@ static S2Status speed_close_loops(Speed *s) {
   }
   char label[S2_NAME_SIZE + 32];
   s2_joint_label(s->world, of, label);
-  return s2_error(S2_INVALID, "speed: the %s closes a loop that this speed opens at %.3g", label,
+  return s2_error(S2_INVALID,
+                  "speed: with this speed, the loop closed by the %s would open at %.3g", label,
                   open);
 }
 
@@ -229,7 +230,7 @@ static S2Status speed_begin(S2World *world, S2JointId id, Speed *s, void **memor
   if (type != S2_HINGE && type != S2_SLIDER && type != S2_WHEEL && type != S2_SPRING &&
       type != S2_ROPE) {
     return s2_error(S2_INVALID,
-                    "speed: that of a %s cannot be set, only that of a hinge, slider, wheel, "
+                    "speed: cannot be set for a %s, only for a hinge, slider, wheel, "
                     "spring or rope",
                     s2_joint_type_name(type));
   }
@@ -287,7 +288,7 @@ S2Status s2_joint_branch(S2World *world, S2JointId id, S2BodyId *bodies, int *co
   good = good && speed_largest_open(&s, rows) <= CARRIED * speed_largest(&s);
   s2_memory_free(memory);
   return good ? s2_ok()
-              : s2_error(S2_UNAVAILABLE,
-                         "speed: joints close loops, where it has no derivative: set "
-                         "velocities of bodies");
+              : s2_error(
+                    S2_UNAVAILABLE,
+                    "speed: joints close loops, so it has no derivative: set velocities of bodies");
 }

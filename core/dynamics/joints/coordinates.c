@@ -299,10 +299,11 @@ static S2Status close_loops(Coordinates *c, double length) {
   }
   char label[S2_NAME_SIZE + 32];
   s2_joint_label(c->world, of, label);
-  return s2_error(S2_INVALID,
-                  "the %s closes a loop that these coordinates leave open by %.3g: give fewer of "
-                  "its joints, or others",
-                  label, worst);
+  return s2_error(
+      S2_INVALID,
+      "with these coordinates, the loop closed by the %s stays open by %.3g: give fewer of "
+      "its joints, or others",
+      label, worst);
 }
 
 // ---- Setting ----------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ static S2Status not_negative(const char *name, double value, bool may_be_infinit
 }
 
 static S2Status joint_unasked(const S2JointKind *kind, const char *name) {
-  return s2_error(S2_INVALID, "%s: not for a %s", name, kind->traits.name);
+  return s2_error(S2_INVALID, "%s: does not apply to a %s", name, kind->traits.name);
 }
 
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
@@ -227,7 +227,7 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
   }
   if ((s2_joint_kind(type)->parts & S2_HAS_LENGTH) != 0 && !(hi > S2_NO_LENGTH)) {
     return s2_error(S2_INVALID,
-                    "limits: hi above 0 expected of a length, got {%g, %g} (points that coincide "
+                    "limits: hi above 0 expected for a length, got {%g, %g} (points that coincide "
                     "are held by a hinge)",
                     lo, hi);
   }
@@ -292,8 +292,7 @@ static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
   }
   if (def->has_law && (def->stiffness != 0 || def->quadratic != 0 || def->cubic != 0)) {
     return s2_error(S2_INVALID,
-                    "force: a law stands for stiffness, quadratic and cubic: leave them "
-                    "out");
+                    "force: a law replaces stiffness, quadratic and cubic: leave them out");
   }
   joint->quadratic = def->quadratic;
   joint->cubic = def->cubic;
@@ -318,7 +317,7 @@ static S2Status joint_read_softness(const S2JointDef *def, S2Joint *joint) {
     return joint_unasked(kind, "compliance");
   }
   if (!springs && damped && !soft) {
-    return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
+    return s2_error(S2_INVALID, "damping: requires compliance above 0");
   }
   joint->has_spring = springs && (!gives || !isnan(def->stiffness) || (damped && !soft));
   if (joint->has_spring && soft) {
@@ -348,7 +347,7 @@ S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint) {
                     isfinite(def->reference) ? rest : def->reference);
   }
   if (!isnan(def->rest) && !joint->has_spring) {
-    return s2_error(S2_INVALID, "rest: of a spring: stiffness expected, too");
+    return s2_error(S2_INVALID, "rest: applies only to a spring: stiffness expected too");
   }
   joint->length = rest;
   return s2_ok();
@@ -465,7 +464,7 @@ static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
     return s2_ok(); // a rope that is too short pulls its bodies in
   }
   return s2_error(S2_INVALID,
-                  "limits: {%g, %g} exclude where the joint begins, %g: %s, or limits that include "
+                  "limits: {%g, %g} exclude the initial coordinate %g: %s, or limits that include "
                   "it",
                   joint->limit_lo, joint->limit_hi, value,
                   joint->type == S2_HINGE || joint->type == S2_SLIDER
@@ -487,13 +486,15 @@ static S2Status joint_read_stabilization(const S2World *world, const S2JointDef 
     return joint_unasked(s2_joint_kind(def->type), "stabilization");
   }
   if (def->type == S2_LOCK && (isfinite(def->max_force) || isfinite(def->max_torque))) {
-    return s2_error(S2_INVALID, "stabilization: not of a lock with max_force or max_torque, whose "
-                                "error is never projected; leave it out");
+    return s2_error(S2_INVALID,
+                    "stabilization: does not apply to a lock with max_force or max_torque, whose "
+                    "error is never projected; leave it out");
   }
   // Event stepping solves a motion more than once, and only the first solve corrects errors.
   if (def->stabilization > 0 && world->kept.def.stepping == S2_EVENT) {
-    return s2_error(S2_INVALID, "stabilization: baumgarte not with stepping event; auto or "
-                                "speculative take it");
+    return s2_error(
+        S2_INVALID,
+        "stabilization: baumgarte cannot be combined with stepping event; use auto or speculative");
   }
   return s2_ok();
 }

@@ -105,7 +105,7 @@ static double *joint_number(S2Joint *joint, S2JointField field) {
 }
 
 static S2Status joint_lacks(const S2Joint *joint, S2JointField field) {
-  return s2_error(S2_INVALID, "%s: not for a %s", fields[field].name,
+  return s2_error(S2_INVALID, "%s: does not apply to a %s", fields[field].name,
                   s2_joint_type_name(joint->type));
 }
 
@@ -157,13 +157,13 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
 static S2Status joint_check_constraint(const S2Joint *joint, S2JointField field, double value) {
   const char *name = fields[field].name;
   if (!joint->bounded && (field == S2_JOINT_BOUND_LO || field == S2_JOINT_BOUND_HI)) {
-    return s2_error(S2_INVALID, "%s: only of a constraint made with lo and hi", name);
+    return s2_error(S2_INVALID, "%s: applies only to a constraint made with lo and hi", name);
   }
   if (joint->coupled == S2_NONE && field == S2_JOINT_FRICTION) {
-    return s2_error(S2_INVALID, "friction: only of a constraint made with coupled_to");
+    return s2_error(S2_INVALID, "friction: applies only to a constraint made with coupled_to");
   }
   if (!joint->unilateral && field == S2_JOINT_RESTITUTION) {
-    return s2_error(S2_INVALID, "restitution: only of a unilateral constraint");
+    return s2_error(S2_INVALID, "restitution: applies only to a unilateral constraint");
   }
   bool bounces = field == S2_JOINT_RESTITUTION && joint->compliance.linear > 0;
   if (value > 0 && (bounces || (field == S2_JOINT_COMPLIANCE && joint->restitution > 0))) {
@@ -183,7 +183,7 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   }
   if (joint->has_law &&
       (field == S2_JOINT_STIFFNESS || field == S2_JOINT_QUADRATIC || field == S2_JOINT_CUBIC)) {
-    return s2_error(S2_INVALID, "%s: cannot be set, the spring pulls as its force says", name);
+    return s2_error(S2_INVALID, "%s: cannot be set, because the spring has a force law", name);
   }
   // Limits are checked together.
   if (domain == LIMIT) {
@@ -237,7 +237,7 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
     return s2_error(S2_INVALID, "%s: a lock has a bound or compliance, not both", name);
   }
   if (field == S2_JOINT_DAMPING && value > 0 && rigid && !springs) {
-    return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
+    return s2_error(S2_INVALID, "damping: requires compliance above 0");
   }
   if (domain == FLAG && value != 0 && value != 1) {
     return s2_error(S2_INVALID, "%s: 0 or 1 expected, got %g", name, value);
@@ -368,7 +368,7 @@ S2Status s2_joint_set_target(S2World *world, S2JointId id, S2Vec2 target) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_joint_slot(world, id, &slot));
   if (world->joints.at[slot].type != S2_MOUSE) {
-    return s2_error(S2_INVALID, "target: not for a %s",
+    return s2_error(S2_INVALID, "target: does not apply to a %s",
                     s2_joint_type_name(world->joints.at[slot].type));
   }
   if (!isfinite(target.x) || !isfinite(target.y)) {
@@ -385,15 +385,17 @@ S2Status s2_joint_set_velocity(S2World *world, S2JointId id, const double veloci
   S2_TRY(s2_joint_slot(world, id, &slot));
   S2Joint *joint = &world->joints.at[slot];
   if (joint->type != S2_LOCK) {
-    return s2_error(S2_INVALID, "velocity: not for a %s", s2_joint_type_name(joint->type));
+    return s2_error(S2_INVALID, "velocity: does not apply to a %s",
+                    s2_joint_type_name(joint->type));
   }
   if (joint->driven) {
-    return s2_error(S2_INVALID, "velocity: the lock moves as its functions say; make another one");
+    return s2_error(S2_INVALID,
+                    "velocity: cannot be set, because functions move the lock; make another one");
   }
   for (int c = 0; c < 3; c++) {
     if (!isfinite(velocity[c]) || (!joint->locked[c] && velocity[c] != 0)) {
       return s2_error(S2_INVALID, "velocity: %s expected, got %g",
-                      joint->locked[c] ? "finite numbers" : "0 where nothing is locked",
+                      joint->locked[c] ? "finite numbers" : "0 for a coordinate that is not locked",
                       velocity[c]);
     }
   }

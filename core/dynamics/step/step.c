@@ -363,7 +363,8 @@ static S2Status check_ground(const S2World *world) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (joint->type == S2_GROUND_FRICTION && world->kept.def.restitution_model == S2_REFLECTIONS) {
-      return s2_error(S2_INVALID, "restitution_model reflections: not with ground friction");
+      return s2_error(S2_INVALID,
+                      "restitution_model reflections: cannot be combined with ground friction");
     }
   }
   return s2_ok();
@@ -399,8 +400,8 @@ static S2Status step_within_memory(S2World *world, int substeps) {
     (void)s2_world_image_read(world, world->before, world->before_size);
   }
   return s2_error(S2_MEMORY,
-                  "out of memory in step %llu of %d bodies, which is left out: are there too many "
-                  "contacts in one place?",
+                  "out of memory in step %llu of %d bodies; the step was undone (are there too "
+                  "many contacts in one place?)",
                   (unsigned long long)world->kept.steps + 1, world->order.count);
 }
 

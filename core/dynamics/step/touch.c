@@ -357,8 +357,8 @@ static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) 
   s2_body_label(world, touch->body_a, a);
   s2_body_label(world, touch->body_b, b);
   world->refused = s2_error(S2_INVALID,
-                            "over %lld pairs of shapes overlap (%s and %s, for one): bodies lie in "
-                            "one another; place them side by side",
+                            "more than %lld pairs of shapes overlap (for example %s and %s): place "
+                            "the bodies side by side",
                             (long long)most, a, b);
   return true;
 }

@@ -275,10 +275,10 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
                                         : 0;
   bool yields = isfinite(def->max_force) || isfinite(def->max_torque);
   if (yields && def->type != S2_KINEMATIC) {
-    return s2_error(S2_INVALID,
-                    "%s: only a kinematic body has one; a dynamic one is moved by a "
-                    "lock, which has one",
-                    isfinite(def->max_force) ? "max_force" : "max_torque");
+    return s2_error(
+        S2_INVALID,
+        "%s: applies only to a kinematic body; move a dynamic body with a lock, which has one too",
+        isfinite(def->max_force) ? "max_force" : "max_torque");
   }
   // A body that forces move must have a mass and an inertia.
   if ((def->type == S2_DYNAMIC || yields) && (!(mass > 0) || !(inertia > 0))) {

@@ -104,10 +104,10 @@ static void drive_lead(S2World *world, int32_t slot, int component, bool place) 
 static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, double value) {
   const S2Body *body = &world->bodies.at[slot];
   if (body->type != S2_KINEMATIC) {
-    return s2_error(S2_INVALID,
-                    "%s: only a kinematic body has one; a dynamic one is moved by a "
-                    "lock, which has one",
-                    s2_body_field(field)->name);
+    return s2_error(
+        S2_INVALID,
+        "%s: applies only to a kinematic body; move a dynamic body with a lock, which has one too",
+        s2_body_field(field)->name);
   }
   // A body without a bound has no lock and needs none.
   if (body->drive == S2_NONE && value == INFINITY) {
@@ -333,7 +333,7 @@ S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
   S2_TRY(s2_body_slot(world, id, &slot));
   S2Body *body = &world->bodies.at[slot];
   if (has_motion && body->type != S2_KINEMATIC) {
-    return s2_error(S2_INVALID, "motion: a kinematic body expected; a lock drives dynamic ones");
+    return s2_error(S2_INVALID, "motion: a kinematic body expected; use a lock for a dynamic one");
   }
   body->has_motion = has_motion;
   s2_world_changed(world);

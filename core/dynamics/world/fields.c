@@ -125,7 +125,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   // The index of a name.
   if (domain == S2_FIELD_CHOICE &&
       (value < 0 || value >= field_choices(field) || value != floor(value))) {
-    return s2_error(S2_INVALID, "%s: unknown, %g", name, value);
+    return s2_error(S2_INVALID, "%s: a known choice expected, got number %g", name, value);
   }
   return s2_ok();
 }

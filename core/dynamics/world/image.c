@@ -196,7 +196,7 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   S2_TRY(s2_world_idle(world));
   int size = s2_world_state_size(world);
   if (count != size) {
-    return s2_error(S2_INVALID, "a state of %d numbers (6 a dynamic body) expected, got %d", size,
+    return s2_error(S2_INVALID, "a state of %d numbers (6 per dynamic body) expected, got %d", size,
                     count);
   }
   for (int i = 0; i < count; i++) {

@@ -122,7 +122,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     const double *rate = joint->rate;
     if (joint->driven || rate[0] != 0 || rate[1] != 0 || rate[2] != 0) {
-      return s2_error(S2_INVALID, "a lock moves its body as given: nothing is at rest there");
+      return s2_error(S2_INVALID, "a lock moves its body, so there is no state of rest");
     }
   }
   // The constant data and the world's image, which is restored on failure.

@@ -38,17 +38,17 @@ static S2Status world_check_together(const S2WorldDef *def) {
                        : def->stabilization == S2_BAUMGARTE     ? "stabilization baumgarte"
                                                                 : NULL;
   if (blends && option != NULL) {
-    return s2_error(S2_INVALID, "%s: only with alpha = beta = 1 and no geometric stiffness",
-                    option);
+    return s2_error(S2_INVALID, "%s: requires alpha = beta = 1 and no geometric stiffness", option);
   }
   const char *other = def->flow == S2_FLOW_RATTLE ? not_with_rattle(def) : NULL;
   if (other != NULL) {
-    return s2_error(S2_INVALID, "flow rattle: not with %s: leave one of the two out", other);
+    return s2_error(S2_INVALID, "flow rattle: cannot be combined with %s: leave one of them out",
+                    other);
   }
   // Sliding contacts rise under the convex law: other schemes would see them separate.
   if (def->contact == S2_CONVEX &&
       (s2_world_way(def) != S2_SPECULATIVE || def->restitution_model == S2_REFLECTIONS)) {
-    return s2_error(S2_INVALID, "contact convex: only with stepping speculative (or auto) and "
+    return s2_error(S2_INVALID, "contact convex: requires stepping speculative (or auto) and "
                                 "restitution_model newton");
   }
   return s2_ok();
@@ -70,7 +70,8 @@ static bool event_stabilises(const S2WorldDef *def) {
 static S2Status world_check_event(const S2WorldDef *def) {
   const char *option = not_with_event(def);
   if (option != NULL) {
-    return s2_error(S2_INVALID, "%s: not with stepping event, use speculative", option);
+    return s2_error(S2_INVALID, "%s: cannot be combined with stepping event; use speculative",
+                    option);
   }
   if (!event_stabilises(def)) {
     return s2_error(S2_INVALID, "stabilization: projection or none expected with stepping event");

@@ -45,14 +45,14 @@ S2Status s2_csv_check(const S2DataSet *set) {
     const S2DataArray *array = &set->arrays.at[i], *first = &set->arrays.at[0];
     if (array->axes > 1) {
       return s2_error(S2_INVALID,
-                      "'%s' is a matrix, and a .csv file has columns: save it alone, its columns "
-                      "under names of their own, or as .npz",
+                      "'%s' is a matrix, but a .csv file has columns: save it alone, save its "
+                      "columns under separate names, or use .npz",
                       array->name);
     }
     if (s2_data_count(array) != s2_data_count(first)) {
       return s2_error(S2_INVALID,
-                      "'%s' has %zu rows and '%s' has %zu: the columns of a .csv file are of one "
-                      "length; .npz takes any",
+                      "'%s' has %zu rows and '%s' has %zu: the columns of a .csv file must have "
+                      "one length; use .npz",
                       array->name, s2_data_count(array), first->name, s2_data_count(first));
     }
   }

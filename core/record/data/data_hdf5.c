@@ -48,8 +48,8 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
     names[i] = set->arrays.at[i].name;
     if (!is_path(names[i]) || strlen(names[i]) > LONGEST_NAME) {
       status = s2_error(S2_INVALID,
-                        "an array of an .h5 file cannot have the name '%.60s': between slashes "
-                        "there is a name that is not '.', in all up to %d bytes",
+                        "an array of an .h5 file cannot have the name '%.60s': each part between "
+                        "slashes must be a name other than '.', and the whole at most %d bytes",
                         names[i], (int)LONGEST_NAME);
     } else if (strlen(set->arrays.at[i].unit) > LONGEST_TEXT) {
       status = s2_error(S2_INVALID, "the unit of '%.60s' is longer than %d bytes", names[i],
@@ -216,8 +216,8 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
     const char *value = set->run.entries.at[i].value;
     if (strlen(value) <= LONGEST_TEXT && keys.at[i][0] != '\0' &&
         !write_attribute(file, keys.at[i], value)) {
-      status = s2_error(S2_INVALID, "HDF5 cannot hold what is said of the run under '%.60s'",
-                        keys.at[i]);
+      status =
+          s2_error(S2_INVALID, "HDF5 cannot store the attribute '%.60s' of the run", keys.at[i]);
     }
   }
   s2_memory_free(keys.at);

@@ -75,7 +75,7 @@ S2Status s2_npz_check(const S2DataSet *set) {
     bytes += s2_data_count(array) * value + LOCAL_HEADER + ENTRY_HEADER + 1024;
     if (s2_data_find(&extras, array->name) != NULL) {
       status = s2_error(S2_INVALID, "an array of an .npz file cannot have the name '%s': %s",
-                        array->name, "that is where units are kept");
+                        array->name, "it is reserved for units");
     } else if (strlen(array->name) > LONGEST_NAME) {
       status = s2_error(S2_INVALID, "the name '%.40s...' is longer than %d bytes", array->name,
                         (int)LONGEST_NAME);

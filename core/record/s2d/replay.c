@@ -472,7 +472,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   }
   // Checks for another kind of file, or another version.
   if (got < sizeof header || memcmp(header, S2_S2D_MAGIC, sizeof S2_S2D_MAGIC - 1) != 0) {
-    return s2_error(S2_INVALID, "'%s' is no .s2d recording", path);
+    return s2_error(S2_INVALID, "'%s' is not a .s2d recording", path);
   }
   uint32_t version = s2_s2d_get32(header + 8);
   if (version != S2_S2D_VERSION) {

@@ -206,7 +206,7 @@ static S2Status chunk_end(S2S2dBytes *bytes, size_t start, S2S2dChunk kind) {
   size_t size = bytes->size - start - S2_S2D_CHUNK_HEADER;
   if (size > UINT32_MAX) {
     bytes->size = start;
-    return s2_error(S2_INVALID, "world too large for a .s2d recording (%zu bytes a frame)", size);
+    return s2_error(S2_INVALID, "world too large for a .s2d recording (%zu bytes per frame)", size);
   }
   s2_s2d_set32(at, (uint32_t)kind);
   s2_s2d_set32(at + 4, (uint32_t)size);

@@ -215,7 +215,7 @@ static S2Status video_make(Film *film, const char *path) {
 
 S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions *options) {
   if (video->shown_from.count == 0) {
-    return s2_error(S2_IO, "no video: the world was at none of the times asked for");
+    return s2_error(S2_IO, "no video: the world reached none of the requested times");
   }
   Film film = {.video = video, .options = options, .draw = options->draw};
   if (film.draw.width == 0) {

@@ -77,7 +77,8 @@ return function(sim, host)
         for _, list in ipairs(kind == "Body" and { OF_BODY, OF_BODY_SPEED } or { OF_JOINT, { speed = true } }) do
           for _, name in ipairs(host.sorted_keys(list)) do known[#known + 1] = name end
         end
-        fail("bad argument #1 to 'cost' (%skey 'field': one of %s expected, got %s; others by residual = function(world))",
+        fail("bad argument #1 to 'cost' (%skey 'field': one of %s expected, got %s; for others use residual = " ..
+          "function(world))",
           where, table.concat(known, ", "), describe(field))
       end
       for _, part in ipairs(parts) do
@@ -143,7 +144,7 @@ return function(sim, host)
     else
       term.of, term.at, term.numbers = def.of, def.at, read_fields(where, def)
       term.fields = type(def.field) == "string" and { def.field } or def.field
-      if #term.numbers > MOST then fail("bad argument #1 to 'cost' (%sat most %d numbers a term)", where, MOST) end
+      if #term.numbers > MOST then fail("bad argument #1 to 'cost' (%sa term has at most %d numbers)", where, MOST) end
       term.goal = read_goal(where, def.goal, #term.numbers)
     end
     return term
@@ -256,7 +257,7 @@ return function(sim, host)
         local mixed = false
         for j = 2, #numbers do mixed = mixed or numbers[j][2] ~= numbers[1][2] end
         if mixed and term.norm == "l2" then
-          fail("cost: '%s': norm 'l2' of positions together with speeds is not a length", term.name)
+          fail("cost: '%s': norm 'l2' cannot combine positions and speeds", term.name)
         end
         while k <= #numbers do
           local last = k
@@ -275,7 +276,7 @@ return function(sim, host)
       local all = {}
       for _, f in ipairs(functions) do
         local list = as_list(f[3], f[1](w))
-        if #list ~= f[2] then fail("cost: '%s': %d numbers, before it were %d", f[3], #list, f[2]) end
+        if #list ~= f[2] then fail("cost: '%s': the residual has %d numbers, before it had %d", f[3], #list, f[2]) end
         for i, value in ipairs(list) do
           if not host.finite(sim.stop_gradient(value)) then
             fail("cost: '%s': number %d of its residual is not finite at t = %g s: %s", f[3], i, sim.stop_gradient(w.time),

@@ -145,7 +145,7 @@ return function(sim, host)
       if mode[3] >= UNSTABLE then
         local where = unreached(A, B, mode)
         if where then
-          host.fail("%s: the mode %s, mostly number %d of x, does not die out and is not %s by %s", what,
+          host.fail("%s: the mode %s, mainly component %d of x, does not decay and is not %s by %s", what,
             mode_text(mode), where, verb, reach)
         end
       end
@@ -196,7 +196,7 @@ return function(sim, host)
   local function as_list(x, n)
     if getmetatable(x) == "Array" then x = x:reshape(x.size):table() end
     if is_number(x) then x = { x } end
-    if #x ~= n then host.fail("lqr: it measures %d numbers, its x has %d", #x, n) end
+    if #x ~= n then host.fail("lqr: the law measures %d numbers, but its x has %d", #x, n) end
     return x
   end
 
@@ -463,7 +463,7 @@ return function(sim, host)
       end
     end
     if open[1] then
-      host.fail("bad argument #3 to 'place' (the pole %s has no conjugate beside it)",
+      host.fail("bad argument #3 to 'place' (the conjugate of the pole %s is missing)",
         mode_text { open[1][1], open[1][3] })
     end
     table.sort(blocks, function(a, b) return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2]) end)
@@ -524,7 +524,7 @@ return function(sim, host)
     for _, mode in ipairs(modes_of(A)) do
       local where = unreached(A, B, mode)
       if where then
-        host.fail("place: the mode %s, mostly number %d of x, is not reached by the inputs and stays where it is",
+        host.fail("place: the mode %s, mainly component %d of x, is not reached by the inputs and cannot be moved",
           mode_text(mode), where)
       end
     end
@@ -552,7 +552,7 @@ return function(sim, host)
       end
       if m == 1 and best and best < 1e6 then break end
     end
-    if not K then host.fail("place: no gain was found (the poles may be more often the same than there are inputs)") end
+    if not K then host.fail("place: no gain was found (a pole may be repeated more often than there are inputs)") end
     return K
   end
 

@@ -30,7 +30,7 @@ return function(sim, host)
     local list = sim.stop_gradient(a):table()
     for i, row in ipairs(list) do
       for j = 1, #row do
-        if not host.finite(row[j]) then fail("bad argument to '%s' (%s: number %d, %d is not finite)", what, name, i, j) end
+        if not host.finite(row[j]) then fail("bad argument to '%s' (%s: the number in row %d, column %d is not finite)", what, name, i, j) end
       end
     end
     return list
@@ -201,7 +201,7 @@ return function(sim, host)
     local C, n, dt = read_output(loop, def.output), loop.n, loop.dt
     local kp, ki, kd, filter = law.kp, law.ki, law.kd, law.filter or 0
     for _, gain in ipairs { kp, ki, kd, filter } do
-      if type(gain) ~= "number" then fail("panel: gains are plain numbers, got %s", describe(gain)) end
+      if type(gain) ~= "number" then fail("panel: plain numbers expected as gains, got %s", describe(gain)) end
     end
     local extra = 3
     local A, B, K, G = zeros(n + extra, n + extra), zeros(n + extra, 1), zeros(1, n + extra), {}
@@ -226,7 +226,7 @@ return function(sim, host)
       local jump = 0
       for j = 1, n do jump = jump + C[j] * loop.B[j][1] end
       if filter == 0 and kd ~= 0 and jump ~= 0 then
-        fail("panel: the input acts on the slope of the output at once: give the pid a filter")
+        fail("panel: the input acts directly on the derivative of the output: give the pid a filter")
       end
       for j = 1, n do
         A[s][j] = -ki * C[j]

@@ -44,7 +44,8 @@ return function(sim, host)
     if steps < 1 or math.abs(steps * dt - period) > EARLY * dt * math.max(1, steps) then
       host.bad_law_key(what, "period", ("a multiple of the world's dt, %g s"):format(dt), def.period)
     end
-    if def.horizon == nil then fail("bad argument #2 to '%s' (key 'horizon': seconds to look ahead, expected)", what) end
+    if def.horizon == nil then fail("bad argument #2 to '%s' (key 'horizon': a number of seconds above 0 " ..
+      "expected)", what) end
     local horizon = read_number(what, def, "horizon", nil, 0, true)
     local periods = math.floor(horizon / period + 0.5)
     if periods < 1 then
@@ -113,7 +114,7 @@ return function(sim, host)
     world = host.world(world)
     host.check_law_keys(what, def, KEYS)
     if def.show ~= nil and what ~= "planner" then
-      host.bad_law_key(what, "show", "nothing: planners show their plans", def.show)
+      host.bad_law_key(what, "show", "no value (only planners show their plans)", def.show)
     end
     local cost = read_cost(what, def.cost)
     local periods, steps, period = read_times(what, world, def)

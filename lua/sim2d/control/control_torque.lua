@@ -42,7 +42,8 @@ return function(sim, host)
 
   local function square(what, r, m)
     if r ~= m then
-      fail("%s: %d coordinates, but %d actuators: as many are needed, and each must act on them differently", what, r, m)
+      fail("%s: %d coordinates, but %d actuators: as many actuators as coordinates are needed, and their effects " ..
+        "must be independent", what, r, m)
     end
   end
 
@@ -53,7 +54,7 @@ return function(sim, host)
     square("dynamics", r, now.size)
     local h = sim.stop_gradient(world.dt)
     local M, why = sim.linalg.inv(B)
-    if not M then fail("dynamics: actuators that act in one way (%s)", why) end
+    if not M then fail("dynamics: the effects of the actuators are not independent (%s)", why) end
     M = M * h
     return M, now - M:mm((after - before) / h)
   end
@@ -73,7 +74,7 @@ return function(sim, host)
       local more, why
       if r == now.size then
         more, why = sim.linalg.solve(B, goal - after)
-        if not more then fail("inverse_dynamics: actuators that act in one way (%s)", why) end
+        if not more then fail("inverse_dynamics: the effects of the actuators are not independent (%s)", why) end
       else
         more = sim.linalg.lstsq(B, goal - after) -- the shortest, or the nearest solution
       end

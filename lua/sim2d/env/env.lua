@@ -217,7 +217,7 @@ return function(sim, host)
 
   -- A step sets the commands of an action, steps the world, and returns the results.
   local function command(env, action)
-    if env.over == nil then fail("%s:step: before the first reset", env.name) end
+    if env.over == nil then fail("%s:step: call reset before the first step", env.name) end
     if env.over then fail("%s:step: the episode is over: reset first", env.name) end
     local u = command_of(env, action)
     local world = env.world
@@ -310,7 +310,7 @@ return function(sim, host)
     for k, value in ipairs(returns) do texts[k] = ("%.1f"):format(value) end
     print(("%s: baseline's return %.1f (%s)"):format(self.name, mean, table.concat(texts, ", ")))
     if self.passed and not (mean >= self.passed) then
-      error(("%s: the baseline's return %.3f is below %.3f"):format(self.name, mean, self.passed), 0)
+      error(("%s: the return of the baseline, %.3f, is below %.3f"):format(self.name, mean, self.passed), 0)
     end
     return mean
   end

@@ -77,7 +77,7 @@ return function(sim, host)
     rules.start, rules.draws = list_or_function("reset", def.reset, "draws { of =, field =, uniform = {lo, hi} }")
     for i, draw in ipairs(rules.draws or {}) do
       if type(draw) == "table" and draw.values ~= nil then
-        fail("sim.env: reset[%d]: values: they are of sim.batch; 'uniform' or 'normal' expected", i)
+        fail("sim.env: reset[%d]: values: only sim.batch has these; 'uniform' or 'normal' expected", i)
       end
     end
     return rules

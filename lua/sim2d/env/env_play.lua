@@ -65,7 +65,7 @@ return function(sim, host)
   -- The body that the view follows in the world of this episode, or nil.
   local function followed_in(env)
     local body = env.follow and env.world.bodies[env.follow]
-    if env.follow and not body then fail("%s: follow: there is no body '%s'", env.name, env.follow) end
+    if env.follow and not body then fail("%s: follow: no body has the name '%s'", env.name, env.follow) end
     return body
   end
 

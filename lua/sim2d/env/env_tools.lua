@@ -59,7 +59,7 @@ return function(sim, host)
 
   local function check_observation(env, list, where)
     local low, high = env.observation_space.low, env.observation_space.high
-    if #list ~= #low then fail("%s: %s observes %d numbers, its space has %d", env.name, where, #list, #low) end
+    if #list ~= #low then fail("%s: %s observes %d numbers, but its space has %d", env.name, where, #list, #low) end
     for i = 1, #list do
       if not host.finite(list[i]) then fail("%s: %s: number %d of the observation is %s", env.name, where, i, describe(list[i])) end
       if list[i] < low[i] or list[i] > high[i] then
@@ -86,7 +86,8 @@ return function(sim, host)
       for _, value in ipairs(seen) do told[#told + 1] = value end
       told[#told + 1] = reward
     until terminated or truncated
-    if truncated and steps ~= env.max_steps then fail("%s: truncated after %d steps, max_steps is %d", env.name, steps, env.max_steps) end
+    if truncated and steps ~= env.max_steps then fail("%s: truncated after %d steps, but max_steps " ..
+      "is %d", env.name, steps, env.max_steps) end
     return told, steps
   end
 
@@ -100,7 +101,7 @@ return function(sim, host)
       if not same(first, again) then
         fail("%s: the same seed and actions give other numbers: draw random numbers from the generator that is passed to 'world' and 'reset'", env.name)
       end
-      if pcall(env.step, env, any_action(env, sim.random.split())) then fail("%s: steps beyond the end of an episode", env.name) end
+      if pcall(env.step, env, any_action(env, sim.random.split())) then fail("%s: step raises no error after the end of an episode", env.name) end
       steps = steps + 2 * count
     end
     return steps

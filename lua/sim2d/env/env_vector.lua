@@ -44,7 +44,7 @@ return function(sim, host)
     local good = type(seeds) == "table"
     for i in pairs(good and seeds or {}) do good = good and host.whole(i) and i >= 1 and i <= vector.count end
     if not good then
-      fail("%s:reset: seeds: a list of up to %d seeds expected, one an environment, got %s", vector.name, vector.count,
+      fail("%s:reset: seeds: a list of up to %d seeds expected, one per environment, got %s", vector.name, vector.count,
         (type(seeds) == "table" or getmetatable(seeds) == "Array") and ("%d"):format(#seeds) or describe(seeds))
     end
   end
@@ -79,7 +79,7 @@ return function(sim, host)
       fail("%s: environment %d: plain numbers expected as commands: a vector's step has no derivative", vector.name, k)
     end
     local _, over = insides[vector].core:place(k)
-    fail("%s:step: %s", vector.name, over and "the episode is over: reset first" or "before the first reset")
+    fail("%s:step: %s", vector.name, over and "the episode is over: reset first" or "call reset before the first step")
   end
 
   -- vector:step(actions), with actions[i] the action of the i-th environment, or an array of their numbers ->

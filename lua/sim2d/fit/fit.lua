@@ -462,7 +462,8 @@ return function(sim, host)
     fit.window = { rows = rows, seconds = seconds }
     if windows.free ~= nil and type(windows.free) ~= "table" then bad("windows.free", "parameters by name", windows.free) end
     for _, name in ipairs(host.sorted_keys(windows.free or {})) do
-      if def.parameters[name] ~= nil then fail("sim.fit: '%s' is a parameter of all windows and of each", tostring(name)) end
+      if def.parameters[name] ~= nil then fail("sim.fit: '%s' is both a common parameter and a parameter of each " ..
+        "window", tostring(name)) end
       fit.free[#fit.free + 1] = name
     end
   end

@@ -36,7 +36,8 @@ return function(sim, host)
     check_numbers(what, list, #list, false)
     for i = 2, #list do
       if list[i] < list[i - 1] then
-        fail("sim.fit: %s: time goes back: row %d is %.9g after %.9g; sort the rows, or give two logs", what, i, list[i],
+        fail("sim.fit: %s: time decreases: row %d is %.9g after %.9g; sort the rows, " ..
+          "or give two logs", what, i, list[i],
           list[i - 1])
       end
     end
@@ -46,7 +47,8 @@ return function(sim, host)
   local function read_column(what, column, times)
     local own = type(column) == "table" and getmetatable(column) ~= "Array" and column.t ~= nil
     if own then
-      if column.value == nil then fail("sim.fit: %s: a column with times of its own has { t =, value = }", what) end
+      if column.value == nil then fail("sim.fit: %s: a column with separate times must have the form { t =, value = " ..
+        "}", what) end
       local t = as_list(what .. ".t", column.t)
       check_times(what .. ".t", t)
       times, column = t, column.value
@@ -82,7 +84,8 @@ return function(sim, host)
     local unused = unused_names(fit, data)
     for k, name in ipairs(fit.actuators) do
       if data[name] == nil then
-        fail("sim.fit: %s has no column '%s', which an actuator of the world is named%s", log.what, name, or_near(name, unused))
+        fail("sim.fit: %s has no column '%s', the name of an actuator of the " ..
+          "world%s", log.what, name, or_near(name, unused))
       end
       log.u[k] = read_column(("%s: %s"):format(log.what, name), data[name], times)
     end
@@ -189,7 +192,8 @@ return function(sim, host)
     if unit == nil then return 1 end
     local seconds = type(unit) == "number" and unit or UNITS[unit]
     if type(seconds) ~= "number" or not (seconds > 0 and seconds < math.huge) then
-      fail("sim.fit: %s: times in '%s': give time_unit, one of s, ms, us, ns, min, h, or seconds a unit", log.what, tostring(unit))
+      fail("sim.fit: %s: times in '%s': give time_unit: s, ms, us, ns, min, h, or the number of seconds per " ..
+        "unit", log.what, tostring(unit))
     end
     return seconds
   end
@@ -266,7 +270,7 @@ return function(sim, host)
   local function load(what, data)
     local loaded, about = sim.data.load(data)
     if not loaded then fail("sim.fit: %s: %s", what, about) end
-    if type(loaded) ~= "table" then fail("sim.fit: %s: %s has no names of columns", what, data) end
+    if type(loaded) ~= "table" then fail("sim.fit: %s: %s has no column names", what, data) end
     local units = about and about.units or {}
     return loaded, units.t or units.time
   end
@@ -294,7 +298,7 @@ return function(sim, host)
     read_columns(fit, log, data, times)
     log.t = union_of(log, times)
     log.rows = #log.t
-    if log.rows < 3 then fail("sim.fit: %s has %d rows: three at least", what, log.rows) end
+    if log.rows < 3 then fail("sim.fit: %s has %d rows; at least three are needed", what, log.rows) end
     read_rows(fit, log)
     log.at = places_of(fit, log, unit_of(fit, log, unit))
     check_length(fit, log, unit)

@@ -174,8 +174,8 @@ function Body:destroy() end
 ---@field torque number N m, on a about its anchor, mean over the last step or sub-step
 ---@field impulse sim2d.Vector N s, on a, over the last step or sub-step
 ---@field error number m, of rigid rows and limits; angles count times the size of the bodies
----@field anchor_a sim2d.Vector m, world coordinates now
----@field anchor_b sim2d.Vector m, world coordinates now
+---@field anchor_a sim2d.Vector m, present world coordinates
+---@field anchor_b sim2d.Vector m, present world coordinates
 ---@field axis sim2d.Vector? world coordinates now
 ---@field enabled boolean settable; a lock that is enabled again holds its present place
 ---@field broken boolean the joint carried more than `break_force`; enabling the joint repairs it
@@ -197,13 +197,13 @@ function Body:destroy() end
 ---@field rest number? rad or m, settable; of the spring of a hinge or slider
 ---@field rest_length number? m, settable; of springs
 ---@field max_length number? m, settable; of ropes
----@field ratio number? settable; of gears, whose bodies keep their places
+---@field ratio number? settable; of gears; setting it does not move the bodies
 ---@field lo number? N or N m, settable; of constraints, infinite without a bound
 ---@field hi number? N or N m, settable; of constraints
 ---@field max_force number? N, settable; of ground friction and locks, math.huge without a bound
 ---@field max_torque number? N m, settable; of ground friction and locks
 ---@field target sim2d.XY? m, settable; of mice
----@field velocity sim2d.XY? m/s, of locks; settable unless the lock has functions, whose mean over the last step or sub-step it is
+---@field velocity sim2d.XY? m/s, of locks; settable unless functions move the lock; then it is their mean over the last step or sub-step
 ---@field angular_velocity number? rad/s, of locks; settable unless the lock has functions
 local Joint = {}
 

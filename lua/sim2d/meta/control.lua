@@ -22,7 +22,7 @@
 
 ---A term of a cost: a norm of field - goal.
 ---@class sim2d.CostTerm
----@field name? string may stand first without its key
+---@field name? string may be given first, without its key
 ---@field of? sim2d.Body|sim2d.Joint
 ---@field field? string|string[]
 ---@field at? number[] m, a point of the body, in its frame
@@ -78,7 +78,7 @@ local Plan = {}
 ---@class sim2d.Cost
 local Cost = {}
 
----Returns the present cost per second of each term, by name. `controls` is the cost of u, or of the commands that act.
+---Returns the present cost per second of each term, by name. `controls` is the cost of u, or of the current commands.
 ---@param world sim2d.World
 ---@param u? table|number
 ---@return table<string, number>
@@ -332,7 +332,7 @@ function Lcs:solve(x, u, options) end
 ---@return sim2d.Array|string lambda
 function Lcs:step(x, u, options) end
 
----Returns the derivatives of x+ by x and u, with the rows active in which lambda is not 0.
+---Returns the derivatives of x+ by x and u, where the rows with lambda not 0 are active.
 ---@param lambda number[]|sim2d.Array
 ---@return sim2d.Array A
 ---@return sim2d.Array B

@@ -85,7 +85,7 @@ function Sweep:save(path) end
 function Sweep:summary(...) end
 
 ---Plots means over `x`, one curve for each value of `by`. Bars show the deviation of repeats (for booleans: of their mean).
----Other keys are those of `sim.plot`.
+---It also takes the keys of `sim.plot`.
 ---@param def { x: string, y: string, by?: string, title?: string }
 ---@return sim2d.Plot
 function Sweep:plot(def) end

@@ -101,7 +101,7 @@ function sim.clock() end
 function sim.wait(seconds) end
 
 ---Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }` takes `--mu 0.3` and
----`--mu=0.3` after the script. The types are those of the defaults. Words that were read are removed from the global `arg`.
+---`--mu=0.3` after the script. Each value has the type of its default. Words that were read are removed from the global `arg`.
 ---`--help` prints the options and exits.
 ---@param declared table<string, number|boolean|string|{ [1]: number|boolean|string, [2]: string? }>
 ---@return table<string, any> values
@@ -186,8 +186,8 @@ function Experiment:finish() end
 ---@field error_x? number|sim2d.PlotNumbers|sim2d.PlotNumbers[]
 ---@field low? sim2d.PlotNumbers of a band
 ---@field high? sim2d.PlotNumbers
----@field bins? integer|sim2d.PlotNumbers of a histogram: how many, or their edges
----@field density? boolean of area 1, in place of counts
+---@field bins? integer|sim2d.PlotNumbers of a histogram: number of bins, or a list of their edges
+---@field density? boolean scales the area to 1, in place of counts
 ---@field from? number of a function
 ---@field to? number
 ---@field points? integer number of places at which a function is computed; 400
@@ -264,7 +264,7 @@ function sim.progress(n) end
 local Progress = {}
 
 ---Sets the progress.
----@param done number part of n
+---@param done number completed rounds, of n
 function Progress:update(done) end
 
 ---Removes the bar.
@@ -277,7 +277,7 @@ function Progress:done() end
 ---@field unit string
 ---@field value number settable, from min to max
 
----Adds a slider to the live viewer. Without a viewer it has its default.
+---Adds a slider to the live viewer. Without a viewer it keeps its default.
 ---@param def { name: string, min?: number, max?: number, value?: number, unit?: string, on_change?: fun(value: number) }
 ---@return sim2d.SliderControl
 function sim.slider(def) end
@@ -287,7 +287,7 @@ function sim.slider(def) end
 ---@field values string[]
 ---@field value string settable, to one of the values
 
----Adds a choice of texts to the live viewer. `key` selects the next text. Without a viewer it has its default.
+---Adds a choice of texts to the live viewer. `key` selects the next text. Without a viewer it keeps its default.
 ---@param def { name: string, values: string[], value?: string, key?: string, on_change?: fun(value: string) }
 ---@return sim2d.ChoiceControl
 function sim.choice(def) end

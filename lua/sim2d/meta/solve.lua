@@ -40,7 +40,8 @@ function Lcp.solve(M, q, options) end
 ---@field q number[]
 ---@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
 
----Returns the derivatives of a loss by M and q, from its derivative by z at a solution. Give the kappa of the solve.
+---Returns the derivatives of a loss with respect to M and q, from its derivative with respect to z at a solution. Give
+---the kappa of the solve.
 ---@param M number[][]
 ---@param q number[]
 ---@param z number[]
@@ -105,7 +106,7 @@ local Mlcp = {}
 ---@return sim2d.MlcpInfo info
 function Mlcp.solve(def) end
 
----Derivatives by the blocks that the problem has.
+---Derivatives with respect to the blocks that the problem has.
 ---@class sim2d.MlcpGradient
 ---@field A? number[][]
 ---@field B? number[][]
@@ -117,7 +118,8 @@ function Mlcp.solve(def) end
 ---@field hi? number[]
 ---@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
 
----Returns the derivatives of a loss by the data, from its derivatives by u and v. u, v and info are results of the solve.
+---Returns the derivatives of a loss with respect to the data, from its derivatives with respect to u and v. u, v and
+---info are results of the solve.
 ---@param def sim2d.MlcpDef
 ---@param u number[]
 ---@param v number[]
@@ -137,8 +139,8 @@ local ProblemLibrary = {}
 ---@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
 ---@field history? boolean fills info.history
 
----Returns impulses, velocities and info. If the problem is not solved, it returns nil, a status and info; if the file cannot
----be read, nil and a message.
+---Returns impulses, velocities and info. If the problem is not solved, it returns nil, a status and info; if the file
+---cannot be read, nil and a message.
 ---@param path string
 ---@param options? sim2d.ProblemOptions
 ---@return number[]? lambda
@@ -189,7 +191,7 @@ local ContactLibrary = {}
 ---@return sim2d.ContactInfo info
 function ContactLibrary.solve(problem) end
 
----Derivatives by the data that the problem has, in their shapes.
+---Derivatives with respect to the data that the problem has, in their shapes.
 ---@class sim2d.ContactGradient
 ---@field W? sim2d.Matrix
 ---@field M? sim2d.Matrix the part below the diagonal stands for both halves; 0 above
@@ -200,7 +202,8 @@ function ContactLibrary.solve(problem) end
 ---@field regular boolean false: there is no derivative
 ---@field why? string reason, unless regular
 
----Returns the derivatives of a loss by the data, from its derivatives by r, u and v. r, u and info are results of the solve.
+---Returns the derivatives of a loss with respect to the data, from its derivatives with respect to r, u and v. r, u and
+---info are results of the solve.
 ---@param problem sim2d.ContactProblem
 ---@param r number[]
 ---@param u number[]
@@ -291,7 +294,7 @@ local Qp = {}
 ---@field z? number[] multipliers of G x <= h, if solved
 ---@field unbounded? boolean if infeasible: the objective falls without a bound
 ---@field direction? number[] direction in which it falls
----@field certificate? { y: number[], z: number[] } if infeasible and not unbounded
+---@field certificate? { y: number[], z: number[] } proof, if infeasible and not unbounded
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Returns x and info. If the program is not solved, it returns nil, a status and info.
@@ -301,7 +304,7 @@ local Qp = {}
 ---@return sim2d.QpInfo? info
 function Qp.solve(def) end
 
----Derivatives by the data that the program has.
+---Derivatives with respect to the data that the program has.
 ---@class sim2d.QpGradient
 ---@field P? number[][] symmetric, because only P + P' matters
 ---@field q number[]
@@ -311,8 +314,8 @@ function Qp.solve(def) end
 ---@field h? number[]
 ---@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
 
----Returns the derivatives of a loss by the data, from its derivatives by x and the multipliers. x and info are results of
----the solve.
+---Returns the derivatives of a loss with respect to the data, from its derivatives with respect to x and the
+---multipliers. x and info are results of the solve.
 ---@param def sim2d.QpDef
 ---@param x number[]
 ---@param info sim2d.QpInfo
@@ -347,7 +350,7 @@ local Lp = {}
 ---@return sim2d.LpInfo? info
 function Lp.solve(def) end
 
----Derivatives by the data that the program has.
+---Derivatives with respect to the data that the program has.
 ---@class sim2d.LpGradient
 ---@field c number[]
 ---@field A_ub? number[][]
@@ -357,8 +360,8 @@ function Lp.solve(def) end
 ---@field bounds? number[][] dl/dlo and dl/dhi of each x
 ---@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
 
----Returns the derivatives of a loss by the data, from its derivatives by x and the multipliers. x and info are results of
----the solve.
+---Returns the derivatives of a loss with respect to the data, from its derivatives with respect to x and the
+---multipliers. x and info are results of the solve.
 ---@param def sim2d.LpDef
 ---@param x number[]
 ---@param info sim2d.LpInfo

@@ -275,13 +275,13 @@ function World:ground_friction(def) end
 ---@class sim2d.ConstraintDef: sim2d.JointDef
 ---@field bodies sim2d.Body[] one to four bodies
 ---@field phi? sim2d.PoseFunction returns 1 to 3 numbers (m or rad), one for each row, that the constraint holds at 0
----@field jacobian? sim2d.PoseFunction returns for each row a list of its derivatives by angle, x, y of each body; default: central differences
+---@field jacobian? sim2d.PoseFunction returns for each row a list of its derivatives with respect to angle, x, y of each body; default: central differences
 ---@field hessian? sim2d.PoseFunction returns for each row the matrix of second derivatives, with 3 rows and columns for each body; default: differences
 ---@field rate? sim2d.PoseFunction|number change of each row with time alone, in its unit per second; default: `(phi(t + dt) - phi(t)) / dt`
 ---@field unilateral? boolean true: phi >= 0, one row, a stop; default false
 ---@field restitution? number 0 to 1, of a unilateral constraint without compliance: phi leaves 0 with this times its speed of arrival; default 0
 ---@field velocity_only? boolean true: rows jacobian v + rate = 0 without phi; default false
----@field compliance? sim2d.Weights m/N; default 0, rigid. A number for unilateral constraints and for more than two bodies. Not with velocity_only
+---@field compliance? sim2d.Weights m/N; default 0, rigid. Must be a number for unilateral constraints and for more than two bodies. Not with velocity_only
 ---@field damping? sim2d.Weights N s/m, in the same forms; default 0
 ---@field lo? number N or N m, least force of one row jacobian v + rate = 0. `lo` and `hi` are finite, for one or two bodies
 ---@field hi? number N or N m, largest force of this row
@@ -315,7 +315,7 @@ function World:step(n) end
 ---@return integer steps number of steps made
 function World:run(def) end
 
----Iterates over steps: `for t in world:steps(2) do ... end` makes one step in each round. `t` is the time after it.
+---Iterates over steps: `for t in world:steps(2) do ... end` makes one step in each round. `t` is the time after the step.
 ---@param duration number s
 ---@return fun(): number?
 function World:steps(duration) end
@@ -623,9 +623,9 @@ function World:clone(def) end
 ---@return number overlap m, the largest one left
 function World:resolve_overlaps() end
 
----Moves the bodies to places where none accelerates from rest by more than the tolerance. Time does not advance, forces by
----hand act throughout, and velocities are 0 at the end. The derivative is that of the resting places; force laws have none
----here.
+---Moves the bodies to places where none accelerates from rest by more than the tolerance. Time does not advance, applied
+---forces act throughout, and velocities are 0 at the end. The resting places are differentiable, except in a world with
+---force laws.
 ---@param options? { tolerance?: number, max_steps?: integer } `tolerance` in m/s^2, default 1e-6; `max_steps`, default 100000
 ---@return boolean solved
 ---@return number residual m/s^2, the largest acceleration left
@@ -670,7 +670,7 @@ function World:draw(path, options) end
 ---Columns of a recording: names in a list ("cart.x", "energy.total"), functions under a name.
 ---@alias sim2d.Columns { [integer]: string, [string]: fun(world: sim2d.World, t: number): number }
 
----Options of a recording. Pictures and videos also take those of `world:draw`.
+---Options of a recording. Pictures and videos also take the options of `world:draw`.
 ---@class sim2d.RecordOptions: sim2d.DrawOptions
 ---@field every? integer records every nth step; default 1
 ---@field from? number s, earlier frames are left out

@@ -99,7 +99,7 @@ return function(sim, host)
       if known_options(other)[key] then others[#others + 1] = "'" .. other .. "'" end
     end
     if #others > 0 and method ~= "least_squares" then
-      host.fail("bad argument #3 to '%s' (key '%s' is of method %s, not of '%s')", what, key,
+      host.fail("bad argument #3 to '%s' (key '%s' belongs to method %s, not to '%s')", what, key,
         table.concat(others, ", "), method)
     end
     local near = type(key) == "string" and host.nearest(key, names)
@@ -209,7 +209,7 @@ return function(sim, host)
       journal:add(HEAD, C.pack(head, "head"))
     elseif kind ~= HEAD or C.unpack(bytes) ~= head then
       journal:close()
-      host.fail("%s: the journal '%s' is of another run: of another function, method or number of parameters; "
+      host.fail("%s: the journal '%s' belongs to another run, with another function, method or number of parameters; "
         .. "remove it, or name another", run.what, path)
     end
     return journal
@@ -231,7 +231,8 @@ return function(sim, host)
         local before = C.unpack(bytes)
         for i = 1, run.n do
           if before.x[i] ~= x[i] then
-            host.fail("%s: the journal '%s' is of another run: evaluation %d was at other parameters (another start, "
+            host.fail("%s: the journal '%s' belongs to another run: evaluation %d was at other parameters (another " ..
+              "start, "
               .. "other options, or no 'seed'); remove it, or name another", run.what, run.options.journal, run.evaluations)
           end
         end

@@ -202,7 +202,7 @@ return function(sim, host)
         journal:close()
         local differ = part == "jobs" and ("jobs differ (%s there, %s here)"):format(before[part], jobs[part])
           or part == "items" and "items differ" or part == "common" and "common value differs" or part .. " differs"
-        host.fail("%s: the journal '%s' is of other jobs: the %s; remove it, or name another", what, path, differ)
+        host.fail("%s: the journal '%s' belongs to other jobs: the %s; remove it, or name another", what, path, differ)
       end
     end
     local begun = {}
@@ -280,7 +280,7 @@ return function(sim, host)
       if out == 0 then return end
       local job, good, bytes = pool:collect(WAIT)
       if job == nil and good ~= nil then
-        host.fail("%s: the jobs cannot begin: %s", work.what, (good:gsub("^%[sim2d%]:%d+: ", "")))
+        host.fail("%s: the jobs cannot start: %s", work.what, (good:gsub("^%[sim2d%]:%d+: ", "")))
       elseif job then
         out = out - 1
         if good then
@@ -314,7 +314,7 @@ return function(sim, host)
   -- Returns results and failures, for sim.parallel.map and sim.sweep.
   function host.run_parallel(f, items, options, what)
     if inside then
-      host.fail("%s: jobs cannot have jobs: make the list longer", what)
+      host.fail("%s: a job cannot start jobs: make the list longer", what)
     end
     local o = read_options(options, what)
     local program, packed = make_program(f, o, what)

@@ -28,7 +28,7 @@ return function(sim, host)
     local names = {}
     for name in pairs(values) do
       if type(name) ~= "string" or OWN[name] then
-        fail("a parameter has a name, and not 'job', 'failed' or 'repeat'; got %s", host.describe(name))
+        fail("a parameter name other than 'job', 'failed' and 'repeat' expected, got %s", host.describe(name))
       end
       names[#names + 1] = name
     end
@@ -128,7 +128,7 @@ return function(sim, host)
     if ways ~= 1 or type(of) ~= "table" then
       fail("one of the tables `grid`, `list` and `random` expected")
     elseif def.count and not def.random then
-      fail("count: only with `random`")
+      fail("count: requires `random`")
     end
     if def.grid then return grid_points(def) end
     if def.list then return list_points(def) end
@@ -157,7 +157,7 @@ return function(sim, host)
     for name, value in pairs(result or {}) do
       local kind = type(value)
       if type(name) ~= "string" or taken[name] then
-        fail("job %d: its result: names that no parameter has expected, got %s", row.job, host.describe(name))
+        fail("job %d: its result: keys that are not names of parameters expected, got %s", row.job, host.describe(name))
       elseif kind ~= "number" and kind ~= "boolean" and kind ~= "string" then
         fail("job %d: its result: %s: a number, a boolean or a text expected, got %s", row.job, name,
           host.describe(value))

@@ -205,7 +205,7 @@ return function(sim, host)
 
   local function check_self(plot, what)
     if getmetatable(plot) ~= Plot then
-      host.fail("bad argument #1 to '%s' (Plot expected, got %s; methods are called with a colon)", what,
+      host.fail("bad argument #1 to '%s' (Plot expected, got %s; call methods with a colon)", what,
         host.describe(plot))
     end
   end
@@ -244,7 +244,7 @@ return function(sim, host)
     if suffix ~= "svg" and suffix ~= "png" then
       host.fail("bad argument #1 to 'save' (a path that ends with .svg or .png expected, got '%s')", path)
     elseif options ~= nil and type(options) ~= "table" then
-      host.fail("bad argument #2 to 'save' ({scale = } expected, got %s)", host.describe(options))
+      host.fail("bad argument #2 to 'save' ({scale = number} expected, got %s)", host.describe(options))
     end
     for _, key in ipairs(host.sorted_keys(options or {})) do
       if key ~= "scale" then

@@ -115,7 +115,8 @@ return function(_, host)
     for i = 2, count + 1 do
       results[i] = plain(results[i])
       if type(results[i]) ~= "number" then
-        fail("%s: the function has to give %s, gave %s at %s", what, count == 1 and "a number" or count .. " numbers",
+        fail("%s: the function has to return %s; it returned %s at " ..
+          "%s", what, count == 1 and "a number" or count .. " numbers",
           host.describe(results[i]), at)
       end
     end
@@ -165,7 +166,7 @@ return function(_, host)
     lo, hi = read_number(lo, what .. ".from"), read_number(hi, what .. ".to")
     local count = series.points or SAMPLES
     if not (host.finite(lo) and host.finite(hi) and lo < hi) then
-      fail("%s: a function is drawn from a number to a larger one, got %g and %g", what, lo, hi)
+      fail("%s: from < to expected for a function, got %g and %g", what, lo, hi)
     elseif plot.x.log and lo <= 0 then
       fail("%s: a logarithmic axis starts above 0, got %g", what, lo)
     elseif not host.whole(count) or count < 2 or count > MOST_SAMPLES then
@@ -186,7 +187,7 @@ return function(_, host)
   local function read_curve(plot, series, what)
     if is_function(series[1]) then return sample(plot, series, what) end
     for _, key in ipairs { "from", "to", "points" } do
-      if series[key] ~= nil then fail("%s.%s: only a function has one: {fn, from, to}", what, key) end
+      if series[key] ~= nil then fail("%s.%s: applies only to a function: {fn, from, to}", what, key) end
     end
     if series[1] == nil then fail("%s: {xs, ys} expected", what) end
     local xs, ys = nil, read_numbers(series[2] or series[1], what)
@@ -196,7 +197,7 @@ return function(_, host)
       xs = {}
       for i = 1, #ys do xs[i] = i + 0.0 end
     end
-    if #xs ~= #ys then fail("%s: %d numbers across and %d up", what, #xs, #ys) end
+    if #xs ~= #ys then fail("%s: %d values of x, but %d of y", what, #xs, #ys) end
     return xs, ys
   end
 
@@ -254,25 +255,26 @@ return function(_, host)
   end
 
   function readers.band(_, series, read, what)
-    if series.low == nil or series.high == nil then fail("%s: a band has low = and high =", what) end
+    if series.low == nil or series.high == nil then fail("%s: a band needs low = and high =", what) end
     read.low, read.high = read_numbers(series.low, what .. ".low"), read_numbers(series.high, what .. ".high")
     read.xs = series[1] and read_numbers(series[1], what) or {}
     if not series[1] then
       for i = 1, #read.low do read.xs[i] = i + 0.0 end
     end
     if #read.xs ~= #read.low or #read.xs ~= #read.high then
-      fail("%s: %d numbers across and %d up", what, #read.xs, math.min(#read.low, #read.high))
+      fail("%s: %d values of x, but %d of y", what, #read.xs, math.min(#read.low, #read.high))
     end
     read.x_values, read.y_values = { read.xs }, { read.low, read.high }
   end
 
   -- Stacked series: each is a band from the sum of the previous ones.
   function readers.stack(plot, series, read, what)
-    if plot.y.log then fail("%s: sums are not stacked on a logarithmic axis", what) end
+    if plot.y.log then fail("%s: stacking requires a linear axis", what) end
     local xs, ys = read_curve(plot, series, what)
     local below = plot.stack
     for i = 1, below and math.max(#xs, #below.xs) or 0 do
-      if xs[i] ~= below.xs[i] then fail("%s: all that is stacked has the same numbers across; number %d differs", what, i) end
+      if xs[i] ~= below.xs[i] then fail("%s: stacked series must have the same x values; number %d " ..
+        "differs", what, i) end
     end
     local low, high = {}, {}
     for i = 1, #xs do
@@ -342,7 +344,7 @@ return function(_, host)
     if #edges < 2 then fail("%s.bins: a count or two edges or more expected, got %d", what, #edges) end
     for i, edge in ipairs(edges) do
       if not host.finite(edge) or i > 1 and edge <= edges[i - 1] then
-        fail("%s.bins: edges that increase expected; number %d is %g", what, i, edge)
+        fail("%s.bins: increasing edges expected; number %d is %g", what, i, edge)
       end
     end
     return edges
@@ -410,7 +412,7 @@ return function(_, host)
     if not note then
       table.insert(plot.references, read)
     elseif not (read.x and read.y and read.text) then
-      fail("%s: a note has x =, y = and text =", what)
+      fail("%s: a note needs x =, y = and text =", what)
     else
       table.insert(plot.notes, read)
     end
@@ -450,12 +452,12 @@ return function(_, host)
   function parts.read(def)
     if type(def) ~= "table" then fail("a table expected, got %s", host.describe(def)) end
     parts.check_keys(def, KEYS, "plot")
-    if rawlen(def) == 0 then fail("nothing to show: give one {xs, ys} or more") end
+    if rawlen(def) == 0 then fail("nothing to show: give at least one series {xs, ys}") end
     local plot = { width = def.width or WIDTH, height = def.height or HEIGHT, x = read_axis(def, "x"),
       y = read_axis(def, "y"), equal = read_flag(def.equal, "equal"), legend = def.legend,
       series = {}, references = {}, notes = {} }
     parts.read_sizes(def, plot)
-    if plot.equal and (plot.x.log or plot.y.log) then fail("equal: logarithmic axes have no unit in common") end
+    if plot.equal and (plot.x.log or plot.y.log) then fail("equal: logarithmic axes cannot have equal scales") end
     if plot.legend ~= nil and plot.legend ~= false and not includes(LEGENDS, plot.legend) then
       fail("legend: %s, or false for none, expected, got %s", quoted(LEGENDS), host.describe(plot.legend))
     end

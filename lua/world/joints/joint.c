@@ -173,8 +173,8 @@ static void check_has(lua_State *L, S2JointType type, int field) {
   if (type_has(type, field)) {
     return;
   }
-  lua_pushfstring(L, "Joint.%s: not for a %s, which has beside what all joints have:",
-                  lua_tostring(L, 2), s2_joint_type_name(type));
+  lua_pushfstring(L, "Joint.%s: does not apply to a %s, whose own fields are:", lua_tostring(L, 2),
+                  s2_joint_type_name(type));
   const char *separator = " ";
   for (int i = 0; i < FIELD_COUNT; i++) {
     if (!is_hidden(i) && type_has(type, i) && !all_have(i)) {

@@ -20,7 +20,7 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
   if (s2_keys_push(keys, key) != LUA_TNIL) {
     if (by_place) {
-      s2_keys_fail(keys, key, "given twice, as [%d] too", place);
+      s2_keys_fail(keys, key, "given twice, also as [%d]", place);
     }
     lua_replace(L, -2);
   } else {
@@ -57,7 +57,7 @@ static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place,
     s2_keys_require(keys, key);
     s2_keys_push(keys, key);
   } else if (s2_keys_has(keys, key)) {
-    s2_keys_fail(keys, key, "given twice, as [%d] too", place);
+    s2_keys_fail(keys, key, "given twice, also as [%d]", place);
   }
   // A joint is required: nil stands for none.
   const S2LuaJoint *joint = s2_lua_test(L, -1, s2_type_joint);

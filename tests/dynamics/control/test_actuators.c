@@ -158,7 +158,7 @@ static void test_a_step_that_fails_leaves_no_force(void **state) {
   must(s2_body_destroy(world, b));
   S2Status status = s2_world_step(world);
   assert_int_equal(status.code, S2_STALE);
-  assert_string_equal(status.message, "actuator 'gone': what it acts on is destroyed");
+  assert_string_equal(status.message, "actuator 'gone': its joint or body is destroyed");
   double force[3];
   must(s2_body_force(world, a, force));
   near(force[1], 0, 0);
@@ -218,7 +218,7 @@ static void test_commands_and_definitions_that_cannot_be(void **state) {
   S2Status status = s2_world_act(world, u, 1, NULL);
   assert_string_equal(status.message, "'it': finite number expected, got nan");
   status = s2_world_act(world, u, 2, NULL);
-  assert_string_equal(status.message, "1 values expected, one an actuator, got 2");
+  assert_string_equal(status.message, "1 values expected, one per actuator, got 2");
   assert_int_equal(s2_actuator_command(world, 1, 0, NULL).code, S2_INVALID);
   s2_world_destroy(world);
 }

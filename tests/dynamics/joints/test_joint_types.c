@@ -535,7 +535,7 @@ static void springs_gain_no_energy(void **state) {
     S2JointDef def = random_def(&rng, types[trial % 3], a, b);
     // centres: no turning, where the error is only of
     def.anchor_a = def.anchor_b = s2_vec2(NAN, NAN);
-    def.has_limits = false;                          // first order
+    def.has_limits = false; // first order
     make(world, def);
     double before = s2_world_energy(world).total, start = before;
     for (int k = 0; k < 200; k++) {
@@ -639,10 +639,10 @@ static void nonsense_is_refused(void **state) {
   def = joint_def(S2_WELD, body, wall);
   def.anchor_a = s2_vec2(0, 0);
   def.has_limits = true;
-  refused(world, def, S2_INVALID, "limits: not for a weld");
+  refused(world, def, S2_INVALID, "limits: does not apply to a weld");
   def.has_limits = false;
   def.friction = 1;
-  refused(world, def, S2_INVALID, "friction: not for a weld");
+  refused(world, def, S2_INVALID, "friction: does not apply to a weld");
   def = joint_def(S2_SLIDER, body, wall);
   def.anchor_a = s2_vec2(0, 0);
   refused(world, def, S2_INVALID, "axis: a direction expected, got {0, 0}");
@@ -677,7 +677,7 @@ static void nonsense_is_refused(void **state) {
   slide.anchor_a = s2_vec2(0, 18);
   slide.axis = s2_vec2(1, 0);
   def.joint_b = make(world, slide);
-  refused(world, def, S2_INVALID, "more than two bodies only where it joins two hinges");
+  refused(world, def, S2_INVALID, "more than two bodies only if it joins two hinges");
   def.ratio = 0;
   refused(world, def, S2_INVALID, "ratio");
   assert_int_equal(s2_world_joints(world, NULL, 0), 2);
@@ -695,7 +695,7 @@ static void fields_check_their_domain(void **state) {
   } bad[] = {
       {S2_JOINT_ANGLE, 1, "angle: cannot be set"},
       {S2_JOINT_STIFFNESS, -1, "stiffness: a number not below 0 expected, got -1"},
-      {S2_JOINT_QUADRATIC, 1, "quadratic: not for a hinge"},
+      {S2_JOINT_QUADRATIC, 1, "quadratic: does not apply to a hinge"},
       {S2_JOINT_REST, NAN, "rest: finite number expected, got nan"},
       {S2_JOINT_MOTOR_MAX, -1, "motor_max: a number not below 0 expected, got -1"},
       {S2_JOINT_MOTOR_SPEED, NAN, "motor_speed: finite number expected, got nan"},

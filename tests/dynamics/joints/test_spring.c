@@ -229,10 +229,10 @@ static void what_makes_no_sense_is_refused(void **state) {
   bad[2].has_law = true;
   bad[3].type = S2_MOUSE, bad[3].cubic = 1, bad[3].target = s2_vec2(0, 0);
   bad[4].type = S2_MOUSE, bad[4].has_law = true, bad[4].target = s2_vec2(0, 0);
-  const char *messages[5] = {"quadratic: finite number expected, got nan",
-                             "cubic: finite number expected, got inf",
-                             "force: a law stands for stiffness, quadratic and cubic",
-                             "quadratic, cubic: not for a mouse", "force: not for a mouse"};
+  const char *messages[5] = {
+      "quadratic: finite number expected, got nan", "cubic: finite number expected, got inf",
+      "force: a law replaces stiffness, quadratic and cubic",
+      "quadratic, cubic: does not apply to a mouse", "force: does not apply to a mouse"};
   for (int i = 0; i < 5; i++) {
     S2JointId joint;
     S2Status status = s2_joint_create(world, &bad[i], &joint);

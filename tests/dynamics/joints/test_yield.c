@@ -371,7 +371,7 @@ static void nonsense_is_refused(void **state) {
   S2BodyId body = add_box(world, at(0, 0), 1, 1), id;
   S2BodyDef def = at(0, 0);
   def.max_force = 1;
-  refuses(s2_body_create(world, &def, &id), "max_force: only a kinematic body has one");
+  refuses(s2_body_create(world, &def, &id), "max_force: applies only to a kinematic body");
   def.type = S2_KINEMATIC;
   refuses(s2_body_create(world, &def, &id), "needs an area, or mass and inertia");
   def.max_torque = -1;
@@ -384,7 +384,7 @@ static void nonsense_is_refused(void **state) {
   refuses(s2_joint_create(world, &lock, &joint), "max_force: a number not below 0 expected");
   lock.max_force = 3;
   lock.compliance.linear = 1e-3;
-  refuses(s2_joint_create(world, &lock, &joint), "not beside compliance");
+  refuses(s2_joint_create(world, &lock, &joint), "cannot be combined with compliance");
   lock.compliance.linear = 0;
   joint = make(world, lock);
   refuses(s2_joint_set(world, joint, S2_JOINT_COMPLIANCE, 1), "a bound or compliance, not both");

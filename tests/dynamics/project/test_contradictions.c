@@ -346,7 +346,7 @@ static void nonsense_is_refused(void **state) {
   def.stiffness = 1;
   def.has_limits = true;
   def.limit_lo = def.limit_hi = 0;
-  refused(world, def, S2_INVALID, "limits: hi above 0 expected of a length, got {0, 0}");
+  refused(world, def, S2_INVALID, "limits: hi above 0 expected for a length, got {0, 0}");
   def.limit_hi = 1;
   S2JointId spring = make(world, def);
   assert_int_equal(s2_joint_set(world, spring, S2_JOINT_LIMIT_HI, 0).code, S2_INVALID);

@@ -367,16 +367,16 @@ static void other_flows_are_refused(void **state) {
   (void)state;
   S2WorldDef def = rattle_def(0.01);
   def.stepping = S2_BISECT;
-  refused(def, "flow rattle: not with stepping bisect");
+  refused(def, "flow rattle: cannot be combined with stepping bisect");
   def = rattle_def(0.01);
   def.beta = 0.5;
-  refused(def, "flow rattle: not with alpha or beta below 1");
+  refused(def, "flow rattle: cannot be combined with alpha or beta below 1");
   def = rattle_def(0.01);
   def.stabilization = S2_POST;
-  refused(def, "flow rattle: not with a stabilization");
+  refused(def, "flow rattle: cannot be combined with a stabilization");
   def = rattle_def(0.01);
   def.solver = S2_SOLVER_LEMKE;
-  refused(def, "flow rattle: not with a solver");
+  refused(def, "flow rattle: cannot be combined with a solver");
 }
 
 int main(void) {

@@ -43,7 +43,7 @@ static void blending_refuses_what_does_without(void **state) {
       if (status.code == S2_OK) {
         s2_world_destroy(world);
       } else {
-        assert_non_null(strstr(status.message, "only with alpha = beta = 1"));
+        assert_non_null(strstr(status.message, "requires alpha = beta = 1"));
       }
     }
   }

@@ -312,7 +312,7 @@ end)
 
 test("steps of a batch inside a gradient are refused", function()
   local batch = sim.batch(build(1), 2)
-  raises("batch:step%(%) has no derivative; sim.rollout has", function()
+  raises("batch:step%(%) has no derivative; use sim.rollout", function()
     sim.grad(function(u)
       batch:step(sim.array { u, u })
       return u

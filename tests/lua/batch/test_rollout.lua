@@ -129,7 +129,7 @@ end)
 test("sequences that fail", function()
   local world = build()
   world.joints.hinge:destroy()
-  raises("test_rollout.lua:%d+: sim.rollout: sequence 1: actuator 'turn': what it acts on is destroyed %(and 3 more%)",
+  raises("test_rollout.lua:%d+: sim.rollout: sequence 1: actuator 'turn': its joint or body is destroyed %(and 3 more%)",
     function() sim.rollout(world, sequences(), { cost = { { of = "cart", field = "x" } } }) end)
   local costs, _, failed = sim.rollout(world, sequences(), { failures = "keep" })
   eq({ costs[1], failed }, { math.huge, N })

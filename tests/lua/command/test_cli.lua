@@ -624,7 +624,7 @@ test("wrong words about pictures", function()
     .. "give its `name`, or its number from 1 to 1 in the order of creation\n")
   expect(run { "replay", "x.s2d", "y.csv", "--trails" }, 2, "",
     "sim2d: --trails does not apply to 'y.csv' (only to .svg, .png, .gif, .mp4, .html)\n")
-  ok(run { "replay", "x.s2d", "y.svg", "--seed", "1" }.err:find("sim2d: --seed is no option of replay\n", 1, true))
+  ok(run { "replay", "x.s2d", "y.svg", "--seed", "1" }.err:find("sim2d: --seed is not an option of replay\n", 1, true))
 end)
 
 -- ---- The prompt ---------------------------------------------------------------------------------

@@ -144,8 +144,8 @@ test("methods called with a dot name the remedy", function()
   local world = sim.world {}
   local body = world:circle { radius = 1 }
   raises("bad argument #1 to 'circle' %(World expected, got table; "
-    .. "methods are called with a colon%)", function() world.circle { radius = 1 } end)
-  raises("Body expected, got 3; methods are called with a colon%)",
+    .. "call methods with a colon%)", function() world.circle { radius = 1 } end)
+  raises("Body expected, got 3; call methods with a colon%)",
     function() body.apply_torque(3) end)
   raises("bad argument #1 to 'no_contact' %(Body expected, got 3%)",
     function() world:no_contact(3, body) end)

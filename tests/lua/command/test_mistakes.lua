@@ -68,7 +68,7 @@ local errors = {
   { "world:set_gravity { 0, -1 }", "'set_gravity'", "write world.gravity = {0, -g}" },
   { "world:run { time = 1 }", "'time'", "write duration = seconds" },
   { "world:run(5)", "'run'", "write run { duration = seconds }" },
-  { "world.run { duration = 1 }", "'run'", "methods are called with a colon" },
+  { "world.run { duration = 1 }", "'run'", "call methods with a colon" },
   { "world:step(1 / 60)", "'step'", "how long one takes is world.dt" },
   { "world.on_collision = print", "'on_collision'", 'write world:on("contact_begin", function(event) end)' },
   { "box:force_law(function(body) return 3 end)\nworld:run { steps = 1 }", "a force law", "'return 0, fx, fy'" },

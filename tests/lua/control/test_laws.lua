@@ -177,9 +177,9 @@ test("a kalman filter of a constant is the mean, and steady it obeys its equatio
 end)
 
 test("missing laws are reported with the mode", function()
-  raises("mode 2, mostly number 2 of x, does not die out and is not reached", control.lqr,
+  raises("mode 2, mainly component 2 of x, does not decay and is not reached", control.lqr,
     sim.array { { 1, 0 }, { 0, 2 } }, { 1, 0 }, 1, 1)
-  raises("mode 2, mostly number 2 of x, is not reached by the inputs and stays", control.place,
+  raises("mode 2, mainly component 2 of x, is not reached by the inputs and cannot be moved", control.place,
     sim.array { { 1, 0 }, { 0, 2 } }, { 1, 0 }, { 0.5, 0.5 })
   raises("is not seen by the measurements", control.kalman, sim.array { { 1, 1 }, { 0, 1 } }, { 0, 1 }, 1, 1)
   raises("R is not positive definite: its least eigenvalue is 0", control.lqr, { { 1 } }, { 1 }, 1, 0)
@@ -190,7 +190,7 @@ test("missing laws are reported with the mode", function()
     { 1, 0 }, 1, 1)
   raises("key 'horizon': a number of steps, at least 1", control.lqr, { { 1 } }, { 1 }, 1, 1, { horizon = 0 })
   raises("2 poles expected, got 1", control.place, sim.array { { 1, 1 }, { 0, 1 } }, { 0, 1 }, { 0.5 })
-  raises("has no conjugate", control.place, sim.array { { 1, 1 }, { 0, 1 } }, { 0, 1 }, { { 0.5, 0.1 }, 0.5 })
+  raises("the conjugate of the pole", control.place, sim.array { { 1, 1 }, { 0, 1 } }, { 0, 1 }, { { 0.5, 0.1 }, 0.5 })
   raises("the filter has no B", function() control.kalman({ { 1 } }, { 1 }, 1, 1):predict { 1 } end)
   raises("the world has no actuators", control.lqr, sim.world {}, { Q = 1, R = 1 })
 end)
@@ -290,7 +290,7 @@ test("bad laws and options", function()
   raises("the law returned no value", world.step, world)
   handle:remove()
   handle = world:control(function() return { 1, 2 } end)
-  raises("1 values expected, one an actuator, got 2", world.step, world)
+  raises("1 values expected, one per actuator, got 2", world.step, world)
   handle:remove()
   world:control(function() error "no idea" end)
   raises("no idea", world.step, world)

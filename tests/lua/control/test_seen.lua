@@ -135,9 +135,9 @@ test("stacked bodies stand on those below", function()
   ok(height > 40)
   local base = ys[1] + height
   near(tonumber(plot:svg():match '<path d="M[%d.]+ ([%d.]+)L[^"]*Z" fill="#ff0000"'), base, 0.02)
-  raises("same numbers across; number 2 differs", sim.plot,
+  raises("same x values; number 2 differs", sim.plot,
     { { { 0, 1 }, { 1, 1 }, kind = "stack" }, { { 0, 2 }, { 1, 1 }, kind = "stack" } })
-  raises("not stacked on a logarithmic axis", sim.plot, { y = { log = true }, { { 0, 1 }, { 1, 1 }, kind = "stack" } })
+  raises("stacking requires a linear axis", sim.plot, { y = { log = true }, { { 0, 1 }, { 1, 1 }, kind = "stack" } })
 end)
 
 -- ---- Paths of plans ------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ test("values that cannot be shown are reported", function()
     raises("key 'show': a list of dynamic bodies", control.planner, world, def)
   end
   def.show = { world.bodies.bob }
-  raises("key 'show': nothing: planners show", control.trajectory, world, def)
+  raises("key 'show': no value %(only planners show", control.trajectory, world, def)
 end)
 
 -- ---- Sliders -------------------------------------------------------------------------------------
@@ -424,7 +424,7 @@ test("wrong panels", function()
   raises("key 'range'", control.panel, 1, { A = 1, B = 1 }, { range = { 2, 1 } })
   raises("key 'duration'", control.panel, 1, { A = 1, B = 1 }, { duration = 0 })
   raises("A: a matrix expected, got array%[1%]%[1%]: finite number expected, got nan", control.panel, 1, { A = 0 / 0, B = 1 })
-  raises("A: number 1, 1 is not finite", control.panel, 1, { A = sim.array { { 1 } } / 0, B = 1 })
+  raises("A: the number in row 1, column 1 is not finite", control.panel, 1, { A = sim.array { { 1 } } / 0, B = 1 })
   raises("the world has no actuators", control.panel, { kp = 1 }, sim.world {})
   raises("give the law inside it", control.panel, control.low_pass(control.pid { measure = function() return 0 end }, 1), plant)
 end)

@@ -219,7 +219,7 @@ test("bad costs and plans name the key", function()
   other:actuator { "push", body = other:box { size = { 1, 1 } }, kind = "torque" }
   raises("the world does not have the joint that the term was declared for", control.trajectory, other, { cost = good, horizon = 1 })
   world:actuator { "goal", joint = hinge, kind = "position", implicit = false }
-  raises("actuator 'goal': an explicit position is no input of a linear step", plan, {})
+  raises("actuator 'goal': an explicit position cannot be an input of a linear step", plan, {})
 end)
 
 -- A finger near a box on a floor.

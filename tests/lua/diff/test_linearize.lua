@@ -192,7 +192,7 @@ test("a thruster whose body was destroyed is reported", function()
   world:act { 5 }
   gone:destroy()
   for _, coordinates in ipairs { "maximal", "reduced" } do
-    raises("actuator 'jet': what it acts on is destroyed", world.linearize, world, { coordinates = coordinates })
+    raises("actuator 'jet': its joint or body is destroyed", world.linearize, world, { coordinates = coordinates })
   end
 end)
 
@@ -299,13 +299,13 @@ test("misuse raises a message with the remedy", function()
   wrong({ { body = cart, torque = 1, frame = "body" } }, "inputs%[1%].frame': of a body's force only")
   wrong({ { joint = joints[1], force = 1, at = { 1, 0 } } }, "inputs%[1%].at': of a body's force only")
   wrong({ world:actuator { name = "to", joint = joints[2], kind = "position", implicit = false } },
-    "an explicit position is no input of a linear step")
+    "an explicit position cannot be an input of a linear step")
   raises("key 'coordinates': one of 'maximal', 'reduced' expected, got 'joint'",
     function() world:linearize { coordinates = "joint" } end)
   raises("key 'coordinates': %[1%]: a joint or body of this world expected, got 1",
     function() world:linearize { coordinates = { 1 } } end)
   raises("1 of the 2 motions", function() world:linearize { coordinates = { joints[1] } } end)
-  raises("coordinates%[2%]: nothing of it is free", function()
+  raises("coordinates%[2%]: the joints and the coordinates listed before it", function()
     world:linearize { coordinates = { joints[1], cart } }
   end)
   world:before_step(function() world:linearize() end)

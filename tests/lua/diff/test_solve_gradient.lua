@@ -228,14 +228,14 @@ test("no derivative", function()
     end
   end
   near(sim.grad(share(function(r) return r[1] + r[3] end), -2), -1, 1e-9)
-  raises("sim.contact.solve: the derivative depends on .*not determined; kappa above 0", sim.grad,
+  raises("sim.contact.solve: the derivative depends on .*not determined; set kappa above 0", sim.grad,
     share(function(r) return r[1] end), -2)
 end)
 
 test("misuse", function()
   local function inside(f) return function() sim.grad(f, 1) end end
   raises("test_solve_gradient.lua:%d+: .*sim.lcp %(key 'tolerance': plain value expected, got a tracked one; "
-    .. "sim.stop_gradient", inside(function(x)
+    .. "use sim.stop_gradient", inside(function(x)
     return sim.lcp.solve({ { 1 } }, { x }, { tolerance = x })[1]
   end))
   raises("key 'kappa'", inside(function(x)
@@ -291,7 +291,7 @@ test("kkt: rows that repeat each other", function()
     return sim.kkt.solve { W = { 1, 3 }, J = { { 1, -1 }, { 2, -2 } }, c = { x, 0 }, b = { 0, 0 } }
   end
   near(sim.grad(function(x) return solve(x)[1] end, 4), 0.25, 1e-9)
-  raises("redundant rows share a load; C above 0", function()
+  raises("redundant rows share a load; set C above 0", function()
     sim.grad(function(x)
       local _, lambda = solve(x)
       return lambda[1]

@@ -593,7 +593,7 @@ test("where rest has no derivative", function()
     end
   end
   near(sim.grad(on_a_floor "y", 1), 0.5, 1e-9)
-  raises("bodies could rest nearby as well %(friction holds them", sim.grad, on_a_floor "x", 1)
+  raises("bodies could also rest nearby %(friction holds them", sim.grad, on_a_floor "x", 1)
   local function falls(p)
     local w = sim.world { dt = 0.02 }
     local b = w:circle { radius = p }

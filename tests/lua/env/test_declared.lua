@@ -216,7 +216,7 @@ end)
 
 test("actions that are none", function()
   local vector = sim.env.vector(sim.env(def()), { count = 2, autoreset = "disabled" })
-  raises("cart:step: before the first reset", vector.step, vector, { 0, 0 })
+  raises("cart:step: call reset before the first step", vector.step, vector, { 0, 0 })
   vector:reset { seed = 1 }
   for _, actions in ipairs { { 0, "x" }, { 0, {} }, { 0, { 1, 2 } }, { 0, 0 / 0 }, sim.array { 0, 0 } / sim.array { 1, 0 } } do
     raises("cart:step: .*command", vector.step, vector, actions)
@@ -258,7 +258,7 @@ test("declarations that are refused", function()
   refused("key 'terminated': a function, or a list of bounds", { terminated = { of = "rail", field = "x" } })
   refused("sim.env: terminated%[1%]: numbers lo <= hi expected", { terminated = { { of = "rail", field = "translation", lo = 2, hi = 1 } } })
   refused("key 'reset': a function, or a list of draws { of =, field =, uniform = {lo, hi} } expected", { reset = "none of it" })
-  refused("sim.env: reset%[1%]: values: they are of sim.batch", { reset = { { of = "rail", field = "translation", values = 1 } } })
+  refused("sim.env: reset%[1%]: values: only sim.batch has these", { reset = { { of = "rail", field = "translation", values = 1 } } })
   refused("sim.env: reset%[1%]: one of values, uniform and normal expected", { reset = { { of = "rail", field = "translation" } } })
   refused("sim.env: reset%[1%]: uniform: two numbers expected", { reset = { { of = "rail", field = "translation", uniform = { 1 } } } })
 end)

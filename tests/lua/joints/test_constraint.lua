@@ -139,19 +139,19 @@ test("nonsense is refused", function()
   refuse("two different bodies", { bodies = { body, body }, phi = phi })
   refuse("key 'phi' is missing", { bodies = { body } })
   refuse("key 'phi': function expected, got 1", { bodies = { body }, phi = 1 })
-  refuse("1 to 3 values, one a row, got 4",
+  refuse("1 to 3 values, one per row, got 4",
     { bodies = { body }, phi = function() return 1, 2, 3, 4 end })
-  refuse("return 1 value, one a row, got 2",
+  refuse("return 1 value, one per row, got 2",
     { bodies = { body }, unilateral = true, phi = function() return 1, 2 end })
   refuse("key 'jacobian' is missing", { bodies = { body }, velocity_only = true })
-  refuse("key 'phi': not for a velocity_only", { bodies = { body }, velocity_only = true, phi = phi,
+  refuse("key 'phi': does not apply to a velocity_only", { bodies = { body }, velocity_only = true, phi = phi,
     jacobian = function() return { 0, 1, 0 } end })
   refuse("jacobian must return lists of 3 numbers: angle, x, y of the body; got a list of 2$",
     { bodies = { body }, phi = phi, jacobian = function() return { 1, 2 } end })
   refuse("; got a list of 1; rows are results of their own, without a table around them",
     { bodies = { body }, phi = phi, jacobian = function() return { { 0, 1, 2 } } end })
   refuse("; got 3$", { bodies = { body }, phi = phi, jacobian = function() return 3 end })
-  refuse("nothing to damp", { bodies = { body }, phi = phi, damping = 1 })
+  refuse("requires compliance above 0", { bodies = { body }, phi = phi, damping = 1 })
   refuse("key 'rate': finite number expected", { bodies = { body }, phi = phi, rate = 0 / 0 })
   refuse("unknown key 'ph'", { bodies = { body }, ph = phi })
   raises("has no field 'constrain'; did you mean 'constraint'", function() return world.constrain end)
@@ -400,10 +400,10 @@ test("impossible values are refused with the key", function()
   raises("'friction' is missing", make, { coupled_to = stop })
   raises("same bodies", make, { bodies = { world:circle { radius = 1 } }, coupled_to = stop, friction = 1 })
   local rough = make { coupled_to = stop, friction = 1 }
-  raises("friction already", make, { coupled_to = stop, friction = 1 })
+  raises("another constraint as its friction", make, { coupled_to = stop, friction = 1 })
   raises("'none' or 'baumgarte'", make, { stabilization = "pre" })
-  raises("only of a constraint made with lo and hi", function() rough.lo = 3 end)
-  raises("only of a constraint made with coupled_to", function() stop.friction = 3 end)
+  raises("applies only to a constraint made with lo and hi", function() rough.lo = 3 end)
+  raises("applies only to a constraint made with coupled_to", function() stop.friction = 3 end)
   raises("lo < hi", function() make { lo = -1, hi = 1 }.lo = 2 end)
   raises("event", function()
     local w = sim.world { stepping = "event" }
@@ -665,12 +665,12 @@ test("impossible rows of three are reported", function()
   local function phi() return 0 end
   raises("a list of 1 to 4 bodies expected, got 5", world.constraint, world, { bodies = b, phi = phi })
   raises("the same one twice", world.constraint, world, { bodies = { b[1], b[2], b[1] }, phi = phi })
-  raises("lo, hi: of a constraint of one or two bodies, got 3", world.constraint, world,
+  raises("lo, hi: possible only for a constraint of one or two bodies, got 3", world.constraint, world,
     { bodies = { b[1], b[2], b[3] }, lo = -1, hi = 1, phi = phi })
   local push = world:constraint { bodies = { b[1], b[2], b[3] }, unilateral = true, phi = function() return 1 end }
   raises("same bodies, one or two,", world.constraint, world,
     { bodies = { b[1], b[2] }, coupled_to = push, friction = 0.3, phi = phi })
-  raises("compliance, damping: a matrix: of a constraint of one or two bodies, got 3", world.constraint, world,
+  raises("compliance, damping: a matrix is possible only for a constraint of one or two bodies, got 3", world.constraint, world,
     { bodies = { b[1], b[2], b[3] }, phi = function() return 0, 0 end, compliance = { { 1, 0 }, { 0, 1 } } })
   raises("lists of 9 numbers", world.constraint, world,
     { bodies = { b[1], b[2], b[3] }, phi = phi, jacobian = function() return { 1, 2 } end })

@@ -83,7 +83,7 @@ test("wrong hinges are refused and nothing is made", function()
   raises("key 'a': Body expected, got 3", function() world:hinge { 3, anchor = { 0, 0 } } end)
   raises("key 'a': the body belongs to another world",
     function() world:hinge { other, anchor = { 0, 0 } } end)
-  raises("key 'a': given twice, as %[1%] too",
+  raises("key 'a': given twice, also as %[1%]",
     function() world:hinge { body, a = body, anchor = { 0, 0 } } end)
   raises("unknown key 'anchr'; did you mean 'anchor'%?",
     function() world:hinge { body, anchr = { 0, 0 } } end)
@@ -111,11 +111,11 @@ test("wrong hinges are refused and nothing is made", function()
     function() world:hinge { body, anchor = { 0, 0 }, compliance = { { 1, 2 }, { 0, 1 } } } end)
   raises("compliance: a positive semidefinite matrix expected, got the eigenvalue %-1",
     function() world:hinge { body, anchor = { 0, 0 }, compliance = { { 1, 2 }, { 2, 1 } } } end)
-  raises("damping: nothing to damp where compliance is 0",
+  raises("damping: requires compliance above 0",
     function() world:weld { body, anchor = { 0, 0 }, damping = 1 } end)
   raises("stiffness: a hinge has compliance or a spring along its coordinate, not both",
     function() world:hinge { body, anchor = { 0, 0 }, stiffness = 1, compliance = 1e-3 } end)
-  raises("rest: of a spring: stiffness expected, too",
+  raises("rest: applies only to a spring: stiffness expected too",
     function() world:hinge { body, anchor = { 0, 0 }, rest = 1 } end)
   raises("damping: one number expected, got two",
     function() world:hinge { body, anchor = { 0, 0 }, damping = { linear = 1, angular = 2 } } end)
@@ -139,7 +139,7 @@ test("unknown and read-only fields of a joint", function()
   local weld = hinge.a.world:weld { disc, anchor = { 0, 0 } }
   raises("Joint.angle is read%-only: only angles of hinges and translations of sliders",
     function() weld.angle = 1 end)
-  raises("Joint.max_length: not for a hinge", function() hinge.max_length = 1 end)
+  raises("Joint.max_length: does not apply to a hinge", function() hinge.max_length = 1 end)
   raises("Joint.friction: a number not below 0 expected, got %-1",
     function() hinge.friction = -1 end)
   raises("Joint.limits: {lo, hi} expected, got 1", function() hinge.limits = 1 end)
@@ -200,13 +200,13 @@ test("a field that the type lacks is an error that lists its fields", function()
       if (" " .. own[kind] .. " "):find(" " .. field .. " ", 1, true) then
         ok(pcall(function() return joint[field] end), kind .. "." .. field)
       else
-        local message = "Joint%." .. field .. ": not for a " .. kind .. ", which has beside what all joints have: %l"
+        local message = "Joint%." .. field .. ": does not apply to a " .. kind .. ", whose own fields are: %l"
         raises(message, function() return joint[field] end)
         raises(message, function() joint[field] = 1 end)
       end
     end
   end
-  raises("not for a rope, which has beside what all joints have: length, restitution, max_length$",
+  raises("does not apply to a rope, whose own fields are: length, restitution, max_length$",
     function() return joints.rope.motor_speed end)
 end)
 
@@ -287,7 +287,7 @@ test("a lock holds and drives", function()
   lock.angular_velocity = 2
   world:step(100)
   near({ body.x, body.angle }, { 1.5, 2 }, 1e-9)
-  raises("velocity: 0 where nothing is locked expected, got 1",
+  raises("velocity: 0 for a coordinate that is not locked expected, got 1",
     function() lock.velocity = { 0, 1 } end)
   raises("a lock needs at least one of x, y and angle", function() world:lock { body } end)
   raises("key 'body' is missing", function() world:lock { x = true } end)
@@ -529,7 +529,7 @@ test("bad joints are refused", function()
     function() world:distance { body, anchor_a = { 0, 0 }, anchor_b = { 0, 0 } } end)
   raises("max_length: a number above 0 expected",
     function() world:rope { body, anchor_a = { 0, 0 }, anchor_b = { 0, 0 } } end)
-  raises("limits: hi above 0 expected of a length, got {0, 0}",
+  raises("limits: hi above 0 expected for a length, got {0, 0}",
     function() world:spring { body, anchor_b = { 0, 0 }, stiffness = 1, limits = { 0, 0 } } end)
 end)
 
@@ -758,9 +758,9 @@ test("loops stay closed: the other joints get the speeds that they need", functi
   local rod = world:box { size = { 1, 0.1 }, mass = 1 }
   local hinge = world:hinge { rod, anchor = { 0.5, 0 } }
   local weld = world:weld { rod, anchor = { 0, 0 }, name = "foot" }
-  raises("Joint.speed: the weld 'foot' closes a loop that this speed opens at", function() hinge.speed = 1 end)
+  raises("Joint.speed: with this speed, the loop closed by the weld 'foot' would open at", function() hinge.speed = 1 end)
   eq(rod.omega, 0.0)
-  raises("Joint.speed: that of a weld cannot be set", function() weld.speed = 1 end)
+  raises("Joint.speed: cannot be set for a weld", function() weld.speed = 1 end)
   raises("Joint.speed: finite number expected", function() hinge.speed = 0 / 0 end)
 end)
 

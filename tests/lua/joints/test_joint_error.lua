@@ -124,7 +124,7 @@ test("a stabilisation that a joint cannot have is refused, with a remedy", funct
   raises("lock with max_force or max_torque", function()
     world:lock { body, x = true, max_force = 3, stabilization = "none" }
   end)
-  raises("not with stepping event", function()
+  raises("cannot be combined with stepping event", function()
     local event = sim.world { stepping = "event" }
     event:hinge { event:circle { radius = 1 }, nil, anchor = { 0, 0 }, stabilization = "baumgarte" }
   end)

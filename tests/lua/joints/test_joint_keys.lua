@@ -78,7 +78,7 @@ local limits = { good = { { -1, 1 }, { nil, 1 }, { -1 }, {}, { 0, 0 }, { -inf, i
     { { nan, 1 }, "expected" }, { { "0", 1 }, "expected" }, { { inf, inf }, "expected" } } }
 
 local length_limits = { good = { { 0, 5 }, { nil, 5 }, { 1 }, {}, { 3, 3 }, { 0, inf } },
-  bad = { { { 0, 0 }, "limits: hi above 0 expected of a length" }, { { -2, -1 }, "limits: hi above 0 expected" },
+  bad = { { { 0, 0 }, "limits: hi above 0 expected for a length" }, { { -2, -1 }, "limits: hi above 0 expected" },
     { { 5, 1 }, "lo <= hi expected" } } }
 
 local any, positive, not_negative = number_key(), number_key("positive"), number_key("not negative")
@@ -256,7 +256,7 @@ test("damping needs something to damp", function()
       assert(damped.damping == 1 and damped.stiffness == 0)
       damped:destroy()
     else
-      refused(s, kind, definition(s, kind, { damping = 1 }), "damping", "nothing to damp")
+      refused(s, kind, definition(s, kind, { damping = 1 }), "damping", "requires compliance above 0")
     end
     local joint = s.world[kind](s.world, definition(s, kind, { damping = 1, compliance = 0.1 }))
     joint:destroy()
@@ -306,14 +306,14 @@ test("constraint takes its keys, and its messages name the error in them", funct
   refused(s, "constraint", { phi = phi }, "bodies", "missing")
   refused(s, "constraint", { bodies = { s.a } }, "phi", "missing")
   refused(s, "constraint", { bodies = { s.a }, velocity_only = true }, "jacobian", "missing")
-  refused(s, "constraint", def { velocity_only = true, jacobian = slope }, "phi", "not for a velocity_only")
-  refused(s, "constraint", def { damping = 1 }, "damping", "nothing to damp")
+  refused(s, "constraint", def { velocity_only = true, jacobian = slope }, "phi", "does not apply to a velocity_only")
+  refused(s, "constraint", def { damping = 1 }, "damping", "requires compliance above 0")
   refused(s, "constraint", def { anchor = { 0, 0 } }, "anchor", "unknown key")
   refused(s, "constraint", def { phi = function() end }, "phi", "it must return")
   refused(s, "constraint", def { phi = function() return "x" end }, "phi", "x")
   refused(s, "constraint", def { phi = function() return nan end }, "value", "nan in row 1")
   refused(s, "constraint", def { phi = function() return 1, 2, 3, 4 end }, "phi", "1 to 3 values.*got 4")
-  refused(s, "constraint", def { restitution = 0.5 }, "restitution", "with unilateral = true")
+  refused(s, "constraint", def { restitution = 0.5 }, "restitution", "requires unilateral = true")
   for _, case in ipairs(part.bad) do
     refused(s, "constraint", def { unilateral = true, restitution = case[1] }, "restitution", case[2])
   end
@@ -359,7 +359,7 @@ test("a joint that begins beyond its limits raises, and nothing was made", funct
     local edge = begins + (above and -off or off) * scale
     local limits = above and { edge - 5 * scale, edge } or { edge, edge + 5 * scale }
     if off > 1e-3 and not (kind == 3 and limits[2] <= 0) then
-      raises("limits: {.*} exclude where the joint begins", make, limits)
+      raises("limits: {.*} exclude the initial coordinate", make, limits)
       eq(#world.joints, 0)
     elseif kind ~= 3 or limits[2] > 0 then
       local joint = make(limits)
@@ -417,7 +417,7 @@ test("limits that exclude the beginning name a remedy that the joint has", funct
     local world = sim.world {}
     def[1], def[2] = world:circle { radius = 0.1 }, world:circle { radius = 0.1, position = { 3, 0 } }
     def.limits = { 7, 8 }
-    local message = raises("limits: {7, 8} exclude where the joint begins", world[kind], world, def)
+    local message = raises("limits: {7, 8} exclude the initial coordinate", world[kind], world, def)
     eq(message:find "as reference" ~= nil, kind == "hinge" or kind == "slider", message)
     eq(message:find "move the bodies or anchors" ~= nil, kind ~= "hinge" and kind ~= "slider", message)
   end

@@ -42,8 +42,8 @@ end)
 
 test("wrong ones", function()
   raises("key 'force': a function of the extension expected, got 3", swinging, { force = 3 })
-  raises("key 'stiffness': not beside 'force'", swinging, { force = exact, stiffness = 1 })
-  raises("key 'cubic': not beside 'force'", swinging, { force = exact, cubic = 1 })
+  raises("key 'stiffness': cannot be combined with 'force'", swinging, { force = exact, stiffness = 1 })
+  raises("key 'cubic': cannot be combined with 'force'", swinging, { force = exact, cubic = 1 })
   raises("key 'stiffness' is missing", swinging, { cubic = 1 })
   local world, ball = swinging { force = function() return "much" end }
   raises("a spring's force must return N", world.step, world)

@@ -199,7 +199,7 @@ test("options are checked", function()
 end)
 
 test("jobs have no jobs, and do not end the program", function()
-  raises("job 1 of 1 failed: .*jobs cannot have jobs", map, function() sim.parallel.map(function() end, 1) end, 1)
+  raises("job 1 of 1 failed: .*a job cannot start jobs", map, function() sim.parallel.map(function() end, 1) end, 1)
   raises("job 1 of 1 failed: .*os.exit: a job cannot end the program", map, function() os.exit(3) end, 1)
 end)
 

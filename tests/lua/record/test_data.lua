@@ -394,7 +394,7 @@ test("mistakes in columns raise and leave no recording", function()
   wrong("a table expected", "cart.x")
   wrong("column 'f' of a recording: its function must return a number, got nil", { f = function() end })
   wrong("oops", { f = function() error "oops" end })
-  raises("key 'units': only with `columns`", function() world:record(path "w.csv", { units = {} }) end)
+  raises("key 'units': requires `columns`", function() world:record(path "w.csv", { units = {} }) end)
   raises("unknown suffix '.s2d'", function() world:record(path "w.s2d", { columns = { "cart.x" } }) end)
   eq(world:record("/no/such/folder/x.csv", { columns = { "cart.x" } }), nil)
   world:step(2) -- recording has ended, so nothing raises

@@ -172,13 +172,13 @@ test("nonsense is refused", function()
     return def
   end
   refuse("key 'frame': \"world\" or \"body\" expected, got 'bodi'", "actuator", thruster { frame = "bodi" })
-  refuse("key 'at': nothing but with frame", "actuator", thruster { at = { 0, 1 } })
+  refuse("key 'at': no value %(only frame", "actuator", thruster { at = { 0, 1 } })
   refuse("key 'at': {x, y} expected", "actuator", thruster { frame = "body", at = { 0 / 0, 1 } })
-  refuse("key 'frame': nothing but of a body's force", "actuator", { name = "b", kind = "torque", body = cart, frame = "body" })
-  refuse("1 values expected, one an actuator, got 2", "act", { 1, 2 })
+  refuse("key 'frame': no value %(only a force on a body", "actuator", { name = "b", kind = "torque", body = cart, frame = "body" })
+  refuse("1 values expected, one per actuator, got 2", "act", { 1, 2 })
   refuse("no actuator 'z'; known: a", "act", { z = 1 })
   refuse("unknown key '2'; known: at, body, delay, direction,", "actuator", { "b", "force" })
-  refuse("key 'name': the name stands first already, 'b'", "actuator", { "b", name = "c", kind = "torque", body = cart })
+  refuse("key 'name': the name is already given as the first entry, 'b'", "actuator", { "b", name = "c", kind = "torque", body = cart })
   refuse("'a': finite number expected", "act", { 0 / 0 })
   refuse("a list or a table", "act", 1)
   refuse("key 'name': a text expected, got nil", "observe", {})
@@ -191,7 +191,7 @@ test("nonsense is refused", function()
   refuse("observation 'text': numbers expected, got 't'", "observation")
   raises("World expected", function() world.act(3, {}) end)
   hinge:destroy()
-  raises("actuator 'a': what it acts on is destroyed", world.step, world)
+  raises("actuator 'a': its joint or body is destroyed", world.step, world)
   eq(world.time, 0)
 end)
 
@@ -383,9 +383,9 @@ test("implicit positions hold their goal at any gains, with derivatives", functi
   world:step()
   near(B[1][1], rail.translation, 1e-12)
   near(B[2][1], rail.speed, 1e-12)
-  raises("key 'implicit': nothing but of a position", world.actuator, world,
+  raises("key 'implicit': no value %(only a position", world.actuator, world,
     { "force", body = cart, kind = "torque", implicit = true })
-  raises("holds a position of this joint already: give one of the two implicit = false", world.actuator, world,
+  raises("already holds a position of this joint: set implicit = false for one of them", world.actuator, world,
     { "again", joint = rail, kind = "position" })
 end)
 

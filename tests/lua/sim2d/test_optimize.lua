@@ -565,7 +565,7 @@ test("arguments that are none", function()
   eq(select(2, told:gsub("max_iterations", "")), 1)
   raises("minimize: lower: p: a number expected, got nan", minimize, function(x) return x end, 1, { lower = 0 / 0 })
   raises("unknown key 'tolerence'; did you mean 'tolerance'", minimize, print, 1, { tolerence = 1 })
-  raises("key 'momentum' is of method 'rmsprop', 'sgd', not of 'adam'", minimize, print, 1,
+  raises("key 'momentum' belongs to method 'rmsprop', 'sgd', not to 'adam'", minimize, print, 1,
     { method = "adam", momentum = 0.9 })
   raises("key 'max_iterations': positive integer expected, got 0", minimize, print, 1,
     { max_iterations = 0 })

@@ -55,11 +55,11 @@ end)
 test("journals of other runs", function()
   os.remove(PATH)
   sim.optimize.minimize(rosenbrock, START, { journal = PATH, max_iterations = 5 })
-  raises("is of another run: evaluation 1 was at other parameters", sim.optimize.minimize, rosenbrock, { x = 0, y = 1 },
+  raises("belongs to another run: evaluation 1 was at other parameters", sim.optimize.minimize, rosenbrock, { x = 0, y = 1 },
     { journal = PATH })
-  raises("is of another run: of another function, method", sim.optimize.minimize, function(p) return p.x ^ 2 + p.y end, START,
+  raises("belongs to another run, with another function, method", sim.optimize.minimize, function(p) return p.x ^ 2 + p.y end, START,
     { journal = PATH })
-  raises("is of another run: of another function, method", sim.optimize.minimize, rosenbrock, START,
+  raises("belongs to another run, with another function, method", sim.optimize.minimize, rosenbrock, START,
     { journal = PATH, method = "adam" })
   raises("key 'journal': the name of a file expected", sim.optimize.minimize, rosenbrock, START, { journal = 3 })
   raises("missing", sim.optimize.minimize, rosenbrock, START, { journal = "/missing/folder/file" })

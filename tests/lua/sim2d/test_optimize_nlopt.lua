@@ -27,7 +27,7 @@ test("global methods, between bounds", function()
     near(p, -1.02, 0.15) -- the right well: some of them only sample
     eq(minimize(wells, 1, options), p)
   end
-  raises("looks between bounds: give 'lower' and 'upper' for p", minimize, wells, 1, { method = "nlopt", algorithm = "direct" })
+  raises("searches between bounds: give 'lower' and 'upper' for p", minimize, wells, 1, { method = "nlopt", algorithm = "direct" })
 end)
 
 test("bounds, callbacks, errors", function()
@@ -50,7 +50,7 @@ test("bounds, callbacks, errors", function()
   eq(calls, 5)
   raises("did you mean 'bobyqa'", minimize, rosenbrock, START, { method = "nlopt", algorithm = "bobyka" })
   raises("one of 'bobyqa', .* got 3", minimize, rosenbrock, START, { method = "nlopt", algorithm = 3 })
-  raises("key 'algorithm' is of method 'nlopt'", minimize, rosenbrock, START, { algorithm = "bobyqa" })
+  raises("key 'algorithm' belongs to method 'nlopt'", minimize, rosenbrock, START, { algorithm = "bobyqa" })
   raises("at the start", minimize, function() return 0 / 0 end, START, { method = "nlopt" })
   -- a function that is not finite in places is avoided there
   p = minimize(function(q) return q < 0 and 0 / 0 or (q - 1) ^ 2 end, 3, { method = "nlopt", algorithm = "subplex", initial_step = 4 })

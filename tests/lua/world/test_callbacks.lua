@@ -346,7 +346,7 @@ test("pre_solve sees and changes contacts", function()
   raises("a contact is valid only during the pre_solve call it was given to",
     function() return kept.gap end)
   local mistaken = world:pre_solve(function() return false end)
-  raises("pre_solve returned false: its answer is set on the contact, for instance contact.enabled = false",
+  raises("pre_solve returned false: return nothing, and change the contact instead, for instance contact.enabled = false",
     function() world:run { steps = 200, progress = false } end)
   mistaken:remove()
   local disable = world:pre_solve(function(contact) contact.enabled = false end)

@@ -489,10 +489,10 @@ test("bodies that no force moves take neither force laws nor actuators", functio
   for _, type in ipairs { "static", "kinematic" } do
     local world = sim.world {}
     local wall = world:box { name = "wall", type = type, size = { 1, 1 } }
-    raises("force_law: Body 'wall' is " .. type .. ", which no force law moves: set its type to \"dynamic\" first",
+    raises("force_law: Body 'wall' is " .. type.. ", so force laws cannot move it: set its type to \"dynamic\" first",
       wall.force_law, wall, function() return 0, 1, 0 end)
     for _, kind in ipairs { "force", "torque" } do
-      raises("actuator 'a': nothing pushes body 'wall', which is " .. type .. ": make it dynamic first", world.actuator, world,
+      raises("actuator 'a': body 'wall' is " .. type .. " and cannot be pushed: make it dynamic first", world.actuator, world,
         { "a", body = wall, kind = kind, direction = kind == "force" and { 1, 0 } or nil })
     end
     wall.type = "dynamic"

@@ -29,7 +29,7 @@ test("locks follow positions and velocities", function()
     if staged then near(a.vx, 2 * math.cos(10 * world.time), 1e-6) end
     if not staged and not settings.beta then near(lock.velocity.x, a.vx, 1e-9) end
     ok(lock.force.x ~= 0)
-    raises("the lock moves as its functions say", function() lock.velocity = { 1, 0 } end)
+    raises("functions move the lock", function() lock.velocity = { 1, 0 } end)
   end
 end)
 
@@ -106,7 +106,7 @@ test("nonsense is refused", function()
   local a = world:circle { radius = 0.1, name = "a" }
   raises("key 'x': true, false or a function of time expected, got 3", world.lock, world, { a, x = 3 })
   raises("key 'velocity': .*got 3", world.lock, world, { a, x = true, velocity = 3 })
-  raises("key 'angular_velocity': not beside a velocity function", world.lock, world,
+  raises("key 'angular_velocity': cannot be combined with a velocity function", world.lock, world,
     { a, angle = true, velocity = function() end, angular_velocity = 1 })
   raises("at least one of x, y and angle", world.lock, world, { a, velocity = function() end })
   raises("body 'a': motion: a kinematic body expected", a.motion, a, function() end)

@@ -131,7 +131,7 @@ end)
 test("blending refuses options that have none", function()
   for key, value in pairs { restitution_model = "reflections", stabilization = "baumgarte" } do
     for blend, part in pairs { alpha = 0.5, beta = 0.5, geometric_stiffness = "psd" } do
-      raises("only with alpha = beta = 1", function() sim.world { [key] = value, [blend] = part } end)
+      raises("requires alpha = beta = 1", function() sim.world { [key] = value, [blend] = part } end)
     end
     sim.world { [key] = value, formulation = "variation", elasticity = "stiffness" }
   end
@@ -155,7 +155,7 @@ end)
 
 test("event stepping refuses options of other steppings", function()
   for key, value in pairs { restitution_model = "reflections", geometric_stiffness = "psd", alpha = 0.5, beta = 0.5 } do
-    raises("not with stepping event, use speculative", function()
+    raises("cannot be combined with stepping event; use speculative", function()
       sim.world { stepping = "event", [key] = value }
     end)
   end
@@ -514,7 +514,7 @@ test("pictures: options, and errors in them", function()
   recording = ok(world:record(path .. ".svg", { strobe = { 100 } }))
   local result, message = recording:close()
   eq(result, nil)
-  ok(message:find "at none of the times asked for", message)
+  ok(message:find "none of the requested times", message)
   os.remove(path .. ".svg")
 
   local function bad(message, options, suffix)
@@ -586,7 +586,7 @@ test("a world is not closed while a function of it reads its arguments", functio
       return i
     end,
   })
-  local message = "world:close%(%) cannot be called while another function of it runs"
+  local message = "world:close%(%) cannot be called while another function of the world runs"
   raises(message, function() world:circle { radius = 1, position = point } end)
   raises(message, function() body.position = point end)
   raises(message, function() body:apply_force(point) end)

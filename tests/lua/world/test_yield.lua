@@ -56,14 +56,14 @@ end)
 
 test("a bound is refused where it is impossible", function()
   local world, body, block = press()
-  raises("only a kinematic body has one", function() block.max_force = 3 end)
-  raises("only a kinematic body has one", world.circle, world, { radius = 1, max_torque = 1 })
+  raises("applies only to a kinematic body", function() block.max_force = 3 end)
+  raises("applies only to a kinematic body", world.circle, world, { radius = 1, max_torque = 1 })
   raises("max_force", function() body.max_force = -1 end)
   raises("max_force", function() body.max_force = 0 / 0 end)
-  raises("not beside compliance", world.lock, world,
+  raises("cannot be combined with compliance", world.lock, world,
     { block, x = true, max_force = 1, compliance = 1e-3 })
   raises("max_force", world.weld, world, { block, nil, anchor = { 0, 0 }, max_force = 1 })
-  raises("a lock moves its body as given", function()
+  raises("a lock moves its body", function()
     local driven = press(nil, { max_force = 1 })
     driven:solve_static {}
   end)

@@ -451,7 +451,7 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *other = &world->joints.at[world->joint_order.at[i]];
     if (other->coupled == slot && other->coupled_serial == normal->serial) {
-      return s2_error(S2_INVALID, "coupled_to: another constraint is its friction already");
+      return s2_error(S2_INVALID, "coupled_to: it already has another constraint as its friction");
     }
   }
   joint->coupled = slot;
@@ -465,23 +465,26 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
   const char *what = def->bounded ? "lo, hi" : "coupled_to";
   if ((def->bounded || coupled) && (def->rows != 1 || def->unilateral || soft)) {
     return s2_error(S2_INVALID, "%s: %s", what,
-                    def->rows != 1    ? "for one row"
-                    : def->unilateral ? "not for a unilateral constraint"
-                                      : "not beside compliance");
+                    def->rows != 1    ? "only for a constraint of one row"
+                    : def->unilateral ? "does not apply to a unilateral constraint"
+                                      : "cannot be combined with compliance");
   }
   if (def->bounded && coupled) {
-    return s2_error(S2_INVALID, "coupled_to: lo and hi are friction times the other's force");
+    return s2_error(
+        S2_INVALID,
+        "coupled_to: leave out lo and hi; they are friction times the other constraint's force");
   }
   if (def->bounded &&
       !(isfinite(def->bound_lo) && isfinite(def->bound_hi) && def->bound_lo < def->bound_hi)) {
     return s2_error(S2_INVALID,
-                    "lo, hi: finite numbers, lo < hi, expected, got %g and %g (what only pushes is "
-                    "unilateral)",
+                    "lo, hi: finite numbers, lo < hi, expected, got %g and %g (a constraint that "
+                    "only pushes is unilateral)",
                     def->bound_lo, def->bound_hi);
   }
   if (def->friction != 0 && !coupled) {
-    return s2_error(S2_INVALID, "friction: with coupled_to; friction by itself of F newtons is "
-                                "lo = -F, hi = F");
+    return s2_error(
+        S2_INVALID,
+        "friction: requires coupled_to; for a fixed friction of F newtons set lo = -F, hi = F");
   }
   // All checks have passed: store them in the joint.
   joint->bounded = def->bounded;
@@ -503,7 +506,7 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
   }
   bool wide = joint->more[0] != S2_NONE, gap = joint->a == S2_NONE || joint->b == S2_NONE;
   if ((wide && gap) || (def->more[1].index != 0 && def->more[0].index == 0)) {
-    return s2_error(S2_INVALID, "more: of a constraint whose bodies before it are given");
+    return s2_error(S2_INVALID, "more: give the bodies before it first");
   }
   // Rows of more than two bodies have neither bounds nor matrices.
   const char *what = def->bounded                                        ? "lo, hi"
@@ -511,11 +514,12 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
                      : def->compliance.size > 0 || def->damping.size > 0 ? "compliance, damping"
                                                                          : NULL;
   if (wide && what != NULL) {
-    return s2_error(S2_INVALID,
-                    "%s: %s a constraint of one or two bodies, got %d; leave it out, or give it to "
-                    "a constraint between two of them",
-                    what, def->bounded || def->coupled_to.index != 0 ? "of" : "a matrix: of",
-                    s2_joint_bodies(joint));
+    return s2_error(
+        S2_INVALID,
+        "%s: %s only for a constraint of one or two bodies, got %d; leave it out, or use a "
+        "constraint between two of them",
+        what, def->bounded || def->coupled_to.index != 0 ? "possible" : "a matrix is possible",
+        s2_joint_bodies(joint));
   }
   return s2_ok();
 }
@@ -532,14 +536,14 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
   }
   if (def->velocity_only &&
       (def->compliance.size > 0 || def->compliance.linear > 0 || def->compliance.angular > 0)) {
-    return s2_error(S2_INVALID, "compliance: not for a velocity_only constraint");
+    return s2_error(S2_INVALID, "compliance: does not apply to a velocity_only constraint");
   }
   if (def->unilateral && (def->compliance.size > 0 || def->damping.size > 0 ||
                           def->compliance.linear != def->compliance.angular)) {
     return s2_error(S2_INVALID, "compliance: one number expected of a unilateral constraint");
   }
   if (def->restitution != 0 && !def->unilateral) {
-    return s2_error(S2_INVALID, "restitution: with unilateral = true");
+    return s2_error(S2_INVALID, "restitution: requires unilateral = true");
   }
   if (def->restitution != 0 && def->compliance.linear > 0) {
     return s2_error(S2_INVALID,

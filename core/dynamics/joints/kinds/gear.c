@@ -85,13 +85,14 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
   if (count > 2 && !hinges) {
     return s2_error(
         S2_INVALID,
-        "a gear can move more than two bodies only where it joins two hinges: its joints "
-        "have %d that are not static; fingers of a gripper may hang on parallelograms",
+        "a gear can move more than two bodies only if it joins two hinges: its joints have %d that "
+        "are not static; for a gripper, hang the fingers on parallelograms",
         count);
   }
   if (count > 2 &&
       (gear->compliance.linear > 0 || gear->compliance.angular > 0 || gear->compliance.size > 0)) {
-    return s2_error(S2_INVALID, "compliance: not for a gear that moves more than two bodies");
+    return s2_error(S2_INVALID,
+                    "compliance: does not apply to a gear that moves more than two bodies");
   }
   return s2_ok();
 }

@@ -87,7 +87,7 @@ static S2Status ground_friction_create(const S2World *world, const S2JointDef *d
   const double bounds[2] = {def->max_force, def->max_torque};
   static const char *const names[2] = {"max_force", "max_torque"};
   if (joint->a == S2_NONE || joint->b != S2_NONE) {
-    return s2_error(S2_INVALID, "ground friction acts on one body: a expected, and no b");
+    return s2_error(S2_INVALID, "ground friction acts on one body: give a and leave out b");
   }
   for (int i = 0; i < 2; i++) {
     if (!isfinite(bounds[i]) || !(bounds[i] >= 0)) {

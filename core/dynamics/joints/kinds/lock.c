@@ -108,15 +108,15 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   int count = 0;
   // A lock holds one body, and only locked components may have a speed.
   if (joint->a == S2_NONE || joint->b != S2_NONE) {
-    return s2_error(S2_INVALID, "a lock holds one body: a expected, and no b");
+    return s2_error(S2_INVALID, "a lock holds one body: give a and leave out b");
   }
   for (int i = 0; i < 3; i++) {
     if (!isfinite(rate[i])) {
       return s2_error(S2_INVALID, "%s: finite number expected, got %g", names[i], rate[i]);
     }
     if (!locked[i] && rate[i] != 0) {
-      return s2_error(S2_INVALID, "%s: 0 expected where nothing is locked, got %g", names[i],
-                      rate[i]);
+      return s2_error(S2_INVALID, "%s: 0 expected for a coordinate that is not locked, got %g",
+                      names[i], rate[i]);
     }
     joint->locked[i] = locked[i];
     joint->rate[i] = rate[i];
@@ -135,7 +135,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   joint->max_torque = bounds[1];
   // A lock with a bound has no compliance, and must hold something.
   if (s2_lock_yields(joint) && !s2_joint_is_rigid(joint)) {
-    return s2_error(S2_INVALID, "%s: not beside compliance: a lock yields or it is a spring",
+    return s2_error(S2_INVALID, "%s: cannot be combined with compliance: leave one of them out",
                     isfinite(bounds[0]) ? "max_force" : "max_torque");
   }
   if (count == 0) {

@@ -5,7 +5,7 @@
 static S2Status mouse_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   (void)world;
   if (joint->a == S2_NONE || joint->b != S2_NONE) {
-    return s2_error(S2_INVALID, "a mouse pulls one body: a expected, and no b");
+    return s2_error(S2_INVALID, "a mouse pulls one body: give a and leave out b");
   }
   if (!isfinite(def->target.x) || !isfinite(def->target.y)) {
     return s2_error(S2_INVALID, "target: finite numbers expected, got {%g, %g}", def->target.x,
