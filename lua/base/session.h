@@ -26,8 +26,8 @@ typedef struct S2Session {
   const char *record_path; // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
   // appearance, and the body that --view follows; NULL: defaults
   const struct S2PictureWords *pictures;
-  const char *dump_directory;            // --dump-problems
-  const S2Run *run;                      // for recordings; NULL: the command did not start this run
+  const char *dump_directory; // --dump-problems
+  const S2Run *run;           // for recordings; NULL: the command did not start this run
   // Returns the number of words that an option of the command and its value take, given the first
   // word; 0 if it is not an option. NULL: the command did not start this run.
   int (*option_words)(const char *word);
@@ -52,7 +52,7 @@ typedef struct S2Session {
   S2Decisions decisions; // of clocks, in order (see recording.c)
   // the --record page of the first world if it holds plots, open until the end; or NULL
   S2Recorder *page;
-  S2Plots plots;    // plots of the script, for the page and the live viewer
+  S2Plots plots; // plots of the script, for the page and the live viewer
 } S2Session;
 
 S2Session *s2_session(lua_State *L); // never NULL

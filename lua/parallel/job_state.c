@@ -14,14 +14,14 @@
 struct S2JobState {
   lua_State *L;
   S2JobSetup setup;
-  atomic_int stop;                   // an S2JobStop, set by other threads
+  atomic_int stop; // an S2JobStop, set by other threads
   // set by the handler in this thread; S2Session.interrupted points to it
   volatile sig_atomic_t interrupted;
-  lua_State *volatile task;          // S2Session.task points to it
-  lua_State *volatile running;       // the running coroutine, or L
-  S2Run run;                         // description of the script, for recordings of jobs
-  double collected;                  // s, time of the last full collection
-  double rate;                       // s that a collection takes per kilobyte of live data
+  lua_State *volatile task;    // S2Session.task points to it
+  lua_State *volatile running; // the running coroutine, or L
+  S2Run run;                   // description of the script, for recordings of jobs
+  double collected;            // s, time of the last full collection
+  double rate;                 // s that a collection takes per kilobyte of live data
 };
 
 // Lua's collector runs in jobs too, but it does not see all memory of the engine. So a full

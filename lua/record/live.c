@@ -13,10 +13,10 @@
 #include <string.h>
 
 static const double FRAME = 0.012; // s between frames, less than one frame at 60 Hz
-static const double SHARE = 10;   // a late run spends at most 1/SHARE of its time on frames
-static const double SLICE = 0.05; // s between checks for Ctrl-C and saved files
-static const double LATE = 0.1;   // s of delay that a run makes up
-static const double QUIET = 0.5;  // s without a step, after which another world is shown
+static const double SHARE = 10;    // a late run spends at most 1/SHARE of its time on frames
+static const double SLICE = 0.05;  // s between checks for Ctrl-C and saved files
+static const double LATE = 0.1;    // s of delay that a run makes up
+static const double QUIET = 0.5;   // s without a step, after which another world is shown
 
 // A dragged body follows the hand as an oscillator of this frequency (Hz), critically damped.
 static const double HAND = 5;

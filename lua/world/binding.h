@@ -49,10 +49,10 @@ typedef struct S2LuaSession {
 
 S2LuaSession *s2_lua_session(lua_State *L);
 bool s2_lua_interrupted(const S2LuaSession *session);
-double s2_lua_clock(void);                          // s, monotonic
+double s2_lua_clock(void); // s, monotonic
 // like s2_lua_clock; 0 unless the world measures times
 double s2_lua_callback_clock(const S2LuaWorld *lw);
-void s2_lua_open_random(lua_State *L);              // pushes sim.random
+void s2_lua_open_random(lua_State *L); // pushes sim.random
 
 // ---- World ------------------------------------------------------------------------------------
 
@@ -64,10 +64,10 @@ typedef enum S2Hook {
   S2_HOOK_PRE_SOLVE,
   // laws (world:control), which run before all other functions of a step; not copied
   S2_HOOK_CONTROL,
-                   // to clones
-  S2_HOOK_NOW,     // at(t) with t the present time: runs before the step that starts then
-  S2_HOOK_TIMER,   // every, at, start
-  S2_HOOK_EVENT,   // one list per type of event: S2_HOOK_EVENT + S2EventType
+  // to clones
+  S2_HOOK_NOW,   // at(t) with t the present time: runs before the step that starts then
+  S2_HOOK_TIMER, // every, at, start
+  S2_HOOK_EVENT, // one list per type of event: S2_HOOK_EVENT + S2EventType
   S2_HOOK_LAW = S2_HOOK_EVENT + S2_SOLVER_WARNING + 1, // a list per body, in S2_STORE_LAWS
   S2_HOOK_COUNT
 } S2Hook;
@@ -153,7 +153,7 @@ struct S2LuaWorld {
 
   // Gradients, see on_tape.h.
   struct S2LuaDiff *diff;
-  S2WorldTape *on_tape;     // of the gradient call `tape_generation`
+  S2WorldTape *on_tape; // of the gradient call `tape_generation`
   // tape record of the world at the beginning of the step, if it was on the tape
   S2WorldTape *tape_mark;
   uint32_t tape_generation; // 0: not on a tape

@@ -43,10 +43,11 @@ void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope) 
   if (!s2_joint_is_within(lw->world, joint)) {
     hint_warn(
         L, lw,
-        rope ? "key 'max_length': less than the present distance of the rope's anchors, so it jumps "
-               "in the next step; move its bodies, or make it longer"
-             : "Joint.limits: they exclude where the joint is, so it jumps there in the next "
-               "step; set its coordinate first, or limits that include it");
+        rope
+            ? "key 'max_length': less than the present distance of the rope's anchors, so it jumps "
+              "in the next step; move its bodies, or make it longer"
+            : "Joint.limits: they exclude where the joint is, so it jumps there in the next "
+              "step; set its coordinate first, or limits that include it");
   }
 }
 

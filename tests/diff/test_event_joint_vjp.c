@@ -324,11 +324,11 @@ static void each_type(void **state) {
   report("each type", counts);
   for (int flow = 0; flow < 2 && getenv("S2_SHOW") != NULL; flow++) {
     const Seen *of = &seen[flow];
-    printf(
-        "%d steps, %d splits: %d meetings, %d struck, %d shaken, %d fed, %d floating, %d corrected, "
-        "%d stops, %d by two stages\n",
-        of->steps, of->splits, of->meetings, of->struck, of->shaken, of->fed, of->floating,
-        of->mended, of->limits, of->staged);
+    printf("%d steps, %d splits: %d meetings, %d struck, %d shaken, %d fed, %d floating, %d "
+           "corrected, "
+           "%d stops, %d by two stages\n",
+           of->steps, of->splits, of->meetings, of->struck, of->shaken, of->fed, of->floating,
+           of->mended, of->limits, of->staged);
   }
   if (getenv("S2_ONLY") != NULL) {
     return;
