@@ -29,7 +29,7 @@
 ---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends there, short of dt
 ---@field ncp_kappa? number default 0; with solver = "ncp": the target of the products impulse times speed of contacts, in place of 0, see ncp
 ---@field ncp_undercut? number default 5; with solver = "ncp": during the search, kappa is not aimed below tolerance over this
----@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
+---@field profile? boolean default false; whether stats() measures times, which adds a tenth to the step of a small world; sim2d --stats makes it true
 ---@field budget? number default math.huge; the work that a step may spend on large islands, see budgets
 ---@field threads? integer default 1; the number of threads that step large islands side by side, with the same bits, see threads
 ---@field audit? boolean default false; each step is judged as a whole; on under --strict

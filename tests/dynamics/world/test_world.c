@@ -678,7 +678,7 @@ static void crowds_are_refused(void **state) {
   for (int i = 0; i < 3; i++) {
     S2Status status = i == 1 ? s2_world_resolve_overlaps(world, &remaining) : s2_world_step(world);
     assert_int_equal(status.code, S2_INVALID);
-    assert_non_null(strstr(status.message, "over 100000 pairs of shapes overlap"));
+    assert_non_null(strstr(status.message, "more than 100000 pairs of shapes overlap"));
     assert_true(before == s2_world_hash(world));
   }
   S2Problem *problem;
