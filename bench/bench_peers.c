@@ -10,10 +10,10 @@
 // those that were found at build time (Debian: chipmunk-dev, libbox2d-dev), with their default
 // iterations; dt is 1/60 s, g 10 m/s^2, friction .6, restitution 0, and sleeping is off.
 //
-// "sim2d is" is the ratio of sim2d's median to that of the engine. Overlap and joint error are the
-// largest of those after every tenth step, "energy" is the change of kinetic and potential energy
-// over the measured steps, as a part of the initial one, "fastest" the speed of the fastest body at
-// the end, m/s.
+// "sim2d is" is the median of sim2d divided by the median of the engine. Overlap and joint error
+// are the largest of those after every tenth step, "energy" is the change of kinetic and potential
+// energy over the measured steps, as a part of the initial one, "fastest" the speed of the fastest
+// body at the end, m/s.
 #include "bench.h"
 #include "peers/report.h"
 

@@ -126,8 +126,8 @@ void s2_batch_observe(S2Batch *batch, double *observations);
 // Returns one world to its beginning, without draws.
 S2Status s2_batch_rewind(S2Batch *batch, int world);
 // Replaces a world by another one with separate judge (NULL: none) and draws, which must live as
-// long as the batch. Its present state is its beginning. If its number of commands or observations
-// differs from that of the others, its steps fail.
+// long as the batch. Its present state is its beginning. Its steps fail if the other worlds have
+// another number of commands or observations.
 void s2_batch_set_world(S2Batch *batch, int world, S2World *with, const S2Judge *judge, int draws,
                         const S2Draw *draw);
 // Whether the world is still made of the same things (s2_world_revision), so that it can be reset.

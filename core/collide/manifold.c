@@ -312,7 +312,7 @@ static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   double ra = pair->a.shape->radius;
   double rb = pair->b.shape->radius;
   S2Vec2 from_b = s2_sub(pa, pb);
-  // The normal depends on the feature: between the vertices, or that of the edge.
+  // The normal points from one vertex to the other, or it is the normal of the edge.
   if (point->feature == S2_VERTEX_VERTEX) {
     double distance = s2_length(from_b);
     if (distance > NO_DIRECTION * (manifold_magnitude(pa) + manifold_magnitude(pb))) {

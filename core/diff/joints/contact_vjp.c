@@ -229,7 +229,7 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   S2BodyGradient *body_b = &gradient->body[touch->body_b];
   S2PieceGradient *piece_a = &gradient->piece[touch->shape_a];
   S2PieceGradient *piece_b = &gradient->piece[touch->shape_b];
-  // Numbers that a callback chose are constants. They differ from those of the materials.
+  // A number that a callback chose is a constant; it differs from the number of the material.
   S2Touch made = *touch; // the material without a callback
   s2_touch_set_material(world, &made);
   if (def->contact != S2_FRICTIONLESS && made.friction == touch->friction) {

@@ -218,7 +218,7 @@ static Split geometric_split_of(const S2JointUndo *undo, const Terms *terms) {
   return split;
 }
 
-// From the adjoint of K to those of the Hessians and of the impulses of the last step.
+// From the adjoint of K to the adjoints of the Hessians and of the impulses of the last step.
 static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N]) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
@@ -249,7 +249,7 @@ static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_
   }
 }
 
-// The adjoint of the reaction, added to that of the momenta. The reaction is the impulse on a,
+// Adds the adjoint of the reaction to the adjoint of the momenta. The reaction is the impulse on a,
 // about its anchor.
 static void geometric_add_reaction(const S2JointUndo *undo, double z[N]) {
   if (undo->rows->reaction == NULL) {

@@ -635,8 +635,8 @@ static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, index, &bar, &undo->place);
 }
 
-// Rows lie along the momentum so that their solution is that of the disc to first order, whichever
-// way the momentum turns. So only the bounds of the rows have derivatives.
+// Rows lie along the momentum, so they solve the problem of the disc to first order, whichever way
+// the momentum turns. So only the bounds of the rows have derivatives.
 static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
   if (index == 0) {
     joint_bound_vjp(undo, r, undo->joint->max_torque, &undo->gradient->max_torque);

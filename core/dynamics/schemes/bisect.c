@@ -97,6 +97,7 @@ bool s2_bisect_solve(S2Step *step) {
         !s2_step_later_impacts(step, island, choices, touching)) {
       return false;
     }
+    s2_note_stop(step, island);
     island->bounced = bounces;
     island->accounted = true;
   }

@@ -396,6 +396,7 @@ static bool speculative_rebound(S2Step *step, const S2Island *island, S2Choice *
 
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
   s2_note_hit(step, island, 0);
+  s2_note_stop(step, island);
   bool bounces;
   if (island->touches == 0 || !choose_impact(step, island, step->v0, choices, touching, &bounces)) {
     return true;

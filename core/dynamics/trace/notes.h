@@ -382,6 +382,8 @@ void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *c
 // Called before an impact in a step of given length: records whether something within `reach` (m,
 // or in the solve's rows) arrives with speed. (notes_hit.c)
 void s2_note_hit(const S2Step *step, const S2Island *island, double reach);
+// Called after the solve of a motion in such a step: records whether a joint has reached a limit.
+void s2_note_stop(const S2Step *step, const S2Island *island);
 // Called before v2 loses `energy`; `fed` as in s2_island_repay, `ground`: s2_island_holders.
 void s2_note_slow(const S2Step *step, const S2Island *island, double energy, bool fed,
                   const int32_t *ground, int grounds);

@@ -38,8 +38,11 @@ void s2_note_hit(const S2Step *step, const S2Island *island, double reach) {
   if (any) {
     s2_note_island(step, island, S2_ACT_HIT, NULL);
   }
+}
+
+void s2_note_stop(const S2Step *step, const S2Island *island) {
   bool stops = false;
-  for (int i = 0; i < island->joints && !stops; i++) {
+  for (int i = 0; i < island->joints && step->world->notes != NULL && !stops; i++) {
     stops = s2_limit_struck(step, island, island->joint[i], S2_JOINT_LO) ||
             s2_limit_struck(step, island, island->joint[i], S2_JOINT_HI);
   }

@@ -347,7 +347,7 @@ test("a joint that reaches a limit in a step by projection sets a flag", functio
       return c.x
     end
   end
-  for _, stepping in ipairs { "speculative", "event" } do
+  for _, stepping in ipairs { "speculative", "event", "bisect" } do
     local f = place("projected", stepping)
     sim.value_and_grad(f, { v = 1.5, limit = 1 })
     ok(table.concat(sim.tape_stats().flags, " "):find "impact", stepping)
