@@ -30,7 +30,7 @@ s2_known_findings("any of the three kinds below, in steps by projection" "drifts
   test_step_joints test_step_vjp test_substeps test_threads test_together test_world test_world_in_auto test_yield
   test_yield_in_auto)
 s2_known_findings("velocities at the end of a step by projection hold what the joint does not allow, or bodies begin off their joints" drifts
-  lua_boosts lua_contact_smooth lua_impulse_gradient lua_jacobian_random lua_joint lua_joint_error lua_joint_fuzz
+  lua_boosts lua_contact_smooth lua_fuzz_api lua_impulse_gradient lua_jacobian_random lua_joint lua_joint_error lua_joint_fuzz
   lua_limit_rebound lua_motion lua_ratio_gradient lua_ratios lua_rattle_contact_gradient lua_rattle_gradient
   lua_script_gradient lua_servo lua_solver lua_world lua_world_gradient lua_zero_gradient
   scripts/compliant/geometric_stiffness.lua scripts/physics_paper/chain.lua)

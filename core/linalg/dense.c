@@ -27,6 +27,9 @@ bool s2_dense_take_buffer(void) {
 
 bool s2_dense_factor(S2Dense *matrix) {
   int n = matrix->size;
+  if (n == 0) { // LAPACK refuses a leading dimension of 0
+    return true;
+  }
   if (matrix->nonsymmetric) {
     return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, matrix->a, n, matrix->pivot) == 0;
   }
@@ -35,6 +38,9 @@ bool s2_dense_factor(S2Dense *matrix) {
 
 void s2_dense_solve_many(const S2Dense *matrix, double *x, int count) {
   int n = matrix->size;
+  if (n == 0) {
+    return;
+  }
   if (matrix->nonsymmetric) {
     LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, count, matrix->a, n, matrix->pivot, x, n);
   } else {

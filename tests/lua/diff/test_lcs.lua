@@ -459,3 +459,12 @@ test("a body that is no input, or has no rows, is reported by name", function()
   table_top:ground_friction { table_top:circle { radius = 0.1 }, max_force = 1 }
   raises("ground", function() table_top:lcs() end)
 end)
+
+test("a world in which nothing moves has a system of no states", function()
+  local world = sim.world {}
+  world:box { type = "static", size = { 4, 1 } }
+  local lcs = world:lcs()
+  equal(#lcs.x0, 0)
+  equal(#lcs.contacts, 0)
+  equal(#lcs:step({}, {}), 0)
+end)
