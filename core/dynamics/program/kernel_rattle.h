@@ -265,6 +265,32 @@ S2_KERNEL void second_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
+// Whether turning rows add or take too much energy, as in s2_rattle_rows_bring().
+S2_KERNEL Mask second_brings(Run *run, const Stages *stages) {
+  const S2Table *t = run->table;
+  Pairs ground, first, second;
+  rows_ground(t, &run->start, run->ground_v, &ground);
+  rows_see(t, &run->start, &run->v1, &ground, &first);
+  rows_ground(t, &run->end, run->ground_v, &ground);
+  rows_see(t, &run->end, &run->v1, &ground, &second);
+  Real work = real(0), moving = real(0);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      Real l = stages->l.at[g][r], k = stages->k.at[g][r];
+      work = work + (l * first.at[g][r] + k * second.at[g][r]);
+    }
+  }
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      Real mass = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
+      Real frame = c == 0 ? real(0) : c == 1 ? run->frame_x : run->frame_y;
+      Real own = run->v0.at[i][c] - frame, given = stages->h * run->force.at[i][c] / mass;
+      moving = moving + mass * (own * own + given * given) / real(2);
+    }
+  }
+  return MASK(size(work / real(2)) > real(S2_RATTLE_SWAY) * moving);
+}
+
 // ---- The step ---------------------------------------------------------------------------------
 
 S2_INLINE Real stages_tolerance(const Run *run) {
@@ -367,7 +393,8 @@ S2_KERNEL void stages_react(Run *run, const Stages *stages, Mask on) {
   }
 }
 
-// A piece in the lanes `on`, from the guess l. Returns the lanes in which something turns too far.
+// A piece in the lanes `on`, from the guess l. Returns the lanes in which it is too long for its
+// turns.
 S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   Real enough = smaller(real(S2_RATTLE_PLACE) * run->of->length,
@@ -391,6 +418,7 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
     run->missed |= on & first_stiff(run, stages);
     on &= ~run->missed;
     second_solve(run, stages, on);
+    far |= on & second_brings(run, stages);
     stages_accept(run, &stages->off, stages->speed, on);
   }
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {

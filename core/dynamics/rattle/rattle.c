@@ -409,7 +409,7 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
     return STIFF;
   }
   outcome = rattle->looks ? SOLVED : second_with_laws(rattle, law);
-  bool brings = outcome == SOLVED && splits && !rattle->looks && s2_rattle_contacts_bring(rattle);
+  bool brings = outcome == SOLVED && splits && !rattle->looks && s2_rattle_rows_bring(rattle);
   return brings ? TOO_LONG : outcome;
 }
 

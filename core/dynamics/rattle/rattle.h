@@ -394,8 +394,9 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle);
 // rad: the relevant part of the angle `turn` of a node.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn);
 bool s2_rattle_loads_turn(const S2Rattle *rattle);
-// Whether turning contact rows, or arriving contacts, add more energy than S2_RATTLE_SWAY permits.
-bool s2_rattle_contacts_bring(const S2Rattle *rattle);
+// Whether turning rows of joints add or take more energy than S2_RATTLE_SWAY permits, or turning
+// rows of contacts, or arriving contacts, add more.
+bool s2_rattle_rows_bring(const S2Rattle *rattle);
 
 // rattle_meet.c: the smallest final value of the limits that began open, and its row.
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row);

@@ -112,7 +112,11 @@ static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side,
   double speed = 0;
   s2_rattle_bodies(rattle, &rattle->term[r], slot);
   for (int c = 0; c < 6; c++) {
-    int32_t of = slot[c / 3], node = node_of[of];
+    int32_t of = slot[c / 3];
+    if (of == S2_NONE) { // the world
+      continue;
+    }
+    int32_t node = node_of[of];
     double along = node == S2_GROUND ? ground[3 * of + c % 3] : v[3 * node + c % 3];
     speed += (c < 3 ? side->a[c] : side->b[c - 3]) * along;
   }
@@ -141,16 +145,42 @@ static double work_of_contacts(const S2Rattle *rattle) {
   return work;
 }
 
-// The speed that forces cause in the piece counts as motion, too.
-bool s2_rattle_contacts_bring(const S2Rattle *rattle) {
-  const double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y};
-  double moving = 0, h = rattle->h; // J
-  if (rattle->touches == 0 || h * S2_RATTLE_SWAY_PIECES < rattle->step->dt) {
-    return false;
+// J: the work of joint rows at the velocity u of the piece, less their impulses times the change of
+// their values. It would be 0 if rows did not turn. Values of rigid rows do not change.
+static double work_of_joints(const S2Rattle *rattle) {
+  const double *ground = rattle->step->free_v;
+  double work = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    if (term->source != S2_RATTLE_OF_ROWS || term->law != S2_RATTLE_EQUATION) {
+      continue;
+    }
+    const S2RattleRows *from = &rattle->at0, *to = &rattle->at1;
+    double mean = term->soft ? (to->value[r] - from->value[r]) / rattle->h : 0;
+    double first = speed_along(rattle, r, &from->side[r], rattle->u, ground) + from->rate[r] - mean;
+    double second = speed_along(rattle, r, &to->side[r], rattle->u, ground) + to->rate[r] - mean;
+    work += rattle->l[r] * first + rattle->k[r] * second;
   }
+  return work / 2;
+}
+
+// J: the kinetic energy at the start of the piece, relative to the ground. The speed that forces
+// cause in the piece counts as motion, too.
+static double moving_energy(const S2Rattle *rattle) {
+  const double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y};
+  double moving = 0, h = rattle->h;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     double own = rattle->v0[i] - frame[i % 3], given = h * rattle->force[i] / rattle->inertial[i];
     moving += rattle->inertial[i] * (own * own + given * given) / 2;
   }
-  return work_of_contacts(rattle) > S2_RATTLE_SWAY * moving;
+  return moving;
+}
+
+bool s2_rattle_rows_bring(const S2Rattle *rattle) {
+  if (rattle->h * S2_RATTLE_SWAY_PIECES < rattle->step->dt) {
+    return false;
+  }
+  double allowed = S2_RATTLE_SWAY * moving_energy(rattle);
+  return fabs(work_of_joints(rattle)) > allowed ||
+         (rattle->touches > 0 && work_of_contacts(rattle) > allowed);
 }

@@ -6,14 +6,14 @@ local function between(lo, hi) return lo + (hi - lo) * math.random() end
 
 local function pick(list) return list[math.random(#list)] end
 
--- The best of three central differences: large steps have a truncation error, small ones rounding. A derivative that is
+-- The best of four central differences: large steps have a truncation error, small ones rounding. A derivative that is
 -- reported to be on an edge is the one-sided one.
 local function agrees(f, p, message, tolerance)
   local g = sim.grad(f, p)
   local weak = table.concat(sim.tape_stats().flags, " "):find "weak"
   for key, value in pairs(p) do
     local best = math.huge
-    for _, part in ipairs { 1e-5, 1e-6, 1e-7 } do
+    for _, part in ipairs { 1e-4, 1e-5, 1e-6, 1e-7 } do
       local h = part * larger(1e-2, math.abs(value))
       local function at(d)
         local q = {}
