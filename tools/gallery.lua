@@ -193,8 +193,8 @@ end
 
 local function page(folder, items)
   local out = { "# Gallery", "",
-    "Every scene and script, drawn by `tools/gallery`: moments of one run fade into the past, thin lines",
-    "are where centres have been.", "" }
+    "`tools/gallery` draws every scene and script. Earlier moments of a run are paler, and thin lines trace",
+    "the centres of bodies.", "" }
   for _, group in ipairs(items) do
     table.move({ "## " .. group.title, "", group.text, "" }, 1, 4, #out + 1, out)
     grid(out, group)
@@ -222,7 +222,7 @@ local EXPERIMENTS = "Described in [experiments](../experiments.md)."
 local groups, count = {
   { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them. Tasks are in [their own table](../tasks.md#list-of-tasks)." },
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
-  { "scripts/learning/*.lua", title = "The notes, what they say in passing", text = EXPERIMENTS },
+  { "scripts/learning/*.lua", title = "Remarks of the notes", text = EXPERIMENTS },
   { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
   { "scripts/contact/*.lua", "scripts/contact_card/*.lua", title = "Contact", text = EXPERIMENTS },
   { "scripts/compliant/*.lua", title = "Compliance", text = EXPERIMENTS },
@@ -231,7 +231,7 @@ local groups, count = {
   { "scripts/real_cube/*.lua", title = "A real cube", text = EXPERIMENTS },
   { "scripts/gradients/*.lua", title = "Gradients", text = "Described in [gradients](../gradients.md)." },
   { "scripts/contact_implicit/*.lua", title = "Planning through contact", text = "Described in [control](../control-plans.md#planning-through-contact)." },
-  { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Seeing", text = "See [plots](../reference/plots.md) and the [live viewer](../reference/viewer.md)." },
+  { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Plots and live views", text = "See [plots](../reference/plots.md) and the [live viewer](../reference/viewer.md)." },
 }, 0
 local shown = {}
 for g, group in ipairs(groups) do

@@ -1,5 +1,4 @@
--- A step of Dojo, with gaps and arms at the position where the step ends, beside that of the engine, whose rows are
--- those at the position where it begins.
+-- A comparison of two steps: Dojo evaluates gaps and lever arms at the end of a step, and the engine at its beginning.
 --
 --     M (v+ - v) = h f + J(q+)' l,   q+ = q + h v+,   0 <= gap(q+) _|_ ln >= 0,   (mu ln, lt) o (psi, J_t(q+) v+) = 0
 --

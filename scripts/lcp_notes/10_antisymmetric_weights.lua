@@ -1,4 +1,5 @@
--- Unequal weights of the push in a learned friction law: gamma indicates slip when the block rests, and the reverse.
+-- With unequal weights of the push in a learned friction law, gamma can indicate slip when the block rests, and rest
+-- when it slips.
 --
 -- The block at rest, pushed by u, with the traditional 3 x 3 problem, but weights a1 and a2 of the push:
 --   0 <= l+    _|_  gamma + l+ - l- + a1 u >= 0

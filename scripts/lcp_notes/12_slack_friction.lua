@@ -1,4 +1,4 @@
--- With the slack of friction in place of friction itself speeds are affine, and a dozen steps identify them exactly.
+-- Speeds are an affine function of the unused friction (the slack), and a dozen steps identify this function exactly.
 --
 -- Slack is the unused friction, s- = mu g - l- and s+ = mu g - l+. In the direct formulation, 0 <= s _|_ v >= 0,
 --   (v+, v-)' = -( -v - h u + mu g h,  v + h u + mu g h ) + h (s-, s+),

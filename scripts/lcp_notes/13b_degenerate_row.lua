@@ -1,5 +1,5 @@
--- Steps that only slide leave a row of the friction law undetermined: the odd row that the note documents is one of
--- these.
+-- Steps that only slide do not determine a row of the friction law, and the odd row in the note is one of the rows that
+-- fit them.
 --
 -- The second row of the problem, w = a l+ + b l- + c gamma + d v + e u + k, has to be 0 where l- > 0. Sliding to the
 -- right l- = mu g = 1, l+ = 0 and gamma = v' = v + u - 1, so w = 0 requires only

@@ -1,4 +1,4 @@
--- The friction law as a linear programme is found exactly from thirty to fifty steps, but not with the note's epsilon.
+-- A linear programme finds the friction law exactly from thirty to fifty steps, but not with the note's epsilon.
 --
 -- For known l = (l+, l-, gamma) and d = (v, u, 1), M and W of 0 <= l _|_ M l + W d >= 0 solve, row by row,
 --   minimise sum l_r (M_r l + W_r d)     such that M_r l + W_r d >= eps for every step.

@@ -1,5 +1,5 @@
--- A friction coefficient guessed too large is found if friction may have an error, with a quadratic programme inside
--- the loss.
+-- Bilevel learning finds the friction coefficient even from a guess that is too large: a quadratic programme inside the
+-- loss allows an error of friction.
 --
 -- One step, (v, u) = (1, 2), of a block with mu = 1 (m = g = h = 1) ends with v' = 2. With the exact law the loss (v' -
 -- 2)^2 is flat for mu >= v + u = 3: whatever mu, the block rests. The bilevel cost of the note is instead

@@ -1,4 +1,5 @@
--- Gradient steps need ten to thirty thousand samples, one per step; the matrix itself needs forty.
+-- Gradient descent with one sample per step needs more than ten thousand samples to learn the matrix; least squares
+-- needs forty.
 --
 -- "Things didn't converge unless I had a ton of samples (10-30k ish)" (the notes, 3.1.3). Rows of G l + f as in 13a,
 -- one entry of each given, from a stream of steps: each sample has the cost (l_r w_r)^2 + max(0, -w_r)^2, and gives one

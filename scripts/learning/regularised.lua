@@ -1,4 +1,5 @@
--- An LCP that is regularised for training is another law: blocks creep, mu is biased, and part of the problem remains.
+-- An LCP that is regularised for training is another law: blocks creep, mu is biased, and some problems remain
+-- unsolvable.
 --
 -- "The LCP might not even be solvable. You could try to fix this by imposing some structure on G" (the notes, 3.2.3).
 -- Two remedies are in use: M + eps I, and a point of the central path, z w = kappa, in place of the solution. For the

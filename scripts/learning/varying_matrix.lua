@@ -1,4 +1,4 @@
--- A matrix that may depend on the state fits the same data in more ways, some of which are other laws.
+-- If the matrix may depend on the state, more laws fit the same data, and some of them predict other motions.
 --
 -- "I needed to make G not a function of v and u, otherwise it just converged with some weird degenerate solutions"
 -- (3.1.3). Which? Rows of 0 <= l _|_ f + G l >= 0, l = (l+, l-, gamma), have to vanish where their l is positive, so

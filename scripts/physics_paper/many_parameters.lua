@@ -1,5 +1,5 @@
 -- The more parameters, the more exact gradients save: the masses of n beads on a chain of springs that a ball strikes
--- are found within 1 % with a dozen runs, whatever n is, where finite differences need n + 1 times as many.
+-- are found within 1 % in at most a dozen runs, where finite differences need n + 1 times as many.
 --
 --   minimize over m:  L(m) = sum over steps and beads of |x(m) - seen|^2
 --

@@ -1,7 +1,7 @@
--- Friction of a tumbling cube by ContactNets' implicit loss, a small programme per frame, and by simulation of whole
--- tosses. For frames q-, q, q+ with speeds v = (q - q-)/h, v+ = (q+ - q)/h the loss finds the impulses that explain v+
--- best (Pfrommer, Halm, Posa 2020; the squares are divided by a speed so that all terms are in joules, for a mass of 1
--- kg):
+-- The friction of a tumbling cube is found in two ways: by ContactNets' implicit loss, a small programme per frame, and
+-- by simulation of whole tosses. For frames q-, q, q+ with speeds v = (q - q-)/h, v+ = (q+ - q)/h the loss finds the
+-- impulses that explain v+ best (Pfrommer, Halm, Posa 2020; the squares are divided by a speed so that all terms are in
+-- joules, for a mass of 1 kg):
 --   min  |M (v+ - v) - h f - J'l|^2_{M^-1} + sum (n phi/h)^2/V^2 + (mu n |u| + t u)^2/V^2 + |min(0, phi)/h|^2
 --   over n >= 0, |t| <= mu n,      phi, u: gap and sliding speed of a corner at q+,      V = 1 m/s
 -- It needs no simulation and has one smooth minimum in mu. But v and v+ are differences of frames, with 1/h of the

@@ -1,8 +1,8 @@
--- How a thrown cube bounces, tumbles and slides, predicted from its flight before the first contact: friction,
--- restitution and inertia are found by the gradient of whole simulated tosses, and tested on tosses that were not used.
--- Newton's restitution u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping. On
--- unused tosses, the error of x is 12 mm, of z 2 to 3 mm, of theta 3 to 4 degrees (docs/measurements/real-cube.md).
--- --data FILE reads measured tosses; without it the script makes tosses of known parameters, with noise.
+-- A thrown cube bounces, tumbles and slides: its motion is predicted from its flight before the first contact, with
+-- friction, restitution and inertia fitted by gradients of whole simulated tosses. Newton's restitution u_n+ = -e u_n
+-- and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping. On unused tosses, the error of x is 12
+-- mm, of z 2 to 3 mm, of theta 3 to 4 degrees (docs/measurements/real-cube.md). --data FILE reads measured tosses;
+-- without it the script makes tosses of known parameters, with noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
