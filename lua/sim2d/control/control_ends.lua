@@ -60,7 +60,7 @@ return function(_, host)
     elseif #left == 0 and #problem.terms > 0 then
       result.state = "converged" -- only smaller commands could lower the cost
     elseif result.state == "stuck" or not problem.ends_flat and problem.promised > SLACK * problem.tolerance then
-      stuck(left, ("no step lowers the cost, though its slope is not 0; left are %s"):format(quoted(left)))
+      stuck(left, ("no step lowers the cost, though its slope is not 0; not met: %s"):format(quoted(left)))
     end
   end
 

@@ -1,5 +1,5 @@
 ---@meta _
--- Bodies and joints, and what makes them.
+-- Bodies, joints, and the keys from which they are made.
 
 ---Keys all bodies share.
 ---@class sim2d.BodyDef
@@ -143,8 +143,8 @@ function Body:contacts() end
 ---@return number angular N m s
 function Body:net_contact_impulse() end
 
----Returns the momentum that the stepping itself added or removed in the last step. It is no impulse of contacts, joints or
----forces.
+---Returns the momentum that the stepping itself added or removed in the last step. It does not include impulses
+---of contacts, joints or forces.
 ---@return number x N s
 ---@return number y N s
 ---@return number angular N m s
@@ -173,10 +173,10 @@ function Body:destroy() end
 ---@field force sim2d.Vector N, on a, mean over the last step or sub-step
 ---@field torque number N m, on a about its anchor, mean over the last step or sub-step
 ---@field impulse sim2d.Vector N s, on a, over the last step or sub-step
----@field error number m, of rigid rows and limits; angles count times the size of the bodies
+---@field error number m, of rigid rows and limits; angles are multiplied by the size of the bodies
 ---@field anchor_a sim2d.Vector m, present world coordinates
 ---@field anchor_b sim2d.Vector m, present world coordinates
----@field axis sim2d.Vector? world coordinates now
+---@field axis sim2d.Vector? present world coordinates
 ---@field enabled boolean settable; a lock that is enabled again holds its present place
 ---@field broken boolean the joint carried more than `break_force`; enabling the joint repairs it
 ---@field break_force number N or N m, settable

@@ -90,7 +90,7 @@ test("parameters that the data do not determine are named", function()
   eq(result.undetermined, { { "drag", "mass", "stiffness" } })
   eq(result.deviation.mass, nil)
   near(result.parameters.stiffness / result.parameters.mass, 3, 1e-5)
-  ok(tostring(result):find "see drag, mass, stiffness together only")
+  ok(tostring(result):find "determine drag, mass, stiffness only together")
   -- a parameter without an effect
   result = sim.fit { world = cart, data = logged({ mass = 2 }, 40), parameters = { mass = 1, height = { 3, 0, 9 } } }
   eq(result.undetermined, { { "height" } })

@@ -335,7 +335,7 @@ local function warnings_of(text)
   local told = pipe:read "a"
   pipe:close()
   os.remove(out)
-  return told, select(2, told:gsub("it is made for commands that hold for", ""))
+  return told, select(2, told:gsub("it was made for commands that hold for", ""))
 end
 
 test("a regulator of a period is that of A^n and the sum of A^k B, and holds at it", function()
@@ -451,7 +451,7 @@ world:step(20)
     eq(count, case[6], told)
   end
   local told = warnings_of(text:format(0.01, "nil", "", 0.05, ""))
-  ok(told:find("world:control: Law (lqr): it is made for commands that hold for 0.01 s, and it runs every 0.05 s: make it for that "
+  ok(told:find("world:control: Law (lqr): it was made for commands that hold for 0.01 s, but it runs every 0.05 s: make it for this period "
     .. "(sim.control.lqr(world, { period = 0.05 })), or run it by world:control(law, { period = 0.01 })", 1, true), told)
 end)
 
