@@ -1,5 +1,5 @@
--- A pyramid of boxes that touch on all sides: it is hyperstatic, so its forces are not unique, but its motion (none)
--- is.
+-- A pyramid of boxes that touch on all sides: it is hyperstatic, so its forces are not unique. Its motion is unique: it
+-- stays at rest.
 local sim = require "sim2d"
 
 local options = sim.options { base = { 10, "boxes in the lowest row" } }

@@ -1,4 +1,4 @@
--- A skate on a tilted plane of ice, turning at a constant rate: its edge lets it move along itself only. It does not
+-- A skate on a tilted plane of ice, turning at a constant rate: it can move only along its edge. It does not
 -- slide down the plane but across it, on a cycloid: with k = g sin(tilt) / (2 w^2)
 --     down = k sin(w t)^2,    across = k (w t - sin(2 w t) / 2).
 local sim = require "sim2d"

@@ -1,5 +1,5 @@
--- A step of Dojo, with gaps and arms at the position where the step ends, beside that of the engine, whose rows are
--- those at the position where it begins.
+-- A step of Dojo, with gaps and arms at the position where the step ends, is compared with a step of the engine, whose
+-- rows belong to the position where the step begins.
 --
 --     M (v+ - v) = h f + J(q+)' l,   q+ = q + h v+,   0 <= gap(q+) _|_ ln >= 0,   (mu ln, lt) o (psi, J_t(q+) v+) = 0
 --

@@ -1,5 +1,5 @@
--- A ball bounces once, without loss: the derivatives of its end position, by start and by control, are those of the
--- motion, to the last digits, with any number of steps.
+-- A ball bounces once, without loss: the derivatives of its end position with respect to start and control equal those
+-- of the exact motion to the last digits, with any number of steps.
 --
 -- The first of three tasks that Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads) posed for
 -- differentiable simulators: no gravity, no friction, e = 1, a ball of radius r at (-1, 1) with v = (2, -2), 1 s in 480

@@ -1,5 +1,5 @@
--- A ball is thrown at the ground and a wall so that it ends at a target: gradients are those of the motion, with and
--- without friction, and descent and Gauss-Newton steps along them hit it.
+-- A ball is thrown at the ground and a wall so that it ends at a target: its gradients equal those of the exact motion,
+-- with and without friction, and both descent and Gauss-Newton steps hit the target.
 --
 -- The second task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): a ball of radius 0.1
 -- that does not turn, from (-0.5, 1) with v = (5, -5), g = 9.8, e = 0.92, a wall at x = 1.75, mu = 0 or 0.1, 0.6 s in

@@ -1,5 +1,5 @@
--- One ball is pushed into another, which is to reach a target with little effort: gradients by starts and by 960
--- controls are those of the motion, and descent along them leads to the optimum in closed form.
+-- One ball is pushed into another, which is to reach a target with little effort: its gradients with respect to the
+-- start and 960 controls equal those of the exact motion, and descent leads to the optimum in closed form.
 --
 -- The third task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): balls of radius 0.2 and
 -- mass 1 at rest at (-2, -2) and (-1, -1), no gravity, e = 1, 1 s in 480 steps, a force u on the first one, initially

@@ -1,5 +1,5 @@
--- Steps that only slide leave a row of the friction law undetermined: the odd row that the note documents is one of
--- these.
+-- Steps that only slide leave a row of the friction law undetermined: many rows fit, and the odd row in the note is one
+-- of them.
 --
 -- The second row of the problem, w = a l+ + b l- + c gamma + d v + e u + k, has to be 0 where l- > 0. Sliding to the
 -- right l- = mu g = 1, l+ = 0 and gamma = v' = v + u - 1, so w = 0 requires only
@@ -13,7 +13,7 @@ local e = sim.experiment "A degenerate row, and a model of the speed"
 local random = sim.random.split()
 local M = { { 1, -1, 1 }, { -1, 1, 1 }, { -1, -1, 0 } }
 
--- Steps of thirty per run, as rows (l+, l-, gamma, v, u, 1, v').
+-- Steps, thirty per run, as rows (l+, l-, gamma, v, u, 1, v').
 local steps, v = {}, 0
 for i = 1, 600 do
   if i % 30 == 1 then v = random:uniform(-3, 3) end

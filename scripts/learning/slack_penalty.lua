@@ -1,5 +1,5 @@
--- One of the two penalties in the notes determines the motion of a block at rest: that on slack friction, not that on
--- friction.
+-- One of the two penalties in the notes determines the motion of a block at rest: the penalty on slack friction, not
+-- the penalty on friction.
 --
 -- Speeds (v+, v-) are learned as relu(f + G l), f and G affine, with a penalty on their violation of complementarity:
 --   friction   |l+ v+| + |l- v-|       no friction in the direction of the motion
