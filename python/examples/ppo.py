@@ -1,6 +1,7 @@
 """PPO (Stable-Baselines3) learns a task: python ppo.py [task] [steps] [seed]
 
-pip install 'sim2d[gymnasium]' stable-baselines3. Prints its progress during training, and the mean return of 20 episodes at the end.
+pip install 'sim2d[gymnasium]' stable-baselines3. Prints the progress of the training and, at the end, the mean
+return of 20 episodes.
 """
 
 import sys

@@ -14,7 +14,7 @@ def run(script: str | os.PathLike[str], *arguments: Any, code: bool | None = Non
     """Runs a Lua program and returns its results: numbers, texts, lists, dicts, NumPy arrays; several values as a tuple.
 
     script: the name of a file NAME.lua, a path, or (code=True decides) the text of a program.
-    arguments: what `...` is in the program.
+    arguments: the values of `...` in the program.
 
     >>> sim2d.run("local a, b = ... return a + b", 1, 2)
     3
@@ -174,7 +174,7 @@ class World:
         return self._bridge.call("contacts", self._number) or []
 
     def residuals(self) -> dict[str, Any]:
-        """scaled: of the last step; unsolved, steps: numbers so far."""
+        """scaled: the residual of the last step; unsolved, steps: their numbers so far."""
         return self._bridge.call("residuals", self._number)
 
     # ---- Control ----

@@ -298,7 +298,7 @@ local function soften(w)
 end
 
 -- Returns the world of a seed, its kind, and a function to be called before each step. Each kind occurs in each
--- stepping; `stepping` and `kind` override those of the seed. M.flow is the flow of all worlds, if set. M.soft adds
+-- stepping; `stepping` and `kind` override the seed's choice. M.flow is the flow of all worlds, if set. M.soft adds
 -- soft surfaces.
 function M.make(seed, stepping, kind)
   R = sim.random.split()

@@ -64,7 +64,7 @@ test("if no regulator exists, the reason is reported", function()
   raises("A: square matrix expected, got nil", lqr)
 end)
 
-test("its derivatives are those of differences", function()
+test("its derivatives agree with differences", function()
   local p = { a = 0.1, b = 0.2, q = 0.5, r = 0.3 }
   for i = 1, 2 do
     local worst = sim.check_grad(function(x)

@@ -458,7 +458,7 @@ local function along(row, poses)
   return sum
 end
 
-test("rows of three and four bodies are those of Lagrange's multipliers", function()
+test("rows of three and four bodies agree with Lagrange's multipliers", function()
   sim.random.seed(71)
   local rng = sim.random.split()
   for case = 1, 120 do

@@ -577,8 +577,8 @@ test("a chain of more than eight bodies lands and rests", function()
   for _, link in ipairs(links) do eq(link.vy, 0) end
 end)
 
--- Where no piece has a solution, however short, the number of pieces of a step is still finite.
-test("a step that nothing solves has an end", function()
+-- If no piece has a solution, however short, the number of pieces of a step is still finite.
+test("a step without a solution ends", function()
   local w = world(50)
   w:box { type = "static", position = { 0, -0.5 }, size = { 9, 1 } }
   local pushed = w:circle { radius = 0.4, position = { 0, 0.43 }, velocity = { 0, -2 }, restitution = 0.3 }

@@ -112,7 +112,7 @@ test("a friction of 0 has the derivative from above", function()
   near((f { mu = 1e-6 } - f { mu = 0 }) / 1e-6, -G * 10 * 10 / 2 / 3600, 1e-8)
 end)
 
-test("ground that moves takes along, and drags", function()
+test("moving ground carries bodies along, and drags them", function()
   for _, mu in ipairs { 0.8, 0.1 } do
     agrees("platform", function(p)
       local w = world(p)

@@ -105,7 +105,7 @@ test("plots have a curve for each value", function()
     :plot { x = "a", y = "value" }:svg())
 end)
 
-test("bars of chances are those of their mean", function()
+test("error bars of probabilities are the deviation of the mean", function()
   local sweep = sim.sweep { run = function(_, job) return { yes = job % 2 == 0, x = job % 2 } end, grid = { a = { 1, 2 } },
     repeats = 100 }
   -- one half with a deviation of one half, which reaches zero; that of the mean of a hundred does not

@@ -222,7 +222,7 @@ test("a step that is not solved for as a whole is made by halves", function()
   ok(checked)
 end)
 
-test("so it is beside small islands that take the two stages", function()
+test("the same beside small islands that take the two stages", function()
   local checked = false
   for seed = 1, SEEDS do
     local world, _, start = pour_until({ count = 60, boxes = true, friction = 1.2, stepping = "auto", seed = seed }, "halved")

@@ -33,7 +33,7 @@ end
 
 -- ---- Sliding ----------------------------------------------------------------------------------
 
--- Where a box stops: v^2 / (2 mu g). The discrete times and impulses of the steps make it exact to O(dt).
+-- A box stops after v^2 / (2 mu g). The discrete times and impulses of the steps make it exact to O(dt).
 test("a box that slides to rest tends to v^2 / (2 mu g)", function()
   local gravity, p = 9.81, { v = 3, mu = 0.4, m = 1.7 }
   local function stop(dt)
