@@ -6,32 +6,32 @@
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
 ---@field dt? number s, default 1/120; length of a step
 ---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"active"|string default "auto"; the method that solves steps, see solvers; also the name of your own solver
----@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; the law of contacts along the surface; "convex" is easier to solve, but sliding bodies lift
+---@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; the friction law of contacts; "convex" is easier to solve, but sliding bodies lift
 ---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps handle impacts, see kinds of stepping
 ---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; how joint errors and overlaps are corrected, see stabilisations
 ---@field tolerance? number default 1e-9; a step is solved if its scaled residual is at most this
----@field max_iterations? integer default 100; of the interior-point method; the limits of the other methods scale with it (100 sweeps each)
+---@field max_iterations? integer default 100; limit of the interior-point method. The limits of other methods are proportional to it, for example 100 sweeps for each iteration
 ---@field contact_margin? number m, default 0.01; bodies closer than this are reported as in contact
 ---@field restitution_model? "newton"|"reflections" default "newton"; with "reflections", impacts travel through bodies that touch
 ---@field post_stabilization? boolean default true; false is short for stabilization = "none"
 ---@field alpha? number default 1; implicit blending: the share of the forces at the end of the step
----@field beta? number default 1; the share of the velocity at the end of the step, for the motion of the bodies. 1, 1 damps; 0.5, 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
+---@field beta? number default 1; the share of the velocity at the end of the step, for the motion of the bodies. alpha = beta = 1 damps; alpha = beta = 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
 ---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; the unknown of the step problem; the trajectory is the same
 ---@field elasticity? "compliance"|"stiffness" default "compliance"; how springs and compliant joints enter the step problem; the trajectory is the same
----@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step; with "off", only in steps that are too long to leave it out
----@field gradient? "exact"|"smooth" default "exact"; which derivative steps have: "exact" covers the contacts that act, "smooth" also those that may act, see gradients
+---@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step; with "off", only in steps that are too long for forces of fixed direction
+---@field gradient? "exact"|"smooth" default "exact"; the derivative of steps: "exact" covers the contacts that act, "smooth" also those that may act, see gradients
 ---@field smoothing? number default 0.0001; kappa of smooth derivatives
 ---@field substeps? integer default 1; a step consists of this many steps of dt / substeps, see sub-steps
 ---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle" takes second-order steps where an island allows them, "projected" never. "auto" is "rattle" with event stepping unless another setting excludes it, else "projected"
 ---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; the method for islands that only joints hold, if solver is "auto", see the linear system
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; how the friction of a pair follows from its two bodies, see pairs
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; how the restitution of a pair follows from its two bodies
----@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends there, short of dt
----@field ncp_kappa? number default 0; with solver = "ncp": the target of the products impulse times speed of contacts, in place of 0, see ncp
----@field ncp_undercut? number default 5; with solver = "ncp": during the search, kappa is not aimed below tolerance over this
----@field profile? boolean default false; whether stats() measures times, which adds a tenth to the step of a small world; sim2d --stats makes it true
+---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends after its first part, short of dt
+---@field ncp_kappa? number default 0; with solver = "ncp": the target of impulse times speed at each contact, in place of 0, see ncp
+---@field ncp_undercut? number default 5; with solver = "ncp": during the search, the target of kappa stays at or above tolerance / ncp_undercut
+---@field profile? boolean default false; true: stats() measures times, which makes the step of a small world a tenth longer; sim2d --stats sets it to true
 ---@field budget? number default math.huge; the work that a step may spend on large islands, see budgets
----@field threads? integer default 1; the number of threads that step large islands side by side, with the same bits, see threads
+---@field threads? integer default 1; the number of threads that step large islands side by side, without a change of any bit of the results, see threads
 ---@field audit? boolean default false; each step is judged as a whole; on under --strict
 
 ---@class sim2d.World: sim2d.WorldDef
