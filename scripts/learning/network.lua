@@ -1,5 +1,5 @@
--- A network fits friction to within per cent and lets the block creep, unless its kinks are those of the law and the
--- data have no noise.
+-- A network fits friction to within per cent and lets the block creep, unless its kinks match the law and the data have
+-- no noise.
 --
 -- "The most obvious idea is to learn the friction l = f(v, u) by a neural network. However, this approach won't be able
 -- to properly capture sticking" (the notes, 3). To stick, v' = v + u + l has to be 0, so l = -(v + u) exactly wherever

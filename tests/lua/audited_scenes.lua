@@ -168,7 +168,7 @@ function kinds.cart(w) -- a motor drives it
   end
 end
 
--- Ground like that of files: heights of nanometres to millimetres, rounded to 3 to 8 decimals.
+-- Ground as files contain it: heights of nanometres to millimetres, rounded to 3 to 8 decimals.
 function kinds.flat(w)
   local points, high, digits, x = {}, logu(-9, -3), R:integer(3, 8), -8
   repeat

@@ -12,7 +12,7 @@ local FIELDS = {
   ["sim2d.Contact"] = { "a", "b", "point", "normal", "gap", "friction", "restitution" },
 }
 
--- read: the function of annotations.lua; texts: those of lua/sim2d/meta
+-- read: the function of annotations.lua; texts: the contents of lua/sim2d/meta
 return function(sim, host, read, texts)
   local known = read(texts)
 

@@ -512,7 +512,7 @@ return function(sim, host)
     end
   end
 
-  local TRIES = 30 -- number of tried G, of which the best conditioned X is used
+  local TRIES = 30 -- number of matrices G that are tried; the one with the best conditioned X is used
 
   -- K such that A - B K has these poles (numbers, pairs {re, im} with their conjugates). Bhattacharyya and de Souza
   -- (1982): A X - X L = B G for a chosen G, K = G X^-1. With several inputs K is not unique; the best conditioned of

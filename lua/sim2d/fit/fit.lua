@@ -511,7 +511,7 @@ return function(sim, host)
     return fit, x
   end
 
-  -- Delays to try, in steps: all those of one actuator, then those of the next.
+  -- Delays to try, in steps: all delays of one actuator, then all delays of the next.
   local function read_delays(fit, delays)
     if delays == nil then return {} end
     if type(delays) ~= "table" then bad("delays", "the longest delay to be tried, s, by the names of actuators", delays) end

@@ -1,7 +1,7 @@
 -- Reports of contacts and joints on the last step: losses of peak forces and the like.
 local sim = require "sim2d"
 
--- Gradients agree with differences of values, and values with those of plain numbers.
+-- Checks that gradients agree with differences of values, and that values are the same with plain numbers.
 local function agrees(f, p, tolerance, options)
   local value, g = sim.value_and_grad(f, p)
   eq(value, f(p), "the value with plain numbers")

@@ -68,7 +68,7 @@ test("derivatives of a row of boxes are right or flagged", function()
       end
     end
   end
-  ok(wrong >= 20, wrong .. " that are not whole, of which flags tell") -- otherwise this compares nothing
+  ok(wrong >= 20, wrong .. " that are not whole, as flags report") -- otherwise this compares nothing
 end)
 
 test("changes that keep contacts compatible have a derivative", function()
@@ -244,5 +244,5 @@ test("derivatives of stacks that land flat are right, or flagged where a box is 
     compared, apart = compared + 1, apart + (#keys == 0 and 1 or 0)
   end
   print(("  %d stacks, %d right, %d turned"):format(compared, apart, turned))
-  ok(apart >= compared // 4, apart .. " of which all is right") -- otherwise this compares nothing
+  ok(apart >= compared // 4, apart .. " that are right in full") -- otherwise this compares nothing
 end)

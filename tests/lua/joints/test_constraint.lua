@@ -244,8 +244,7 @@ test("a row with bounds is the dry friction of a slider, to the bit of its motio
       -- closed form while it slides: v = 2 - F t / m
       if force == 3 then near(own_vx, 2 - 3 * 0.5 / 2, 1e-12) else near(own_vx, 0, 1e-12) end
       eq({ row.lo, row.hi }, { -force, force })
-      -- With two stages the position is that of the motion as well: 2 t - F t^2/(2 m). Implicit Euler is F h t/(2 m)
-      -- behind it.
+      -- With two stages the position is exact as well: 2 t - F t^2/(2 m). Implicit Euler is F h t/(2 m) behind it.
       if force == 3 and (stepping == "event" or stepping == "auto") then
         near({ (slide(false)), (select(2, slide(false))) }, { 2 * 0.5 - 3 * 0.5 ^ 2 / 4, 2 - 3 * 0.5 / 2 }, 1e-12)
       end

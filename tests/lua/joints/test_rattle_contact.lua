@@ -205,8 +205,8 @@ test("friction holds stacks on platforms that move at random", function()
   end
 end)
 
--- Up to almost the largest friction. A platform that turns carries the box along a circle, of which stage 1 uses mean
--- tangents: second order.
+-- The force goes up to almost the largest friction. A platform that turns carries the box along a circle. Stage 1 uses
+-- mean tangents of this circle, so the error is of second order.
 test("friction holds a box on ground that accelerates by up to 0.9 of its largest force", function()
   local A, om = 0.9 * 0.8 * G / 9, 3
   local function worst_of(rate, fraction, turn)

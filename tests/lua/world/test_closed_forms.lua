@@ -6,8 +6,8 @@ local function close(got, want, tolerance, what)
     ("%s: %.14g, expected %.14g"):format(what, got, want))
 end
 
--- Value and gradient, after checking that a second call gives the same bits and that the value is
--- that of plain numbers.
+-- Value and gradient, after checking that a second call gives the same bits and that the value is the same with plain
+-- numbers.
 local function gradient(f, p)
   local value, g = sim.value_and_grad(f, p)
   local again, h = sim.value_and_grad(f, p)

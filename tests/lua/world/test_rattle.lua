@@ -395,8 +395,8 @@ test("a complementarity system describes the flow by projection", function()
   end
 end)
 
--- The angle of a wheel changes no row: a step of a cart on fast wheels is one piece, as that of a slow one. So is it
--- if the joint names its bodies the other way round.
+-- The angle of a wheel changes no row: a step of a cart is one piece, on fast wheels as on slow ones, also if the joint
+-- names its bodies in the other order.
 test("wheels take one piece, however fast they turn", function()
   for _, swapped in ipairs { false, true } do
     local function cart(omega, anchor)
