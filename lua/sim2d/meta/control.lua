@@ -17,7 +17,7 @@
 ---@field measure? string|fun(world: sim2d.World): number name of an observation, or a function
 ---@field filter? number s, time constant of the low pass of the derivative
 ---@field range? number[] {lo, hi} of the command
----@field anti_windup? "clamp"|"back" in `range`: the integral stops, or gives back what was cut
+---@field anti_windup? "clamp"|"back" what the integral does if `range` clips the command: it stops ("clamp") or is reduced by the excess ("back")
 ---@field actuator? string|sim2d.Actuator
 
 ---A term of a cost: a norm of field - goal.

@@ -190,7 +190,7 @@ function Experiment:finish() end
 ---@field density? boolean scales the area to 1, in place of counts
 ---@field from? number of a function
 ---@field to? number
----@field points? integer number of places at which a function is computed; default 400
+---@field points? integer number of places at which a function is computed; default 400, for heat maps and contours 60 along each axis
 ---@field x? number
 ---@field y? number
 ---@field text? string
