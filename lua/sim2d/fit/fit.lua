@@ -472,7 +472,7 @@ return function(sim, host)
     fit.loss = def.loss == nil and "l2" or def.loss
     if LOSSES[fit.loss] == nil then bad("loss", "'l2', 'huber' or 'cauchy'", def.loss) end
     if def.scale ~= nil and not (host.finite(def.scale) and def.scale > 0) then
-      bad("scale", "deviations above 0, from which on residuals count less", def.scale)
+      bad("scale", "a number of deviations above 0, beyond which residuals count less", def.scale)
     end
     if def.scale ~= nil and fit.loss == "l2" then bad("scale", "a loss that has a scale, 'huber' or 'cauchy'", fit.loss) end
     fit.given_scale = def.scale
