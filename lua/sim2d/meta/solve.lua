@@ -135,7 +135,7 @@ local ProblemLibrary = {}
 ---@class sim2d.ProblemOptions
 ---@field solver? sim2d.Solver default "auto"
 ---@field tolerance? number bound of the scaled residual; default 1e-9
----@field max_iterations? integer of the interior-point method, default 100; the limits of other methods scale with it
+---@field max_iterations? integer limit of the interior-point method, default 100; the limits of other methods are proportional to it
 ---@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
 ---@field history? boolean fills info.history
 
@@ -165,7 +165,7 @@ local ContactLibrary = {}
 ---@field mu number[]|number friction coefficients
 ---@field solver? string a solver of worlds; default "auto"
 ---@field tolerance? number bound of the scaled residual; default 1e-9
----@field max_iterations? integer of the interior-point method, default 50; the limits of other methods scale with it
+---@field max_iterations? integer limit of the interior-point method, default 50; the limits of other methods are proportional to it
 ---@field r0? number[] initial impulses
 ---@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
 ---@field history? boolean fills info.history

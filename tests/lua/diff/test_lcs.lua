@@ -401,7 +401,7 @@ test("the margin, and rows of impacts when asked for", function()
   local far = same_step(world, { margin = 1 })
   eq({ #far.contacts, far.F.shape[1] }, { 1, 4 })
   near(far.contacts[1].gap, 0.8, 1e-12)
-  -- with these it stands where it lands, in the system as in the world
+  -- with rows of impacts the disc stands where it lands, in the system as in the world
   local both = same_step(world, { margin = 1, impacts = true })
   eq({ both.F.shape[1], both.motion_rows }, { 8, 4 })
   local x, end_of = both.x0, world:clone()

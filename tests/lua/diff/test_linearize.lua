@@ -260,7 +260,7 @@ test("functions of the script that act in a step are in A and B", function()
       for i = 1, #before do
         near(B[{ i, 1 }], by_u[i][1], 1e-12)
       end
-      -- A, by a change of the first disc's position that rigid rows allow
+      -- checks A by a change of the first disc's position that rigid rows allow
       if not kind:find "constraint" then
         local by_x = sim.jacobian(function(x)
           local one = world_with(kind, stepping)

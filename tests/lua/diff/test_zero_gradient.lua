@@ -347,7 +347,7 @@ test("a restitution of 0 after a landing", function()
   -- A body that leaves so slowly that gravity returns it within the step does not leave.
   eq({ g, difference(f, 1e-5) }, { 0, 0 })
   eq(flags(), "impact")
-  way = "speculative" -- which has none to that side
+  way = "speculative" -- this stepping has no derivative to that side
   sim.value_and_grad(f, 0)
   eq(flags(), "partial impact")
 end)
@@ -479,7 +479,7 @@ test("minimize and fit can start at 0", function()
 end)
 
 -- The displacement of joints enters the velocities as far as there is energy for it: a damper or a dry friction that
--- begins to dissipate makes room for more.
+-- begins to dissipate leaves energy for more of it.
 test("a joint's damping and friction at 0, where its links strike the ground", function()
   local R = sim.random.split()
   R:seed(20261128)

@@ -182,8 +182,8 @@ test("a disc that slides on a turning bar stays on it, with joints and without, 
   end
 end)
 
--- The same with a bar that moves and friction: a derivative goes through the impulses that stop approaching surfaces at
--- the end of a piece. (If they bounce instead, differences cross an impact, and derivatives are off by up to 0.3 %.)
+-- The same with a moving bar and with friction: a derivative goes through the impulses that stop approaching surfaces
+-- at the end of a piece. (If they bounce instead, differences cross an impact, and derivatives are off by up to 0.3 %.)
 test("derivatives of a disc that presses on a turning bar agree with differences", function()
   local cases = 0
   for _, how in ipairs { { "kinematic", false, true }, { "dynamic", true, true }, { "dynamic", true, false }, { "dynamic", false, true } } do
@@ -722,8 +722,8 @@ test("a step whose remainder is too short for a piece is completed", function()
   for of, count in pairs(found) do eq(count, 0, of) end
 end)
 
--- The box turns about the corner between two segments, which belongs to the other segment. Its corner lands on this one
--- between start and end of a flow, where a search has to look.
+-- The corner between two segments, about which the box turns, belongs to one of them. A corner of the box lands on the
+-- other segment between start and end of a flow, so a search has to look there.
 test("a body that turns about the corner of a chain meets the segment next to it", function()
   local w = sim.world { audit = true, dt = 1 / 120 }
   w:on("solver_warning", function() end)

@@ -62,7 +62,7 @@ local function none_behind(stepping, seed, runs, push)
   eq(behind, 0, first)
 end
 
--- As far as through the wall in the first step.
+-- A push so strong that the body would pass through the wall in the first step.
 local function piston(w, r, b, case)
   local need = (math.max(case.gap, 0) + 2 * case.size + case.thick) * r:uniform(0.5, 4)
   local f = turned(case.phi, 2 * case.mass * need / w.dt ^ 2, 0)
