@@ -243,7 +243,8 @@ test("the derivative of a step in which a box clips a corner agrees with differe
     local angle, vy, size, ground, x = u(-1, 1), u(-3, 1), u(0.1, 0.25), u(-1, 1), { u(0.1, 0.25), u(15, 35), u(-10, 10) }
     local rows
     local function loss(p)
-      -- Without audits: such a box may turn into its row by millimetres, which the projection corrects, a jump.
+      -- Without audits, because such a box may turn into its row by millimetres, and an audit reports the correction as
+      -- a jump.
       local w = sim.world { stepping = "speculative", gravity = { 0, 0 }, audit = false }
       w:box { type = "static", size = { 0.2, size }, angle = ground, friction = 0.3 }
       local b = w:box { size = { 0.2, 0.15 }, angle = angle, position = { -0.3, p[1] }, velocity = { p[2], vy },
