@@ -393,14 +393,14 @@ return function(sim, host)
     end
     check_key(KINDS[def.kind], "actuator", "kind",
       "one of 'force', 'torque', 'speed', 'position'", def.kind)
-    -- acts on exactly one joint or body of this world
+    -- an actuator acts on exactly one joint or body of this world
     local object = host.owned(world, def.joint or def.body)
     if (def.joint == nil) == (def.body == nil) then
       fail "bad argument #1 to 'actuator' (either key 'joint' or key 'body' expected)"
     end
     check_key(object == (def.joint and "joint" or "body"), "actuator", def.joint and "joint" or "body",
       "one of this world that is alive", def.joint or def.body)
-    -- the joint determines whether it turns or pushes
+    -- the joint determines whether the actuator turns or pushes
     local turns = def.kind == "torque"
     if def.joint then
       turns = check_joint(def.kind, def.joint)
@@ -453,7 +453,7 @@ return function(sim, host)
     return near and ("; did you mean '%s'?"):format(near) or #names > 0 and "; known: " .. table.concat(names, ", ") or ""
   end
 
-  -- Handles what C does not take: tracked numbers, arrays, and errors.
+  -- Handles commands that C does not take (tracked numbers, arrays) and errors.
   local function act(world, u)
     local system = system_of(world)
     local actuators, chosen = system.actuators, {}

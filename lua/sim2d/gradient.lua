@@ -2,7 +2,7 @@
 -- parameter.
 
 -- Relative to the size of the parameters (at least 1). The truncation error of the differences below is the fourth
--- power of the step times the fifth derivative, the rounding error is rounding / step: 1e-12 and 1e-13 here.
+-- power of the step times the fifth derivative; the rounding error is rounding / step. They are 1e-12 and 1e-13 here.
 local STEP = 1e-3
 -- Relative to the largest derivative: smaller derivatives are compared with this, because their relative error is
 -- meaningless.
@@ -14,12 +14,12 @@ local DOUBT, CLOSER = 1e-6, 100
 -- changes with the step size and is below this is noise.
 local NOISE = 1e-12
 
--- Flags whose effect a finite difference cannot see, because it takes the same steps, or shows as an error.
+-- Flags whose effect a finite difference cannot see, because it takes the same steps, or which it shows as an error.
 local MEANING = {
-  impact = "impact: neither knows the times of impacts, which do not move with the parameters in steps of "
-    .. 'a given length; the derivative of the motion is that of stepping = "event"',
-  together = "together: points met at one and the same time; what turns one before the other (an angle, a spin) has no "
-    .. "whole derivative there",
+  impact = "impact: neither gradient nor differences contain the times of impacts, because steps of a given length "
+    .. 'do not move them with the parameters; stepping = "event" gives the derivative of the motion',
+  together = "together: points met at the same time; parameters that make one point meet before the other (an angle, "
+    .. "a spin) have incomplete derivatives there",
 }
 
 return function(sim, host)
@@ -104,8 +104,8 @@ return function(sim, host)
     if err <= DOUBT then return err end
     local own = case.step * math.abs(x[i])
     if own > 0 and own < step then
-      -- The linear range of a compliance of 1e-4 is below 1e-5, so use the step (of the two) at which a tenfold smaller
-      -- step changes the difference less.
+      -- A compliance of 1e-4 is linear only over less than 1e-5. Of the two steps, use the one whose difference changes
+      -- less if the step is ten times smaller.
       local other = difference(f, layout, x, i, own)
       if math.abs(difference(f, layout, x, i, own / 10) - other)
         < math.abs(difference(f, layout, x, i, step / 10) - slope) then
@@ -115,7 +115,7 @@ return function(sim, host)
     end
     local nearer = difference(f, layout, x, i, step / CLOSER)
     if math.abs(nearer - slope) <= off / 2 then return err end
-    local text = ("%s: differences of step %.0e say %.6g, of %.0e %.6g: "):format(layout:name(i), step,
+    local text = ("%s: differences with step %.0e give %.6g, with step %.0e %.6g: "):format(layout:name(i), step,
       slope, step / CLOSER, nearer)
     local scale = math.max(1, math.abs(case.value))
     if off * step < NOISE * scale then

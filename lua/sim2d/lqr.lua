@@ -75,7 +75,7 @@ return function(sim, host)
     if not linalg.cholesky(sim.stop_gradient(R)) then return nil, "R is not positive definite" end
     local P = doubling(A, B:mm(linalg.solve(R, B:t())), Q, n)
     if not P then
-      return nil, "no regulator: a motion that does not die out is not reached by the inputs, or not counted by Q"
+      return nil, "no regulator: a mode that does not decay is not reached by the inputs, or not weighted by Q"
     end
     -- Insert the solution into the Riccati equation to measure its residual.
     local K, again = riccati_step(A, B, Q, R, P)
@@ -86,7 +86,7 @@ return function(sim, host)
     local values, _, imaginary = linalg.eig(sim.stop_gradient(A - B:mm(K)))
     for i = 1, values and n or 0 do
       if math.sqrt(values[i] ^ 2 + (imaginary and imaginary[i] or 0) ^ 2) >= 1 then
-        return nil, "no regulator: a motion that does not die out is not counted by Q"
+        return nil, "no regulator: a mode that does not decay is not weighted by Q"
       end
     end
     return K, again

@@ -62,7 +62,7 @@ ENGINE = sim2d.torch.function(sim2d.Loss(SCRIPT, code=True))
 
 
 def engine(states: torch.Tensor, frames: int) -> torch.Tensor:
-    """States [n, frames, BALLS, 4] after each frame, from states [n, BALLS, 4] on."""
+    """States [n, frames, BALLS, 4] after each frame, starting from states [n, BALLS, 4]."""
     return ENGINE(states.flatten(1), torch.tensor(frames)).reshape(len(states), frames, BALLS, 4)
 
 
@@ -149,7 +149,7 @@ def picture_loss(drawn: torch.Tensor, frames: torch.Tensor) -> torch.Tensor:
 
 def train(encoder: Encoder, predict, labelled: Samples, pictures: Samples | None, iterations: int,
           rng: np.random.Generator) -> None:
-    """Trains by labels and, where there are pictures, by these through `predict(states, frames)`; in place."""
+    """Trains the networks in place: by labels and, if `pictures` are given, also by these through `predict(states, frames)`."""
     weights = [*encoder.parameters(), *(predict.parameters() if isinstance(predict, Network) else ())]
     adam = torch.optim.Adam(weights, lr=2e-3)
     slower = torch.optim.lr_scheduler.CosineAnnealingLR(adam, iterations, 1e-5)

@@ -1,7 +1,7 @@
 """A policy trained by gradients through the engine: python policy_by_gradient.py [iterations] [seed]
 
-The cart-pole of the task, with forces of any size up to 10 N, and a small network (four numbers in, one out) whose weights Lua's
-side is given. Each iteration follows some episodes of a second for the gradient of their cost. pip install 'sim2d[torch]'.
+The cart-pole of the task, with forces of any size up to 10 N, and a small network (four numbers in, one out), whose weights are
+passed to Lua. Each iteration runs some episodes of one second and takes the gradient of their cost. pip install 'sim2d[torch]'.
 """
 
 import sys
@@ -52,7 +52,7 @@ end""" % (HIDDEN, STEPS)
 
 
 def play(w1, b1, w2, episodes=20):
-    """Mean return in the task, whose actions are full pushes to a side: the side to which the network pushes."""
+    """Mean return in the task, whose actions are full pushes to the left or right: the network's force gives the side."""
     env, returns = sim2d.make("cart_pole"), []
     for episode in range(episodes):
         seen, total, over = env.reset(seed=1000 + episode)[0], 0.0, False

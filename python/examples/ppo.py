@@ -1,6 +1,7 @@
 """PPO (Stable-Baselines3) learns a task: python ppo.py [task] [steps] [seed]
 
-pip install 'sim2d[gymnasium]' stable-baselines3. Prints what it has learned by the way, and the mean return of 20 episodes.
+pip install 'sim2d[gymnasium]' stable-baselines3. Prints the progress of the training and, at the end, the mean
+return of 20 episodes.
 """
 
 import sys
@@ -14,7 +15,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormali
 
 import sim2d
 
-# Steps, then settings of PPO. Those of the cart-pole are RL Baselines3 Zoo's for CartPole-v1.
+# Steps, then settings of PPO. The settings for the cart-pole are those of RL Baselines3 Zoo for CartPole-v1.
 TASKS = {
     "cart_pole": (100_000, dict(n_steps=32, batch_size=256, gae_lambda=0.8, gamma=0.98, n_epochs=20,
                                 learning_rate=lambda left: 1e-3 * left, clip_range=lambda left: 0.2 * left)),

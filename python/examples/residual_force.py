@@ -1,9 +1,10 @@
 """A force that the engine does not know, learned inside its steps: python residual_force.py [iterations] [seed]
 
-A ball of 1 kg is thrown over a floor that it bounces off. The engine knows weight, floor, restitution and friction; it does not
-know of the air: a wind that grows with height, and drag by the square of the speed in it. A small network gives the force that is
-missing, from the state at each step, and the engine takes the step with it. What is seen are places on a few short throws, to a
-millimetre; the gradient of what is missed goes back through every step, contacts and network in turn. pip install 'sim2d[torch]'.
+A ball of 1 kg is thrown over a floor that it bounces off. The engine knows weight, floor, restitution and friction. It does not
+know the air: a wind that grows with height, and a drag that grows with the square of the speed in it. A small network gives the
+missing force from the state at each step, and the engine takes the step with this force. The data are positions on a few short
+throws, to a millimetre. The gradient of their error goes back through every step: contacts and network in turn.
+pip install 'sim2d[torch]'.
 """
 
 import sys

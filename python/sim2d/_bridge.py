@@ -18,8 +18,8 @@ _TRACEBACK = "\nstack traceback:\n"
 
 
 class Error(RuntimeError):
-    """An error of a script or of the engine. `str(error)` is its message, with file and line; `traceback` the lines of the script
-    that led there."""
+    """An error of a script or of the engine. `str(error)` is its message, with file and line; `traceback` has the lines of
+    the script that led to the error."""
 
     traceback: str
 

@@ -14,7 +14,7 @@ _integer = struct.Struct("<Bq")
 _float = struct.Struct("<Bd")
 _two = struct.Struct("<BQQ")
 _text = struct.Struct("<BQ")
-_DEEPEST = 60  # lists in one another; Lua's side takes 64
+_DEEPEST = 60  # nesting of lists; the Lua side allows 64
 
 
 class _Reader:
@@ -93,7 +93,7 @@ def _pack_array(value: np.ndarray, out: bytearray) -> None:
 
 
 def unpack(data: bytes) -> Any:
-    """Reads the bytes of `pack`, or of Lua. Lists become lists, other tables dicts, arrays those of NumPy."""
+    """Reads the bytes of `pack`, or of Lua. Lists become lists, other tables become dicts, and arrays become NumPy arrays."""
     return _unpack(_Reader(data))
 
 

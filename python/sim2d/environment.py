@@ -21,7 +21,7 @@ _SEEDS = 2**63
 
 
 def entropy_seed(random: np.random.Generator) -> int:
-    """The seed of an environment without a given one: from Gymnasium's generator, which begins with entropy."""
+    """A seed for an environment that was given none, from Gymnasium's generator, which is itself seeded from entropy."""
     return int(random.integers(_SEEDS))
 
 
@@ -90,7 +90,7 @@ class Env(gymnasium.Env):
         self._pointers = (pointer(self._action), len(self._action), pointer(self._told), len(self._told))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
-        """Without a seed, the first episode begins with entropy, and the generator continues in later ones."""
+        """Without a seed, the first episode takes a seed from entropy, and later episodes continue with the same generator."""
         super().reset(seed=None if seed is None else int(seed))
         options = dict(options or {})
         if seed is not None:

@@ -34,19 +34,21 @@ class Loss:
             raise
 
     def __call__(self, *arrays: Any) -> Any:
-        """The function's value: a float, or an array where it returns a list."""
+        """The function's value: a float, or an array if the function returns a list."""
         value = self._bridge.call("evaluate", self._number, _plain(arrays))
         return np.asarray(value, dtype=float) if isinstance(value, list) else value
 
     def value_and_grad(self, *arrays: Any, by: Sequence[int] | None = None) -> tuple[float, tuple[Any, ...]]:
-        """Its value, a number, and its gradient by each array, or by those whose numbers (from 0) `by` lists."""
+        """The function's value, a number, and its gradient with respect to each array, or to those whose numbers (from 0)
+        are in `by`."""
         given = _plain(arrays)
         by = _which(by, len(given))
         value, gradients = self._bridge.call("value_and_grad", self._number, given, [i + 1 for i in by])
         return value, _like(gradients, [given[i] for i in by])
 
     def vjp(self, weights: Any, *arrays: Any, by: Sequence[int] | None = None) -> tuple[Any, ...]:
-        """The gradient of weights . value by each array (or those of `by`), where the value is a list of numbers, or a number."""
+        """The gradient of weights . value with respect to each array (or to those in `by`). The value is a list of numbers or
+        a number."""
         given = _plain(arrays)
         by = _which(by, len(given))
         weights = np.atleast_1d(np.asarray(weights, dtype=float))

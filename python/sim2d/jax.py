@@ -12,7 +12,7 @@ from .gradient import Loss
 
 
 def function(loss: Loss, count: int | None = None):
-    """A function of arrays with a reverse-mode derivative, also under `jit`; it calls the engine back, in doubles.
+    """A function of arrays with a reverse-mode derivative, also under `jit`. It calls the engine through a callback, in doubles.
 
     count: how many numbers it returns (a list); None: one number. Results have JAX's usual type: set jax_enable_x64 for doubles.
     """

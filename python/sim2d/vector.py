@@ -66,7 +66,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
         """options: {"reset_mask": bools} resets only these (autoreset "disabled"). Environment i begins with seed + i,
-        or with seed[i]. Without a seed its first episode begins with entropy, and its generator continues in later ones."""
+        or with seed[i]. Without a seed, its first episode takes a seed from entropy, and later episodes continue
+        with the same generator."""
         n = self.num_envs
         one = isinstance(seed, (int, np.integer))
         super().reset(seed=int(seed) if one else None)

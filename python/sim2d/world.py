@@ -14,7 +14,7 @@ def run(script: str | os.PathLike[str], *arguments: Any, code: bool | None = Non
     """Runs a Lua program and returns its results: numbers, texts, lists, dicts, NumPy arrays; several values as a tuple.
 
     script: the name of a file NAME.lua, a path, or (code=True decides) the text of a program.
-    arguments: what `...` is in the program.
+    arguments: the values of `...` in the program.
 
     >>> sim2d.run("local a, b = ... return a + b", 1, 2)
     3
@@ -73,7 +73,7 @@ class World:
         return self._bridge.closed
 
     def close(self) -> None:
-        """Frees the world and its Lua state. Everything but `closed` raises afterwards."""
+        """Frees the world and its Lua state. Afterwards everything except `closed` raises an error."""
         self._bridge.close()
 
     def __enter__(self) -> "World":
@@ -90,7 +90,7 @@ class World:
     # ---- Time ----
 
     def step(self, n: int = 1) -> None:
-        """Steps n times; `Error` where a callback raises or a step is impossible."""
+        """Steps n times. Raises `Error` if a callback raises an error or a step is impossible."""
         if isinstance(n, bool) or int(n) != n or n < 1:
             raise ValueError(f"a number of steps from 1 on expected, got {n!r}")
         self._bridge.call("call", self._number, "step", int(n))
@@ -118,7 +118,7 @@ class World:
         self._bridge.call("set_state", self._number, numbers)
 
     def snapshot(self) -> Snapshot:
-        """The present state, for `restore`: with the data that solvers keep, so that the same bits follow."""
+        """The present state, for `restore`. It includes the data that solvers keep, so that later steps give the same bits."""
         return Snapshot(self, self._bridge.call("snapshot", self._number))
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -174,7 +174,7 @@ class World:
         return self._bridge.call("contacts", self._number) or []
 
     def residuals(self) -> dict[str, Any]:
-        """scaled: of the last step; unsolved, steps: numbers so far."""
+        """scaled: the residual of the last step; unsolved, steps: their numbers so far."""
         return self._bridge.call("residuals", self._number)
 
     # ---- Control ----

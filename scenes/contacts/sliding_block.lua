@@ -1,6 +1,6 @@
 -- A block slides to a stop in v^2 / (2 mu g). Speculative steps of length h have an error of at most v h / 2. The
--- default moves a body that slides by itself by the mean of its velocities, which is exact until the step in which it
--- stops (here it stops at the end of a step; elsewhere the error is at most mu g h^2 / 8).
+-- default steps move a body that slides alone with the mean of its velocities before and after, which is exact until
+-- the step in which it stops (here it stops at the end of a step; elsewhere the error is at most mu g h^2 / 8).
 local sim = require "sim2d"
 
 local function build(p)

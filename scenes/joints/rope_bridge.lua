@@ -27,7 +27,7 @@ local function build(p)
   return world
 end
 
--- The largest difference of the energy from that at the start in 10 s; `look` is called after each step.
+-- The largest change of the energy from its initial value within 10 s; `look` is called after each step.
 local function sway(world, look)
   local before, farthest = world:energy().total, 0
   for _ in world:steps(10) do

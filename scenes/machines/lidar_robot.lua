@@ -64,7 +64,7 @@ if sim.is_main() then
     skid = math.max(skid, math.abs(robot.velocity:dot { -math.sin(robot.angle), math.cos(robot.angle) }))
   end
   print(("%.1f m driven, never nearer than %.2f m to anything, %d hits"):format(way, nearest, hits))
-  -- The constraint holds along the axle as it is at the start of a step; the turn within the step leaves this speed.
+  -- The constraint uses the axle's direction at the start of a step; the turn within the step leaves this speed.
   local left = FASTEST * 3 * 2 * math.pi * FIELD / RAYS * world.dt
   print(("along its axle at most %.4f m/s, of %.4f m/s that a step's turn leaves"):format(skid, left))
   assert(way > 10 and nearest > 0 and hits == 0 and skid < left)

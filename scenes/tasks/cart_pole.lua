@@ -1,5 +1,5 @@
 -- Cart-pole: pushes of the cart to the left or right have to keep a pole upright (Gymnasium's CartPole-v1: its
--- constants and thresholds; its explicit Euler steps are the engine's of two stages here).
+-- constants and thresholds, but the engine's two-stage steps in place of explicit Euler steps).
 --
 -- Observed: position and speed of the cart, m, m/s; angle and speed of the pole, rad (to the right), rad/s. Action: 1,
 -- 10 N to the left, or 2, to the right, for 0.02 s. Reward: 1 a step. Ends beyond 2.4 m or 12 degrees, and after 500

@@ -3,8 +3,8 @@
 --
 -- Observed: position of the disc and of the T's origin (the middle of its bar's outer edge), angle of the T from 0 to 2
 -- pi. Action: the goal of the disc, both coordinates from 0 to 512, for 0.1 s; its acceleration is 100 times the
--- distance less 20 times its speed. Reward: the part of the goal that the T covers over 0.95, at most 1. Ends where
--- that is 1, and after 300 steps. Start: disc from 50 to 450, T from 100 to 400, all angles.
+-- distance less 20 times its speed. Reward: the part of the goal that the T covers, divided by 0.95, at most 1. Ends
+-- when the reward is 1, and after 300 steps. Start: disc from 50 to 450, T from 100 to 400, all angles.
 local sim = require "sim2d"
 
 local KP, KV, SIDE, DONE = 100, 20, 512, 0.95 -- 1/s^2, 1/s, px

@@ -29,7 +29,7 @@ local function build(p)
   return world
 end
 
--- Goes behind the puck, seen from the target, then pushes through it; goes around it where it is in the way.
+-- Goes behind the puck, seen from the target, then pushes through it; goes around the puck if it is in the way.
 local function baseline(env)
   local KP, KD, SIDE, THROUGH, ALIGNED = 120, 16, 0.26, 0.06, 0.95 -- N/m, N s/m, m, m, cosine
   -- m: the error of the spring whose force just moves the puck

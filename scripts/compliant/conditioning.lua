@@ -6,9 +6,10 @@
 --     KKT          [M -J'; -J -C'] (v, l) = (p, 0)          C' = 1/(h^2 k), l the springs' impulses
 --     Schur        (J M^-1 J' + C') l = -J p,  v = p + J' l
 --
--- The notes print J in place of J' in the corner of the second, eqs. (33), (34) and (41), which does not even fit its
--- shape. Their point is right: with k the condition number of the first system grows, while those of the others tend to
--- those of a rigid chain. But that holds only if the rows are independent: with a duplicated row they grow as well.
+-- In the corner of the second system the notes print J in place of J' (eqs. (33), (34) and (41)), whose shape does not
+-- fit. Their point is right: the condition number of the first system grows with k, while the condition numbers of the
+-- others tend to the values of a rigid chain. But that holds only if the rows are independent: with a duplicated row
+-- they grow as well.
 local sim = require "sim2d"
 local linalg = sim.linalg
 

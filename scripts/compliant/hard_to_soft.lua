@@ -60,7 +60,7 @@ for _, C in ipairs(cs) do
 end
 e:equal("kicked: from the closed form, m/s", 0, kicked, 1e-13)
 
--- Released from the horizontal: the distance of the end from that of the rigid chain after half a second.
+-- Released from the horizontal: the distance between the ends of this chain and of the rigid chain after half a second.
 local plot = { title = "Let go level: from the rigid chain", x = { label = "compliance", unit = "m/N", log = true },
   y = { label = "distance, m", log = true } }
 local first = {}

@@ -97,7 +97,7 @@ if sim.is_main() then
   for _, name in ipairs(scenes.names) do
     for _, item in ipairs(scenes[name] {}) do e:below(name .. ": " .. item[1], item[3], item[2]) end
   end
-  -- the same velocity to the last digit with different forces; those of Gauss-Seidel depend on the order
+  -- the same velocity to the last digit with different forces; the forces of Gauss-Seidel depend on the order
   local plot = { title = "Four feet of a bench: one velocity, many ways to share its weight",
     x = "foot", y = "share of the weight", legend = "above" }
   for k, solver in ipairs { "nsgs", "auto" } do

@@ -8,9 +8,9 @@ local e = sim.experiment "ContactBench's scenes by contact model: error / bar"
 local files = {}
 for i, name in ipairs { "friction", "redundant", "energy" } do files[i] = require("scripts.contact.bench_" .. name) end
 
--- Properties that each gives up, with the reason (docs/stepping-options.md). With a fixed step an impact is up to dt
--- early. bisect keeps the gap it found. (1/2, 1/2) moves bodies with velocities from before the impact. Springs sink by
--- m g C, rock, and have no restitution.
+-- Properties that each stepping or model gives up, with the reason (docs/stepping-options.md). With a fixed step an
+-- impact is up to dt early. bisect keeps the gap it found. (1/2, 1/2) moves bodies with velocities from before the
+-- impact. Springs sink by m g C, rock, and have no restitution.
 local late, soft = "bounce", { contact_compliance = 1e-6, contact_damping = 100 }
 local function fixed(settings)
   settings.stepping = "speculative"

@@ -1,6 +1,6 @@
 -- The contact card: scenes with a known outcome, for which others have published results of their engines.
--- Other engines run the same scenes: --python PYTHON those of peers.py, --box2d PROGRAM Box2D (box2d.c).
--- tools/contact-card installs and builds them.
+-- Other engines run the same scenes: --python PYTHON runs the engines of peers.py, --box2d PROGRAM runs Box2D
+-- (box2d.c). tools/contact-card installs and builds them.
 local sim = require "sim2d"
 local options = sim.options {
   python = { "", "a Python with mujoco, pymunk or genesis-world: they run the same scenes" },

@@ -77,7 +77,7 @@ if e.options.map ~= "" then
   assert(sweep:map { x = "angle", y = "rate", value = "back", path = e.options.map, title = "1 comes back, 0 falls" })
 end
 
--- the map of the patient one, and the strip: z is linear in angle and rate, and 1 at its edge
+-- the map of the patient regulator, and the strip: z is linear in angle and rate, and 1 at its edge
 local plot = { title = "Which poles come back", x = "angle, rad", y = "rate, rad/s", legend = "right" }
 for _, fate in ipairs { { 1, "comes back" }, { 0, "falls" } } do
   local series = { {}, {}, kind = "scatter", label = fate[2] }

@@ -2,7 +2,7 @@
 -- = a_r + kp e + kd e', so each joint is a double integrator, v+ = v + h a, whatever the arm is. The efforts solve a
 -- step of the model, whose final speeds are consistent with the joints, so this holds up to rounding. They are constant
 -- over the step, and the error e is O(h). Then the arm holds a payload that is missing in the model: at rest M kp e
--- equals the torque of the payload's weight. For comparison PD, a spring at each joint, which carries the entire
+-- equals the torque of the payload's weight. It is compared with PD, a spring at each joint that carries the entire
 -- weight.
 local sim = require "sim2d"
 

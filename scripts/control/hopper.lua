@@ -1,5 +1,5 @@
 -- A hopper: a body on one springy leg that a hip swings. A planner with a horizon of half a second, by cross-entropy
--- over splines, makes it go forwards; it has to recover from every landing. It does for three seconds and falls some
+-- over splines, makes it go forwards; it has to recover from every landing. It does so for three seconds and falls some
 -- time later, because splines from so few samples are not a feedback law.
 --
 --   sim2d scripts/control/hopper.lua [--seconds 3]

@@ -77,7 +77,7 @@ local function plan(lcs, starts)
   return best
 end
 
--- The final position of the puck, and the largest deviation of a step of the system from that of the world.
+-- The final position of the puck, and the largest deviation of a step of the system from a step of the world.
 local function run(knows, steps)
   local world, arm, rail = scene()
   local u, off, pushed = constant(0), 0, 0

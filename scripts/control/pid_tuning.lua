@@ -1,5 +1,5 @@
 -- A PID controller on a cart with dry friction, tuned twice: by the gradient of the run through the engine
--- (L-BFGS) and without (Nelder-Mead). Evaluations of both, and that they agree.
+-- (L-BFGS) and without (Nelder-Mead). The script compares their costs and their numbers of evaluations.
 local sim = require "sim2d"
 
 local exp = sim.experiment("PID gains by gradient and without")

@@ -1,4 +1,4 @@
--- A finger pushes a box to a goal, starting from commands without effect: it is a hand's breadth away. Exact
+-- A finger pushes a box to a goal, starting from commands without effect, a hand's breadth away from the box. Exact
 -- derivatives are zero without contact, and iLQR does not move. Smooth ones include the nearby contact; the
 -- trajectories themselves remain exact. Sampling finds the box by chance.
 local sim = require "sim2d"

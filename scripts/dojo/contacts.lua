@@ -4,8 +4,8 @@
 --     ln un = kappa,      (mu ln, lt) o (psi, ut) = (kappa, 0),      a o b = (a'b, a0 b1 + b0 a1)
 --
 -- with ln, un >= 0 and both pairs in the cone a0 >= |a1|. At kappa = 0 that is Coulomb's law: ut is 0 or lt = -mu ln
--- sign(ut), psi = |ut|. (One formula of the paper has a0 b1 + a0 a1, a misprint.) The set of contacts is that of
--- impacts between n/2 bodies of velocity v, W = G G' and q = G v. The other scripts of this folder use these problems.
+-- sign(ut), psi = |ut|. (One formula of the paper has a0 b1 + a0 a1, a misprint.) The contacts are impacts between n/2
+-- bodies with velocities v, W = G G' and q = G v. The other scripts of this folder use these problems.
 local sim = require "sim2d"
 
 -- The rows of c(y, z) = A (y, z) + b, with y = (ln.., (mu ln, lt)..) and z = (un.., (psi, ut)..).

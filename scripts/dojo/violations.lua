@@ -3,10 +3,10 @@
 -- leaves exactly (1 - alpha) of r_vio, and a full step leaves only rounding. The iterations are needed for the
 -- products. Both are measured by stopping the same solve after 1, 2, 3 .. iterations.
 --
--- kappa is not aimed below b_tol / undercut, so that matrices do not become worse conditioned than the solution
--- requires. The solve ends only when r_vio <= r_tol and b_vio <= b_tol. With a floor above b_tol (undercut 1/2)
--- products stay at 2 b_tol for ever, unless the rule against no progress lowers the floor. In the published code this
--- happens with undercut = 1, because its corrector adds kappa to that of the last iteration.
+-- The target of kappa is never below b_tol / undercut, so that matrices do not become worse conditioned than the
+-- solution requires. The solve ends only when r_vio <= r_tol and b_vio <= b_tol. With a floor above b_tol (undercut
+-- 1/2) products stay at 2 b_tol for ever, unless the rule against no progress lowers the floor. In the published code
+-- this happens with undercut = 1, because its corrector adds kappa to the kappa of the last iteration.
 local sim = require "sim2d"
 local contacts = require "contacts"
 

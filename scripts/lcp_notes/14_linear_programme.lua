@@ -78,8 +78,8 @@ for r = 1, 2 do
   e:below(("eps = 0.1, no bias, row %d: cosine of it and the truth"):format(r), 0.9, cosine)
 end
 
--- 2. Bounds instead: runs in which all rows are exact, with those in which 85, 95 and 100 % of forty others are; within
--- two deviations.
+-- 2. Bounds instead: the share of runs, in %, in which all rows are exact. Expected: 85, 95 and 100 %, the shares of
+-- forty other runs, within two deviations.
 local sizes, share, spread = { 8, 12, 20, 30, 50 }, {}, { [20] = { 85, 16 }, [30] = { 95, 10 }, [50] = { 100, 3 } }
 for k, n in ipairs(sizes) do
   local exact = 0

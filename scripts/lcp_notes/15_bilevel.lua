@@ -98,7 +98,7 @@ for _, case in ipairs {
   for _, start in ipairs(stuck) do e:equal(("%s, from %g: stuck"):format(name, start), start, descend(f, start)) end
 end
 
--- The engine makes the same step; its loss is that of the exact law, and equally flat.
+-- The engine makes the same step; its loss equals the loss of the exact law, and is equally flat.
 local function engine(mu)
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = mu }

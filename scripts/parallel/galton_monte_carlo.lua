@@ -38,7 +38,7 @@ local sweep = sim.sweep {
   end,
 }
 
--- For the balls of one restitution: counts in the bins, mean, variance over that of coin tosses.
+-- For the balls of one restitution: counts in the bins, mean, and variance relative to coin tosses.
 local function read(restitution)
   local bins, list = {}, {}
   for _, row in ipairs(sweep.rows) do

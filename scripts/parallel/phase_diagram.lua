@@ -4,7 +4,8 @@
 -- 2). So
 --     it grips where      mu (1 + e) w >= u / 3
 --     it comes back where min(mu (1 + e) w, u / 3) > v
--- are curves in the plane of friction mu and restitution e. A sweep draws that plane, one run per pixel.
+-- The bounds of both regions are curves in the plane of friction mu and restitution e. A sweep draws that plane, one
+-- run per pixel.
 --     tools/run scripts/parallel/phase_diagram.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 

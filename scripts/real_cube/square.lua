@@ -37,7 +37,7 @@ function square.flight(toss, half, gravity)
 end
 
 -- Tosses whose flight begins above the board, up to noise; a start inside of the board cannot be simulated. Also
--- returns the tosses left out, a text each.
+-- returns a text for each toss that is left out.
 function square.flying(list)
   local half, gravity = square.scale(list)
   local kept, out = {}, {}

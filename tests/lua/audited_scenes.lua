@@ -168,7 +168,7 @@ function kinds.cart(w) -- a motor drives it
   end
 end
 
--- Ground like that of files: heights of nanometres to millimetres, rounded to 3 to 8 decimals.
+-- Ground as files contain it: heights of nanometres to millimetres, rounded to 3 to 8 decimals.
 function kinds.flat(w)
   local points, high, digits, x = {}, logu(-9, -3), R:integer(3, 8), -8
   repeat
@@ -298,7 +298,7 @@ local function soften(w)
 end
 
 -- Returns the world of a seed, its kind, and a function to be called before each step. Each kind occurs in each
--- stepping; `stepping` and `kind` override those of the seed. M.flow is the flow of all worlds, if set. M.soft adds
+-- stepping; `stepping` and `kind` override the seed's choice. M.flow is the flow of all worlds, if set. M.soft adds
 -- soft surfaces.
 function M.make(seed, stepping, kind)
   R = sim.random.split()

@@ -146,7 +146,7 @@ function kinds.gear(s)
   local made = {}
   for i = 1, 2 do
     local now = body(s, "circle", 2 * i, 2, { velocity = { 0, 0 } })
-    -- Not at the centre: there joint errors remain 0, and only differences see corrections.
+    -- The anchor is not at the centre, because joint errors remain 0 there, and only differences see corrections.
     made[i] = joint(s, "hinge", now, nil, extras { anchor = { 2 * i + 0.05, 2 } })
   end
   joint(s, "gear", made[1], made[2], { ratio = u(0.5, 2) })

@@ -7,7 +7,7 @@
 -- Fields, parameters and returns are { name, optional, type, text }, and their types have no final "?".
 -- `text` of functions and classes is a list of lines. Returns may have no name.
 
--- Splits "TYPE TEXT". The type ends at the first blank outside brackets and quotes that joins no part of a type.
+-- Splits "TYPE TEXT". The type ends at the first blank outside brackets and quotes, except next to | : or a comma.
 local function split(rest)
   local depth, quoted = 0, false
   for i = 1, #rest do
@@ -20,7 +20,7 @@ local function split(rest)
   return rest, ""
 end
 
--- A "?" at the end of a function's type belongs to what the function returns.
+-- A "?" at the end of a function's type belongs to its return type.
 local function value(name, kind, text)
   local optional = kind:sub(-1) == "?" and not kind:find "^fun%("
   if optional then kind = kind:sub(1, -2) end

@@ -12,7 +12,7 @@ local FIELDS = {
   ["sim2d.Contact"] = { "a", "b", "point", "normal", "gap", "friction", "restitution" },
 }
 
--- read: the function of annotations.lua; texts: those of lua/sim2d/meta
+-- read: the function of annotations.lua; texts: the contents of lua/sim2d/meta
 return function(sim, host, read, texts)
   local known = read(texts)
 
@@ -213,7 +213,7 @@ return function(sim, host, read, texts)
     return path:find "[.:]" and first or nil
   end
 
-  -- Fields of a type: of the classes in it, and those it spells out.
+  -- Fields of a type: of the classes in it, and of tables written out in it.
   local function fields_of_type(kind)
     local fields = {}
     for name in kind:gsub("%b{}", ""):gmatch "sim2d%.[%w_]+" do

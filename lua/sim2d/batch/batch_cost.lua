@@ -37,7 +37,7 @@ return function(sim, host)
 
   -- ---- Readings -----------------------------------------------------------------------------
 
-  -- The body or joint with a name.
+  -- The body or joint with this name.
   local function named(world, name)
     local found
     for _, list in ipairs { world.bodies, world.joints } do
@@ -127,7 +127,7 @@ return function(sim, host)
       if goal ~= nil and type(goal) ~= "number" then goal = goal[i] end
       goals[i] = number(what .. ": goal", goal, 0)
     end
-    -- the norm and its number
+    -- the norm and its parameter
     local norm, p = C.norm(term.norm == nil and "quadratic" or tostring(term.norm))
     if not norm then
       host.fail("%s: norm: one of %s expected, got %s", what, table.concat(p, ", "), host.describe(term.norm))

@@ -7,8 +7,8 @@ local WHOLE = 1e-6 -- of a step: tolerance for a period as a whole number of ste
 return function(sim, host)
   local C = host.batch
 
-  -- n x (knots * controls), tracked if a number was: from an array of this shape, or from a list of sequences, each an
-  -- array or list of knots.
+  -- An array n x (knots * controls), tracked if a number in it was. `controls` is an array of this shape, or a list of
+  -- sequences, each of which is an array or a list of knots.
   local function read_controls(controls, count)
     local what = "sim.rollout: controls"
     -- a list becomes a matrix with a row per sequence

@@ -287,7 +287,7 @@ return function(sim, host)
       end
       return all
     end
-    -- With derivatives by the state, exact if the results are tracked.
+    -- With derivatives with respect to the state, which are exact if the results are tracked.
     local function both(w, derivatives)
       if not derivatives then return values(w) end
       local image = w:snapshot()

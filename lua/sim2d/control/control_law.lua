@@ -164,9 +164,9 @@ return function(sim, host)
 
   local Pid = host.law_class({ kind = "pid", memory = { "integral", "last", "last_time", "slope" } }, host.sorted_keys(PID))
 
-  -- u = kp e + ki * integral of e - kd d(measured)/dt with e = setpoint - measured. If the setpoint is a number, the
-  -- derivative is that of the measurement alone, so that changing the setpoint gives no kick. If it is a function of
-  -- time, the derivative is that of -e. A low pass with time constant `filter` smooths it.
+  -- u = kp e + ki * integral of e - kd d(measured)/dt with e = setpoint - measured. The setpoint may be a number: then
+  -- only the measurement is differentiated, so that changing the setpoint gives no kick. If it is a function of time,
+  -- -e is differentiated. A low pass with time constant `filter` smooths the derivative.
   function control.pid(def)
     check_keys("pid", def, PID)
     local law = setmetatable({}, Pid)
@@ -203,7 +203,7 @@ return function(sim, host)
     if dt > 0 then
       slope = slope + dt / (self.filter + dt) * ((seen - self.last) / dt - slope)
     end
-    -- the integral, held while the output is saturated and it would grow further
+    -- the integral, held while the output is saturated and the integral would grow further
     local integral = self.integral or 0
     local sum = integral + self.ki * e * dt
     local wanted = self.kp * e + sum - self.kd * slope

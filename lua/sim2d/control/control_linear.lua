@@ -129,7 +129,7 @@ return function(sim, host)
     end
     local U, s = linalg.svd(sim.array(M))
     if s[size] > REACHED * s[1] then return nil end
-    -- the number of x with the largest share in it
+    -- the index of the component of x with the largest share in the mode
     local best, where = -1, 1
     for i = 1, n do
       local part = math.abs(U[i][size]) + (complex and math.abs(U[n + i][size]) or 0)
@@ -512,7 +512,7 @@ return function(sim, host)
     end
   end
 
-  local TRIES = 30 -- number of tried G, of which the best conditioned X is used
+  local TRIES = 30 -- number of matrices G that are tried; the one with the best conditioned X is used
 
   -- K such that A - B K has these poles (numbers, pairs {re, im} with their conjugates). Bhattacharyya and de Souza
   -- (1982): A X - X L = B G for a chosen G, K = G X^-1. With several inputs K is not unique; the best conditioned of
@@ -572,7 +572,8 @@ return function(sim, host)
     check_stabilisable("kalman", A:t(), C:t(), "the measurements", "seen")
     local K, P = linalg.lqr(A:t(), C:t(), W, V)
     if not K then
-      host.fail("kalman: %s", (P:gsub("no regulator: ", "no filter: "):gsub("the inputs", "the measurements"):gsub("by Q", "by W")))
+      host.fail("kalman: %s", (P:gsub("no regulator: ", "no filter: "):gsub("reached by the inputs", "seen by the measurements")
+        :gsub("weighted by Q", "excited by W")))
     end
     -- gain of the predictor K' = A L; of the filter L = P C' (C P C' + V)^-1
     local PC = P:mm(C:t())

@@ -33,8 +33,8 @@ return function(sim, host)
     local period, runs = period_of(loop.law), math.max(loop.period, dt)
     if loop.told or not host.finite(period) or math.abs(period - runs) <= EARLY * period then return end
     loop.told = true
-    host.warn(world, ("world:control: %s: it is made for commands that hold for %g s, and it runs every %g s: "
-      .. "make it for that (sim.control.lqr(world, { period = %g })), or run it by world:control(law, { period = %g })"):format(
+    host.warn(world, ("world:control: %s: it was made for commands that hold for %g s, but it runs every %g s: "
+      .. "make it for this period (sim.control.lqr(world, { period = %g })), or run it by world:control(law, { period = %g })"):format(
       tostring(loop.law), period, runs, runs, period))
   end
 
@@ -118,7 +118,7 @@ return function(sim, host)
           host.describe(value))
       end
     end
-    -- the logged cost is that of the options, or the planner's
+    -- the logged cost comes from the options or from the planner
     local problem = type(law) == "table" and host.field(law, "problem")
     local cost = options.cost or problem and problem.cost
     if type(cost) == "table" and getmetatable(cost) == nil then cost = sim.control.cost(cost) end

@@ -148,7 +148,7 @@ return function(sim, host)
     return problem
   end
 
-  -- The derivatives of the model are of the planner's kind, whatever the setting of the world is.
+  -- Sets the planner's kind of derivatives in the model. The setting of the world does not matter.
   local function differentiate(problem)
     if problem.gradient then
       problem.clone.gradient, problem.clone.smoothing = problem.gradient, problem.smoothing
@@ -156,7 +156,7 @@ return function(sim, host)
     end
   end
 
-  -- Copies the state of the world, of which the model may be a clone.
+  -- Copies the state of the world into the model.
   local function follow(problem)
     if problem.own_model then
       problem.clone:set_state(problem.world:state())
@@ -229,7 +229,7 @@ return function(sim, host)
     if not SPLINES[kind] then host.bad_law_key(what, "spline", "'zero', 'linear' or 'cubic'", def.spline) end
     local knots = read_integer(what, def, "knots", math.min(default, problem.periods))
     if knots > problem.periods then
-      host.bad_law_key(what, "knots", ("at most one a period, %d"):format(problem.periods), knots)
+      host.bad_law_key(what, "knots", ("at most one per period, %d"):format(problem.periods), knots)
     end
     problem.matrix = spline_matrix(problem.periods, knots, kind)
     problem.knots = knots
@@ -490,7 +490,7 @@ return function(sim, host)
     problem.noise = type(noise) == "number" and { noise } or noise
     for i = 1, #problem.noise do
       if not host.finite(problem.noise[i]) or problem.noise[i] <= 0 then
-        host.bad_law_key(what, "noise", "a deviation above 0, or one an actuator", def.noise)
+        host.bad_law_key(what, "noise", "a deviation above 0, or one per actuator", def.noise)
       end
     end
     problem.starts = read_integer(what, def, "starts", 1)

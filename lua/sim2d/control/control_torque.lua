@@ -67,7 +67,7 @@ return function(sim, host)
     local before, after, B, now, r, step = step_of("inverse_dynamics", world, def)
     local good, wanted = pcall(sim.array, type(def.acceleration) == "number" and { def.acceleration } or def.acceleration)
     if def.acceleration == nil or not good or wanted.size ~= r then
-      host.bad_law_key("inverse_dynamics", "acceleration", ("%d numbers, one a coordinate"):format(r), def.acceleration)
+      host.bad_law_key("inverse_dynamics", "acceleration", ("%d numbers, one per coordinate"):format(r), def.acceleration)
     end
     local goal = wanted:reshape(r) * sim.stop_gradient(world.dt) + before
     for correction = 1, CORRECTIONS do

@@ -33,7 +33,7 @@ return function(sim, host)
       if type(entry) == "number" then entry = { entry, entry, entry } end
       if type(name) ~= "string" or type(entry) ~= "table" or not host.finite(entry[1]) or not host.finite(entry[2])
         or not host.finite(entry[3]) or not (entry[2] <= entry[1] and entry[1] <= entry[3]) then
-        bad("env", "parameters." .. tostring(name), "{ usual, lo, hi } in this order of size: lo <= usual <= hi", def.parameters[name])
+        bad("env", "parameters." .. tostring(name), "{ usual, lo, hi } with lo <= usual <= hi", def.parameters[name])
       end
       list[#list + 1] = { name = name, usual = entry[1], lo = entry[2], hi = entry[3] }
     end

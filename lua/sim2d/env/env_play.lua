@@ -173,7 +173,7 @@ return function(sim, host)
     play.env.world:annotate { name = "episode", text = text, at = play.above, size = 16 }
   end
 
-  -- Starts an episode and shows its world in the viewer; closes the previous world if it is another.
+  -- Starts an episode and shows its world in the viewer; closes the previous world if it is a different one.
   local function begin(play)
     local env, before = play.env, play.env.world
     local seen = env:reset { seed = play.seed }

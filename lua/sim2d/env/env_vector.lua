@@ -70,7 +70,7 @@ return function(sim, host)
     return vector.observations
   end
 
-  -- Raises the error about an action, or about stepping at all.
+  -- Raises an error: an action is wrong, or the vector cannot step now.
   local function refuse(vector, why, k, actions)
     if why == "action" then
       local action = actions[k]

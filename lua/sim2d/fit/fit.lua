@@ -48,7 +48,7 @@ return function(sim, host)
     if type(entry.lo) ~= "number" or type(entry.hi) ~= "number" or not (entry.lo <= entry.start and entry.start <= entry.hi) then
       bad(what, "lo <= start <= hi", ("{%s, %s, %s}"):format(entry.start, tostring(entry.lo), tostring(entry.hi)))
     end
-    if entry.log and entry.start <= 0 then bad(what, "a start above 0, as log = true keeps it there", entry.start) end
+    if entry.log and entry.start <= 0 then bad(what, "a start above 0 with log = true", entry.start) end
     return entry
   end
 
@@ -363,7 +363,7 @@ return function(sim, host)
     local texts = {}
     for i, names in ipairs(weak) do
       texts[i] = #names == 1 and ("the data do not determine %s"):format(names[1])
-        or ("the data see %s together only: fix one of them, or measure more"):format(table.concat(names, ", "))
+        or ("the data determine %s only together: fix one of them, or measure more"):format(table.concat(names, ", "))
     end
     return texts
   end
@@ -384,9 +384,9 @@ return function(sim, host)
       lines[#lines + 1] = ("%s: %d samples are missing and were left out"):format(name, result.missing[name])
     end
     for _, name in ipairs(host.sorted_keys(result.held)) do
-      lines[#lines + 1] = ("%s: %d commands are missing, where the last one holds"):format(name, result.held[name])
+      lines[#lines + 1] = ("%s: %d commands are missing; the last command holds there"):format(name, result.held[name])
     end
-    if result.repeated > 0 then lines[#lines + 1] = ("%d rows have the time of the row before"):format(result.repeated) end
+    if result.repeated > 0 then lines[#lines + 1] = ("%d rows have the same time as the row before"):format(result.repeated) end
     return table.concat(lines, "\n")
   end
 
@@ -472,7 +472,7 @@ return function(sim, host)
     fit.loss = def.loss == nil and "l2" or def.loss
     if LOSSES[fit.loss] == nil then bad("loss", "'l2', 'huber' or 'cauchy'", def.loss) end
     if def.scale ~= nil and not (host.finite(def.scale) and def.scale > 0) then
-      bad("scale", "deviations above 0, from which on residuals count less", def.scale)
+      bad("scale", "a number of deviations above 0, beyond which residuals count less", def.scale)
     end
     if def.scale ~= nil and fit.loss == "l2" then bad("scale", "a loss that has a scale, 'huber' or 'cauchy'", fit.loss) end
     fit.given_scale = def.scale
@@ -511,7 +511,7 @@ return function(sim, host)
     return fit, x
   end
 
-  -- Delays to try, in steps: all those of one actuator, then those of the next.
+  -- Delays to try, in steps: all delays of one actuator, then all delays of the next.
   local function read_delays(fit, delays)
     if delays == nil then return {} end
     if type(delays) ~= "table" then bad("delays", "the longest delay to be tried, s, by the names of actuators", delays) end

@@ -108,22 +108,22 @@ function Array:table() end
 ---@return sim2d.Array
 function Array:lt(b) end
 
----The same for "not above".
+---Returns 1 for each number that is at most the other number, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:le(b) end
 
----The same for "above".
+---Returns 1 for each number that is above the other number, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:gt(b) end
 
----The same for "not below".
+---Returns 1 for each number that is at least the other number, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:ge(b) end
 
----The same for "equal".
+---Returns 1 for each number that equals the other number, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:eq(b) end
@@ -189,7 +189,7 @@ function Linalg.qr(a) end
 ---@return sim2d.Array? V
 function Linalg.svd(a) end
 
----Returns the eigenvalues from the smallest, and unit eigenvectors as columns. For complex pairs, `values` has the real
+---Returns the eigenvalues in ascending order, and unit eigenvectors as columns. For complex pairs, `values` has the real
 ---parts, two columns have the real and the imaginary part of the vector, and `imaginary` has the imaginary parts.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? values
@@ -197,8 +197,8 @@ function Linalg.svd(a) end
 ---@return sim2d.Array? imaginary
 function Linalg.eig(a) end
 
----Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. x'P x is that
----sum from x. A weight is a matrix, a list for the diagonal, or one number for all.
+---Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. From a state x,
+---the sum is x'P x. A weight is a matrix, a list for the diagonal, or one number for all.
 ---@param a sim2d.Numbers
 ---@param b sim2d.Numbers
 ---@param q sim2d.Numbers|number

@@ -1,5 +1,5 @@
 ---@meta _
--- Bodies and joints, and what makes them.
+-- Bodies, joints, and the keys from which they are made.
 
 ---Keys all bodies share.
 ---@class sim2d.BodyDef
@@ -17,9 +17,9 @@
 ---@field gravity_scale? number default 1; a factor on gravity
 ---@field surface_speed? number m/s, default 0; of a conveyor belt: the surface moves counter-clockwise around the body, so the top of a belt moves to -x if the value is positive
 ---@field contact_compliance? number m/N, default 0; of each contact point, up to 1e6; 0 is rigid, see soft contacts
----@field contact_damping? number N s/m, default 0; acts beside the compliance of the body; without a compliance it has no effect
----@field contact_viscosity? number N s/m, default 0; a drag along the surface at each contact point, beside friction: this times the sliding speed. A pair has the sum of both
----@field type? "dynamic"|"static"|"kinematic" default "dynamic"; "static" does not move; "kinematic" moves with its velocity, or as a function of time, and others do not move it, unless its force has a bound
+---@field contact_damping? number N s/m, default 0; acts in parallel with the compliance of the body; without a compliance it has no effect
+---@field contact_viscosity? number N s/m, default 0; a drag along the surface at each contact point, in addition to friction: this times the sliding speed. A pair has the sum of its bodies' values
+---@field type? "dynamic"|"static"|"kinematic" default "dynamic"; "static" does not move; "kinematic" moves with its velocity, or as a function of time, and other bodies do not move it, unless its force has a bound
 ---@field max_force? number N, default math.huge; along x and along y: a kinematic body pushes with at most this force and yields
 ---@field max_torque? number N m, default math.huge; a kinematic body turns with at most this torque
 ---@field name? string at most 47 bytes
@@ -77,13 +77,13 @@
 ---@field gravity_scale number a factor on gravity
 ---@field surface_speed number m/s, of a conveyor belt: the surface moves counter-clockwise around the body, so the top of a belt moves to -x if the value is positive
 ---@field contact_compliance number m/N, of each contact point, up to 1e6; 0 is rigid, see soft contacts
----@field contact_damping number N s/m, acts beside the compliance of the body; without a compliance it has no effect
----@field contact_viscosity number N s/m, a drag along the surface at each contact point, beside friction: this times the sliding speed. A pair has the sum of both
+---@field contact_damping number N s/m, acts in parallel with the compliance of the body; without a compliance it has no effect
+---@field contact_viscosity number N s/m, a drag along the surface at each contact point, in addition to friction: this times the sliding speed. A pair has the sum of its bodies' values
 ---@field max_force number N, along x and along y: a kinematic body pushes with at most this force and yields
 ---@field max_torque number N m, a kinematic body turns with at most this torque
 ---@field drive sim2d.Joint? the lock that moves a kinematic body with a bound
 ---@field name string at most 47 bytes
----@field type "dynamic"|"static"|"kinematic" "static" does not move; "kinematic" moves with its velocity, or as a function of time, and others do not move it, unless its force has a bound
+---@field type "dynamic"|"static"|"kinematic" "static" does not move; "kinematic" moves with its velocity, or as a function of time, and other bodies do not move it, unless its force has a bound
 ---@field color string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); default: from a palette
 ---@field enabled boolean if false, the body takes no part in steps and queries
 ---@field sensor boolean reports overlaps and does not push, see sensors
@@ -143,8 +143,8 @@ function Body:contacts() end
 ---@return number angular N m s
 function Body:net_contact_impulse() end
 
----Returns the momentum that the stepping itself added or removed in the last step. It is no impulse of contacts, joints or
----forces.
+---Returns the momentum that the stepping itself added or removed in the last step. It does not include impulses
+---of contacts, joints or forces.
 ---@return number x N s
 ---@return number y N s
 ---@return number angular N m s
@@ -173,10 +173,10 @@ function Body:destroy() end
 ---@field force sim2d.Vector N, on a, mean over the last step or sub-step
 ---@field torque number N m, on a about its anchor, mean over the last step or sub-step
 ---@field impulse sim2d.Vector N s, on a, over the last step or sub-step
----@field error number m, of rigid rows and limits; angles count times the size of the bodies
+---@field error number m, of rigid rows and limits; angles are multiplied by the size of the bodies
 ---@field anchor_a sim2d.Vector m, present world coordinates
 ---@field anchor_b sim2d.Vector m, present world coordinates
----@field axis sim2d.Vector? world coordinates now
+---@field axis sim2d.Vector? present world coordinates
 ---@field enabled boolean settable; a lock that is enabled again holds its present place
 ---@field broken boolean the joint carried more than `break_force`; enabling the joint repairs it
 ---@field break_force number N or N m, settable

@@ -17,7 +17,7 @@
 ---@field measure? string|fun(world: sim2d.World): number name of an observation, or a function
 ---@field filter? number s, time constant of the low pass of the derivative
 ---@field range? number[] {lo, hi} of the command
----@field anti_windup? "clamp"|"back" in `range`: the integral stops, or gives back what was cut
+---@field anti_windup? "clamp"|"back" what the integral does if `range` clips the command: it stops ("clamp") or is reduced by the excess ("back")
 ---@field actuator? string|sim2d.Actuator
 
 ---A term of a cost: a norm of field - goal.
@@ -42,7 +42,7 @@
 ---@field u0? any commands at the start of the search: a number, one for each actuator, or all
 ---@field x0? number[] initial state, as from `world:state()`; default: the state of the world
 ---@field iterations? integer limit of iterations
----@field budget? number s, limit of computing time. Recordings store what was done in time
+---@field budget? number s, limit of computing time. Recordings store how many iterations it allowed
 ---@field tolerance? number relative change of the cost that counts as none; default 1e-5
 ---@field violation? number largest violation of goals; default 1e-6
 ---@field coordinates? table[] joints and bodies of the reduced state
@@ -98,8 +98,8 @@ function Cost:set_weight(name, weight, terminal) end
 ---@field w number[] rad/s, frequencies
 ---@field magnitude number[] magnitude of the open loop
 ---@field phase number[] degrees, phase of the open loop
----@field gain_margin number least factor above 1 at which the loop passes -1
----@field gain_reduction number largest factor below 1 at which the loop passes -1
+---@field gain_margin number smallest factor above 1 at which the open loop passes through -1
+---@field gain_reduction number largest factor below 1 at which the open loop passes through -1
 ---@field phase_margin number degrees
 ---@field w_gain? number rad/s, frequency of the gain margin
 ---@field w_phase? number rad/s, frequency of the phase margin
@@ -145,7 +145,7 @@ function ControlLibrary.place(A, B, poles) end
 ---`update(y, u)`, and the fields `L`, `P` and `x`.
 function ControlLibrary.kalman(A, C, W, V, B) end
 
----Filters the commands of another law by a low pass.
+---Filters the commands of another law with a low pass.
 ---@param law sim2d.Law
 ---@param time_constant number s
 ---@return sim2d.Law
@@ -227,7 +227,7 @@ function ControlLibrary.basin(def) end
 ---@field test? number rms of the residuals after the split
 ---@field missing table<string, integer> number of samples that were left out, by column
 ---@field held table<string, integer> number of missing commands, for which the last command holds
----@field repeated integer number of rows with the time of the row before
+---@field repeated integer number of rows that have the same time as the row before
 ---@field windows? table[] t, rows and free numbers of each window
 ---@field scale? number scale of the loss, in deviations
 ---@field status string
@@ -262,7 +262,7 @@ function World:control(law, options) end
 ---@return sim2d.Array M, sim2d.Array bias
 function World:dynamics(def) end
 
----Returns the efforts with which coordinates have given accelerations over the next step.
+---Returns the efforts that give coordinates the desired accelerations over the next step.
 ---@param def { acceleration: any, coordinates?: table[] }
 ---@return number[] efforts one for each actuator
 function World:inverse_dynamics(def) end
@@ -271,7 +271,7 @@ function World:inverse_dynamics(def) end
 ---@field coordinates? "reduced"|(sim2d.Joint|sim2d.Body)[] default "reduced"
 ---@field inputs? (sim2d.Input|sim2d.Actuator)[] default: all actuators
 ---@field margin? number m, gaps up to this have rows, in addition to pairs that may meet within the step
----@field impacts? boolean rows for impacts at the end of the step; default: if the present step has an impact
+---@field impacts? boolean true: rows for impacts at the end of the step; default: whether the present step has an impact
 
 ---@class sim2d.LcsContact
 ---@field a sim2d.Body
@@ -290,7 +290,7 @@ function World:inverse_dynamics(def) end
 ---@field rows table<string, integer> numbers of the rows: row; for motors and friction also slack
 ---@field impact? table<string, integer> numbers of the rows of the impact
 
----x+ = A x + B u + D lambda + d with 0 <= lambda, E x + F lambda + H u + c >= 0, one of both 0 in each row.
+---x+ = A x + B u + D lambda + d with lambda >= 0, E x + F lambda + H u + c >= 0, and one of the two is 0 in each row.
 ---@class sim2d.Lcs
 ---@field A sim2d.Array
 ---@field B sim2d.Array
@@ -303,7 +303,7 @@ function World:inverse_dynamics(def) end
 ---@field x0 sim2d.Array the present state: values of the coordinates, then their speeds
 ---@field u0 sim2d.Array the present commands; 0 for inputs that are no actuators
 ---@field lambda0 sim2d.Array lambda of the step from x0 and u0
----@field defect sim2d.Array the part of x+ at x0 that d has and no row produces
+---@field defect sim2d.Array the part of d at x0 that no row causes
 ---@field difference sim2d.Array x+ of the world's own step from x0 and u0, minus x+ of the system
 ---@field motion_rows integer number of rows before the rows of the impact
 ---@field coordinates sim2d.Coordinate[]
@@ -332,7 +332,7 @@ function Lcs:solve(x, u, options) end
 ---@return sim2d.Array|string lambda
 function Lcs:step(x, u, options) end
 
----Returns the derivatives of x+ by x and u, where the rows with lambda not 0 are active.
+---Returns the derivatives of x+ with respect to x and u. Rows with nonzero lambda are active.
 ---@param lambda number[]|sim2d.Array
 ---@return sim2d.Array A
 ---@return sim2d.Array B

@@ -20,7 +20,7 @@ function Data.save(path, values, options) end
 ---@field separator? string one character between cells, " " for any blanks; default: detected
 ---@field decimal? "."|"," decimal point; default: detected
 ---@field skip? integer number of lines to leave out at the start; default 0
----@field fill? boolean true: cells that rows lack at their ends are nan
+---@field fill? boolean true: missing cells at the ends of rows are nan
 ---@field texts? string[] names of columns that stay texts
 ---@field ragged? boolean true: rows may differ in length, and the result is a list of arrays, one for each row
 
@@ -126,7 +126,7 @@ function ReadRecording:frame(index) end
 ---@return integer
 function ReadRecording:frames() end
 
----Reads one number in all frames. The array is nan in frames that do not have it.
+---Reads one number in all frames. The array has nan for frames without this number.
 ---@param name string
 ---@return sim2d.Array? numbers
 ---@return string? message

@@ -57,7 +57,7 @@ function Env:show(options) end
 ---@field low? number|number[] lower bounds of the observations
 ---@field high? number|number[] upper bounds of the observations
 ---@field baseline? fun(env: sim2d.Env): function
----@field passed? number return from which on the task counts as solved
+---@field passed? number the task counts as solved if the return is at least this
 ---@field name? string
 ---@field doc? string
 
@@ -73,8 +73,8 @@ function Env:show(options) end
 ---@field uniform? number[] {lo, hi}
 ---@field normal? number[] {mean, deviation}
 
----Many environments of one task. The next call fills the arrays again. Arrays of observations hold the numbers of one
----environment after those of the other.
+---Many environments of one task. Each call overwrites the arrays. Arrays of observations hold the numbers of one
+---environment after another.
 ---@class sim2d.EnvVector
 ---@field count integer
 ---@field observed integer number of observed numbers of an environment
@@ -111,7 +111,7 @@ function EnvLibrary.check(env) end
 ---@return sim2d.EnvVector
 function EnvLibrary.vector(task, options) end
 
----Returns 1 if x is within bounds, less beyond them, and `value` at a margin beyond them.
+---Returns 1 if x is within bounds, less beyond them, and `value` at the distance `margin` from them.
 ---@param x sim2d.Number
 ---@param bounds? number[] {lo, hi}
 ---@param margin? number

@@ -85,11 +85,11 @@ function sim.custom(def) end
 ---Makes worlds keep an image every n steps, instead of the record of each step. This takes less memory and more time.
 ---Without n, worlds keep the records again.
 ---@param n? integer
----@return integer? before the value before
+---@return integer? before the previous value
 function sim.checkpoint(n) end
 
----Returns statistics of the tape that records, or of the last one. `reason` is the reason why every derivative is 0, or nil
----if one is not 0.
+---Returns statistics of the tape that is recording, or of the last one. `reason` is the reason why every derivative is
+---0, or nil if one is not 0.
 ---@return { nodes: integer, bytes: integer, peak_bytes: integer, flags: string[], reason?: string }
 function sim.tape_stats() end
 

@@ -5,7 +5,7 @@
 local Optimize = {}
 
 ---@class sim2d.FitOptions
----@field max_iterations? integer default 1000; nelder-mead: 400 for each parameter; least_squares: 200
+---@field max_iterations? integer default 1000; nelder-mead: 400 for each parameter; nlopt: 1000 evaluations for each parameter; cmaes: 1000 times the square root of the number of parameters; least_squares: 200
 ---@field tolerance? number default 1e-8
 ---@field lower? number|table bound: one number for all, or in the shape of the parameters (parts may be missing)
 ---@field upper? number|table bound, in the same forms
@@ -29,11 +29,11 @@ local Optimize = {}
 ---@field momentum? number of sgd and rmsprop; default 0
 ---@field nesterov? boolean of sgd
 ---@field decay? number of rmsprop; default 0.99
----@field initial_step? number|table of nelder-mead: edge of the first simplex
+---@field initial_step? number|table of nelder-mead: edge of the first simplex; of nlopt: first step
 ---@field restarts? integer of nelder-mead: new simplexes at the best point, default 2; of cmaes: runs with twice the population, default 0
 ---@field sigma? number|table of cmaes: first deviation; default 0.3
 ---@field population? integer of cmaes
----@field seed? integer of cmaes
+---@field seed? integer of cmaes and nlopt
 ---@field target? number of cmaes: the search ends at this value
 
 ---@class sim2d.OptimizeEntry
@@ -48,7 +48,7 @@ local Optimize = {}
 ---@field message string reason of the end
 ---@field iterations integer
 ---@field evaluations integer calls of the function
----@field gradient_norm? number largest derivative, without those that a bound stops
+---@field gradient_norm? number largest derivative, without those that point beyond an active bound
 ---@field history? sim2d.OptimizeEntry[]
 
 ---@class sim2d.FitInfo: sim2d.OptimizeInfo

@@ -20,7 +20,7 @@
 local Parallel = {}
 
 ---Returns `{ f(items[1], 1, common), f(items[2], 2, common), ... }`. Threads with separate Lua states compute it. The
----function uses no locals of its surroundings except `sim`. `{"module", "name"}` stands for a function of a module.
+---function must not use locals of its surroundings, except `sim`. `{"module", "name"}` stands for a function of a module.
 ---@param f fun(item: any, job: integer, common: any): any|{ [1]: string, [2]: string }
 ---@param items any[]|integer a list, or the number of jobs
 ---@param options? sim2d.ParallelOptions

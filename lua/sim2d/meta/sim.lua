@@ -83,7 +83,7 @@ function sim.solvers() end
 ---@return sim2d.World[]
 function sim.worlds() end
 
----Registers a solver that you define. Worlds take it by its name.
+---Registers a solver that you define. Worlds use it if their `solver` is this name.
 ---@param name string
 ---@param fn fun(problem: sim2d.SolverProblem): (number[]?, integer?) returns the impulses, one for each row, or nil; and the number of iterations
 function sim.solver(name, fn) end
@@ -121,8 +121,8 @@ local Table = {}
 ---@return string? message
 function Table:save(path) end
 
----Starts an experiment, which compares expected and obtained values. `options` are those of `sim.options`, and `--out FILE`
----(the file of the figure) is added. Their values are in `.options`.
+---Starts an experiment, which compares expected and obtained values. `options` are declared as for `sim.options`. The
+---option `--out FILE`, the file of the figure, is added. The values are in `.options`.
 ---@param title string
 ---@param options? table
 ---@return sim2d.Experiment
@@ -190,7 +190,7 @@ function Experiment:finish() end
 ---@field density? boolean scales the area to 1, in place of counts
 ---@field from? number of a function
 ---@field to? number
----@field points? integer number of places at which a function is computed; 400
+---@field points? integer number of places at which a function is computed; default 400, for heat maps and contours 60 along each axis
 ---@field x? number
 ---@field y? number
 ---@field text? string
@@ -202,7 +202,7 @@ function Experiment:finish() end
 ---@field width? number px
 ---@field height? number px
 ---@field dark? boolean
----@field equal? boolean a unit is as long across as up
+---@field equal? boolean a unit has the same length on both axes
 ---@field legend? false|"direct"|"inside"|"above"|"below"|"right"
 ---@field [integer] sim2d.PlotSeries
 
@@ -225,7 +225,7 @@ function Plot:svg() end
 
 ---Writes the plot to a file that ends with .svg or .png.
 ---@param path string
----@param options? { scale: number? } pixels of a .png for each px, 2
+---@param options? { scale: number? } pixels of a .png for each px, default 2
 ---@return true? success
 ---@return string? message
 function Plot:save(path, options) end
@@ -236,7 +236,7 @@ function Plot:save(path, options) end
 function Plot:show(name) end
 
 ---Returns the plot drawn in letters.
----@param options? { width: integer?, height: integer? } letters, 80 and 20
+---@param options? { width: integer?, height: integer? } in letters, default 80 and 20
 ---@return string
 function Plot:text(options) end
 
@@ -320,8 +320,8 @@ function sim.watch(name, f, unit) end
 ---@return string? message
 function sim.read_recording(path) end
 
----Random numbers, which are the same on every machine for the same seed (`--seed`). `sim.random` itself also takes a dot:
----`sim.random.uniform()`.
+---Random numbers, which are the same on every machine for the same seed (`--seed`). `sim.random` itself can also be called
+---with a dot: `sim.random.uniform()`.
 ---@class sim2d.Random
 local Random = {}
 
@@ -338,7 +338,7 @@ function Random:uniform(lo, hi) end
 function Random:normal(mean, deviation) end
 
 ---Returns an integer from lo to hi, both included.
----@param lo integer a single argument is the upper end, from 1
+---@param lo integer alone: the upper end, and the lower end is 1
 ---@param hi? integer
 ---@return integer
 function Random:integer(lo, hi) end

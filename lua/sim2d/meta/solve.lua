@@ -1,6 +1,6 @@
 ---@meta _
--- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp`: problems on their
--- own. In gradient calls their data may be tracked; then their results are tracked, too.
+-- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp`: separate
+-- problems, outside worlds. In gradient calls their data may be tracked; then their results are tracked, too.
 
 ---Linear complementarity problems: z >= 0, w = M z + q >= 0, z'w = 0.
 ---@class sim2d.Lcp
@@ -135,7 +135,7 @@ local ProblemLibrary = {}
 ---@class sim2d.ProblemOptions
 ---@field solver? sim2d.Solver default "auto"
 ---@field tolerance? number bound of the scaled residual; default 1e-9
----@field max_iterations? integer of the interior-point method, default 100; the limits of other methods scale with it
+---@field max_iterations? integer limit of the interior-point method, default 100; the limits of other methods are proportional to it
 ---@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
 ---@field history? boolean fills info.history
 
@@ -165,7 +165,7 @@ local ContactLibrary = {}
 ---@field mu number[]|number friction coefficients
 ---@field solver? string a solver of worlds; default "auto"
 ---@field tolerance? number bound of the scaled residual; default 1e-9
----@field max_iterations? integer of the interior-point method, default 50; the limits of other methods scale with it
+---@field max_iterations? integer limit of the interior-point method, default 50; the limits of other methods are proportional to it
 ---@field r0? number[] initial impulses
 ---@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
 ---@field history? boolean fills info.history
@@ -181,7 +181,7 @@ local ContactLibrary = {}
 ---@field time number s
 ---@field v? number[] with M, if solved
 ---@field kappa? number kappa of the call
----@field z? number[] with kappa, if solved: the pairs of contacts, four numbers each
+---@field z? number[] with kappa, if solved: the complementary pairs, four numbers for each contact
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Returns impulses, velocities and info. If the problem is not solved, it returns nil, a status and info.
@@ -381,10 +381,10 @@ local Ncp = {}
 ---@field b_tol? number bound of b_vio; default 1e-8
 ---@field kappa? number the final kappa; default 0. Above 0, solutions vary smoothly with theta
 ---@field max_iter? integer default 50
----@field ls_scale? number factor of a refused step; default 0.5
+---@field ls_scale? number factor by which a refused step is shortened; default 0.5
 ---@field max_ls? integer number of steps that the line search tries; default 25
----@field undercut? number kappa is not aimed below b_tol / undercut; default 5; math.huge: no such floor
----@field no_progress_max? integer number of steps in excess without progress before undercut grows; default 3
+---@field undercut? number with kappa = 0, the target of kappa stays at or above b_tol / undercut; default 5; math.huge: no such floor
+---@field no_progress_max? integer undercut grows when steps without progress outnumber the others by this; default 3
 ---@field no_progress_undercut? number factor of this growth; default 10
 ---@field reg? number added to y and z if the matrix yields no direction; default 1e-10
 ---@field corrector? boolean corrects the direction for terms that the affine direction neglects; default true

@@ -1,37 +1,37 @@
 ---@meta _
 -- Worlds, their fields and methods, and their callbacks.
 
----Settings of a world, which are fields of it too.
+---Settings of a world. They are also fields of the world.
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
 ---@field dt? number s, default 1/120; length of a step
 ---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"active"|string default "auto"; the method that solves steps, see solvers; also the name of your own solver
----@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; the law of contacts along the surface; "convex" is easier to solve, but sliding bodies lift
+---@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; the friction law of contacts; "convex" is easier to solve, but sliding bodies lift
 ---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps handle impacts, see kinds of stepping
 ---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; how joint errors and overlaps are corrected, see stabilisations
 ---@field tolerance? number default 1e-9; a step is solved if its scaled residual is at most this
----@field max_iterations? integer default 100; of the interior-point method; the limits of the other methods scale with it (100 sweeps each)
+---@field max_iterations? integer default 100; limit of the interior-point method. The limits of other methods are proportional to it, for example 100 sweeps for each iteration
 ---@field contact_margin? number m, default 0.01; bodies closer than this are reported as in contact
 ---@field restitution_model? "newton"|"reflections" default "newton"; with "reflections", impacts travel through bodies that touch
 ---@field post_stabilization? boolean default true; false is short for stabilization = "none"
 ---@field alpha? number default 1; implicit blending: the share of the forces at the end of the step
----@field beta? number default 1; the share of the velocity at the end of the step, for the motion of the bodies. 1, 1 damps; 0.5, 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
+---@field beta? number default 1; the share of the velocity at the end of the step, for the motion of the bodies. alpha = beta = 1 damps; alpha = beta = 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
 ---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; the unknown of the step problem; the trajectory is the same
 ---@field elasticity? "compliance"|"stiffness" default "compliance"; how springs and compliant joints enter the step problem; the trajectory is the same
----@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step; with "off", only in steps that are too long to leave it out
----@field gradient? "exact"|"smooth" default "exact"; which derivative steps have: "exact" covers the contacts that act, "smooth" also those that may act, see gradients
+---@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step; with "off", only in steps that are too long for forces of fixed direction
+---@field gradient? "exact"|"smooth" default "exact"; the derivative of steps: "exact" covers the contacts that act, "smooth" also those that may act, see gradients
 ---@field smoothing? number default 0.0001; kappa of smooth derivatives
 ---@field substeps? integer default 1; a step consists of this many steps of dt / substeps, see sub-steps
 ---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle" takes second-order steps where an island allows them, "projected" never. "auto" is "rattle" with event stepping unless another setting excludes it, else "projected"
 ---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; the method for islands that only joints hold, if solver is "auto", see the linear system
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; how the friction of a pair follows from its two bodies, see pairs
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; how the restitution of a pair follows from its two bodies
----@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends there, short of dt
----@field ncp_kappa? number default 0; with solver = "ncp": the target of the products impulse times speed of contacts, in place of 0, see ncp
----@field ncp_undercut? number default 5; with solver = "ncp": during the search, kappa is not aimed below tolerance over this
----@field profile? boolean default false; whether stats() measures times, which adds a tenth to the step of a small world; sim2d --stats makes it true
+---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends after its first part, short of dt
+---@field ncp_kappa? number default 0; with solver = "ncp": the target of impulse times speed at each contact, in place of 0, see ncp
+---@field ncp_undercut? number default 5; with solver = "ncp": during the search, the target of kappa stays at or above tolerance / ncp_undercut
+---@field profile? boolean default false; true: stats() measures times, which makes the step of a small world a tenth longer; sim2d --stats sets it to true
 ---@field budget? number default math.huge; the work that a step may spend on large islands, see budgets
----@field threads? integer default 1; the number of threads that step large islands side by side, with the same bits, see threads
+---@field threads? integer default 1; the number of threads that step large islands side by side, without a change of any bit of the results, see threads
 ---@field audit? boolean default false; each step is judged as a whole; on under --strict
 
 ---@class sim2d.World: sim2d.WorldDef
@@ -80,7 +80,7 @@ function World:compound(def) end
 ---@class sim2d.JointDef
 ---@field collide? boolean true: the jointed bodies may touch each other; default false
 ---@field break_force? number N (N m for joints without a force): the joint breaks if it carries more; default math.huge
----@field stabilization? "none"|"baumgarte" correction of the joint's own error; default: as the world's. Not for mice, ground friction and locks with a bound
+---@field stabilization? "none"|"baumgarte" correction of the joint's own error; default: that of the world. Not for mice, ground friction and locks with a bound
 ---@field name? string
 
 ---Keys of joints between two bodies, one of which may be the world.
@@ -103,7 +103,7 @@ function World:compound(def) end
 ---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; or N m s/rad of the spring
 ---@field stiffness? number N m/rad, of a spring along the angle, in place of compliance
 ---@field rest? number rad, the angle at which that spring is at rest; default: the present angle
----@field reference? number rad, the present angle counts as this; default 0
+---@field reference? number rad, value of the angle in the present pose; default 0
 
 ---Joins two bodies at a common point, about which they turn.
 ---@param def sim2d.HingeDef
@@ -131,7 +131,7 @@ function World:weld(def) end
 ---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; or N s/m of the spring
 ---@field stiffness? number N/m, of a spring along the axis, in place of compliance
 ---@field rest? number m, the translation at which that spring is at rest; default: the present translation
----@field reference? number m, the present translation counts as this; default 0
+---@field reference? number m, value of the translation in the present pose; default 0
 
 ---Lets `a` move along a line that is fixed in `b`, without turning against `b`.
 ---@param def sim2d.SliderDef
@@ -176,7 +176,7 @@ function World:distance(def) end
 ---@field stiffness? number N/m; required without `force`
 ---@field quadratic? number N/m^2, default 0: the spring pulls with stiffness x + quadratic x^2 + cubic x^3 at the extension x
 ---@field cubic? number N/m^3, default 0
----@field force? fun(x: number): number, number? in place of the last three: returns the pull, N, and optionally its derivative, N/m
+---@field force? fun(x: number): number, number? in place of stiffness, quadratic and cubic: returns the pull, N, and optionally its derivative, N/m
 ---@field damping? number N s/m, default 0
 
 ---Pulls or pushes two points towards a distance.
@@ -264,12 +264,12 @@ function World:mouse(def) end
 ---@field max_force? number N; default 0
 ---@field max_torque? number N m; default 0
 
----Adds dry friction on the plane of a world that is seen from above.
+---Adds dry friction between a body and the ground, in a world that is seen from above.
 ---@param def sim2d.GroundFrictionDef
 ---@return sim2d.Joint
 function World:ground_friction(def) end
 
----Poses of all bodies (nil in place of the second one if there is one body), then the time.
+---Its arguments are the poses of all bodies and then the time. If there is one body, the second pose is nil.
 ---@alias sim2d.PoseFunction fun(qa: sim2d.Vector, qb: sim2d.Vector?, ...): ...
 
 ---@class sim2d.ConstraintDef: sim2d.JointDef
@@ -277,14 +277,14 @@ function World:ground_friction(def) end
 ---@field phi? sim2d.PoseFunction returns 1 to 3 numbers (m or rad), one for each row, that the constraint holds at 0
 ---@field jacobian? sim2d.PoseFunction returns for each row a list of its derivatives with respect to angle, x, y of each body; default: central differences
 ---@field hessian? sim2d.PoseFunction returns for each row the matrix of second derivatives, with 3 rows and columns for each body; default: differences
----@field rate? sim2d.PoseFunction|number change of each row with time alone, in its unit per second; default: `(phi(t + dt) - phi(t)) / dt`
+---@field rate? sim2d.PoseFunction|number partial derivative of each row with respect to time, in its unit per second; default: `(phi(t + dt) - phi(t)) / dt`
 ---@field unilateral? boolean true: phi >= 0, one row, a stop; default false
----@field restitution? number 0 to 1, of a unilateral constraint without compliance: phi leaves 0 with this times its speed of arrival; default 0
+---@field restitution? number 0 to 1, of a unilateral constraint without compliance: phi leaves 0 at this fraction of the speed at which it reached 0; default 0
 ---@field velocity_only? boolean true: rows jacobian v + rate = 0 without phi; default false
 ---@field compliance? sim2d.Weights m/N; default 0, rigid. Must be a number for unilateral constraints and for more than two bodies. Not with velocity_only
 ---@field damping? sim2d.Weights N s/m, in the same forms; default 0
----@field lo? number N or N m, least force of one row jacobian v + rate = 0. `lo` and `hi` are finite, for one or two bodies
----@field hi? number N or N m, largest force of this row
+---@field lo? number N or N m, least force of a single row jacobian v + rate = 0. `lo` and `hi` are finite; only for one or two bodies
+---@field hi? number N or N m, largest force of that row
 ---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order: this row is its friction
 ---@field friction? number coefficient of this friction
 
@@ -293,7 +293,7 @@ function World:ground_friction(def) end
 ---@return sim2d.Joint
 function World:constraint(def) end
 
----Makes two bodies never touch.
+---Turns contact between two bodies off.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
 function World:no_contact(a, b) end
@@ -325,12 +325,12 @@ function World:steps(duration) end
 ---@return sim2d.Handle
 function World:before_step(fn) end
 
----Calls fn last, after each step and all other callbacks.
+---Calls fn after each step, after all other callbacks.
 ---@param fn fun(world: sim2d.World, t: number, dt: number)
 ---@return sim2d.Handle
 function World:after_step(fn) end
 
----Calls fn periodically on simulated time.
+---Calls fn periodically in simulated time.
 ---@param period number s
 ---@param fn fun(world: sim2d.World, t: number)
 ---@return sim2d.Handle
@@ -342,7 +342,7 @@ function World:every(period, fn) end
 ---@return sim2d.Handle
 function World:at(t, fn) end
 
----Runs fn as a coroutine on simulated time. Call `sim.wait(s)` in it to wait.
+---Runs fn as a coroutine in simulated time. Call `sim.wait(s)` in it to wait.
 ---@param fn fun(world: sim2d.World)
 ---@return sim2d.Handle
 function World:start(fn) end
@@ -410,7 +410,7 @@ function Handle:remove() end
 ---@class sim2d.Contact
 ---@field a sim2d.Body
 ---@field b sim2d.Body
----@field point sim2d.Vector m, place of the features at the end of the step
+---@field point sim2d.Vector m, position of the contact point at the end of the step
 ---@field normal sim2d.Vector from b to a, direction in which the impulses acted
 ---@field gap number m, at the end of the step; negative if the shapes overlap
 ---@field normal_impulse number N s, on a, sum over the last step
@@ -433,9 +433,9 @@ function World:energy() end
 function World:momentum() end
 
 ---@class sim2d.Residuals
----@field scaled number largest error of the step problem, as a velocity over a typical velocity; compared with `tolerance`
+---@field scaled number largest error of the step problem, as a velocity divided by a typical velocity; compared with `tolerance`
 ---@field dynamics number N s (N m s), momentum that no impulse accounts for
----@field complementarity number N s or m/s, minimum of normal impulse and separating velocity
+---@field complementarity number N s or m/s, the smaller of normal impulse and separating velocity
 ---@field cone number N s, distance from Coulomb's law
 ---@field joint number m/s, velocity across joints
 ---@field joint_error number m, position error of joints after the step; not part of `scaled`
@@ -446,7 +446,7 @@ function World:momentum() end
 ---@field energy number J, audit: energy that bodies gained (> 0) or lost without a cause
 ---@field distance number m, audit: gap of a pair that an impulse acted on
 ---@field slip number m, audit: relative motion of surfaces that friction holds
----@field drift number m/s or rad/s, audit: speed of a rigid joint's equation at the end of the step; it is a finding if it holds a thousandth of the kinetic energy
+---@field drift number m/s or rad/s, audit: speed of a rigid joint's equation at the end of the step; the audit reports it if it amounts to a thousandth of the kinetic energy
 
 ---Returns the residuals of the last step, as largest absolute values.
 ---@return sim2d.Residuals
@@ -467,7 +467,7 @@ function World:stats() end
 ---@field lo number[] R lower bounds of the impulses
 ---@field hi number[] R upper bounds of the impulses
 ---@field mu number[] c friction coefficients
----@field E number[][] 2c x c, the contact of each direction of friction
+---@field E number[][] 2c x c, assigns each direction of friction to its contact
 ---@field W number[][] R x R Delassus matrix
 ---@field q number[] R row velocities without impulses
 ---@field joints integer m
@@ -511,7 +511,7 @@ function World:problem() end
 ---@param options? sim2d.LinearizeOptions
 ---@return sim2d.Array A
 ---@return sim2d.Array B
----@return sim2d.Coordinate[]? coordinates of a reduced state, whose numbers are their values and then their speeds
+---@return sim2d.Coordinate[]? coordinates of a reduced state, which lists their values and then their speeds
 function World:linearize(options) end
 
 ---Returns the mass matrix of the dynamic bodies, with three columns for each, in the order of `world:state()`.
@@ -600,7 +600,7 @@ function World:state() end
 ---@param state number[] a list as `world:state()` returns it
 function World:set_state(state) end
 
----Moves bodies so that these hinges and sliders have these coordinates. All joints stay exact.
+---Moves bodies so that hinges and sliders have the given coordinates. All joints stay exact.
 ---@param coordinates table<sim2d.Joint|string, number> rad or m, by joint or by name
 function World:set_coordinates(coordinates) end
 
@@ -615,7 +615,7 @@ function World:restore(snapshot) end
 ---@class sim2d.Snapshot
 
 ---Makes another world in the same state.
----@param def? { callbacks?: boolean, functions?: boolean } what the clone takes along, default false
+---@param def? { callbacks?: boolean, functions?: boolean } what the clone copies too, default false
 ---@return sim2d.World
 function World:clone(def) end
 
@@ -675,10 +675,10 @@ function World:draw(path, options) end
 ---@field every? integer records every nth step; default 1
 ---@field from? number s, earlier frames are left out
 ---@field to? number s, later frames are left out
----@field trails? boolean | sim2d.Body[] for pictures and videos: bodies whose centres leave a line; true: all moving bodies. Pages take only true
+---@field trails? boolean | sim2d.Body[] for pictures and videos: bodies whose centres draw a line; true: all moving bodies. Pages take only true
 ---@field strobe? number | number[] for pictures: a period, or a list of times, s; the picture shows the world at all of these times
----@field fps? number for videos: frames a second; default 30
----@field speed? number for videos and pages: simulated seconds a second; default 1, 0.1 is slow motion
+---@field fps? number for videos: frames per second; default 30
+---@field speed? number for videos and pages: simulated seconds per second; default 1, 0.1 is slow motion
 ---@field columns? sim2d.Columns for .csv, .npz, .h5: a table over time
 ---@field units? table<string, string> units of columns
 
@@ -732,11 +732,11 @@ function World:close() end
 ---@field delay number s
 ---@field value number the last command, clipped
 ---@field input sim2d.Input effect of a command of 1, as `linearize` takes it
----@field kp number? of a position; settable
----@field kd number? of a position; settable
+---@field kp number? of kind "position"; settable
+---@field kd number? of kind "position"; settable
 ---@field max_torque number? N m, of a turning joint; settable
 ---@field max_force number? N, of a sliding joint; settable
----@field implicit boolean? of a position
+---@field implicit boolean? of kind "position"
 
 ---@class sim2d.ActuatorDef
 ---@field [1]? string the name
@@ -749,11 +749,11 @@ function World:close() end
 ---@field at? sim2d.XY m from the centre of mass, where a force with frame = "body" acts; default {0, 0}
 ---@field range? number[] {lo, hi} of commands; default: none
 ---@field delay? number s, in whole steps; default 0
----@field kp? number N/m or N m/rad, of a position; default 100
----@field kd? number N s/m or N m s/rad, of a position; default 10
----@field max_torque? number N m, largest effort of a position or speed of a turning joint; default: none
----@field max_force? number N, largest effort of a position or speed of a sliding joint; default: none
----@field implicit? boolean of a position, default true: the effort at the end of the step, stable at any gains
+---@field kp? number N/m or N m/rad, of kind "position"; default 100
+---@field kd? number N s/m or N m s/rad, of kind "position"; default 10
+---@field max_torque? number N m, largest effort of kinds "position" and "speed" on a turning joint; default: none
+---@field max_force? number N, largest effort of kinds "position" and "speed" on a sliding joint; default: none
+---@field implicit? boolean of kind "position", default true: the step solves for the effort at its end, which is stable at any gains
 
 ---Declares an input of the world.
 ---@param def sim2d.ActuatorDef

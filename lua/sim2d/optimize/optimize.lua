@@ -1,4 +1,4 @@
--- sim.optimize.minimize: options, the function as one of a list of numbers, and the record of a run. The methods are in
+-- sim.optimize.minimize: options, the function of a list of numbers, and the record of a run. The methods are in
 -- optimize_*.lua.
 
 local MAX_ITERATIONS = 1000
@@ -306,8 +306,8 @@ return function(sim, host)
     return math.max(math.abs(value), math.min(1, math.abs(self.first)))
   end
 
-  -- The largest derivative by a free parameter, and the largest scaled one: change of the value in its scale per
-  -- relative change of the parameter (whose size counts as at least 1).
+  -- The largest derivative with respect to a free parameter, and the largest scaled one: change of the value in its
+  -- scale per relative change of the parameter (whose size counts as at least 1).
   function Run:slope(x, value, g)
     local most, relative = 0.0, 0.0
     for i = 1, self.n do

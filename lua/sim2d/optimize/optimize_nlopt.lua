@@ -11,7 +11,7 @@ return function(_, host)
     local names = host.nlopt_about()
     if not names then
       host.fail("minimize: method 'nlopt' is not in this build: NLopt was not found when it was made "
-        .. "(Debian: libnlopt-dev); others are, 'cmaes' and 'nelder-mead' among them")
+        .. "(Debian: libnlopt-dev); use another method, for example 'cmaes' or 'nelder-mead'")
     end
     local about = type(name) == "string" and host.nlopt_about(name)
     if not about then

@@ -69,7 +69,7 @@ return function(sim, host)
     return f, globals
   end
 
-  -- Makes time limits find the coroutine of coroutine.wrap, as that of coroutine.resume (job_state.c).
+  -- Makes time limits find coroutines of coroutine.wrap, as they find those of coroutine.resume (job_state.c).
   local function watch_wrap()
     local create, resume = coroutine.create, coroutine.resume
     local function check(ok, ...)
@@ -195,7 +195,7 @@ return function(sim, host)
       journal:add(0, C.pack(jobs, "head"))
       return journal, {}
     end
-    -- the head must be that of these jobs
+    -- the header must belong to these jobs
     local before = job == 0 and C.unpack(bytes) or {}
     for _, part in ipairs(PARTS) do
       if before[part] ~= jobs[part] then
@@ -218,7 +218,7 @@ return function(sim, host)
     local jobs = host.sorted_keys(begun)
     if #jobs == 0 then return end
     local more = #jobs > 10 and " ..." or ""
-    io.stderr:write(("sim2d: the journal '%s' has %d of %d jobs; the run before ended when these were out: %s%s\n")
+    io.stderr:write(("sim2d: the journal '%s' has %d of %d jobs; the previous run ended while these jobs ran: %s%s\n")
       :format(path, done, n, table.concat(jobs, " ", 1, math.min(#jobs, 10)), more))
   end
 

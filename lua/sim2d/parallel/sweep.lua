@@ -310,7 +310,7 @@ return function(sim, host)
     return count
   end
 
-  -- Notes the rows that means leave out.
+  -- Prints how many nan results the means leave out.
   local function print_nan(self)
     for _, name in ipairs(self.outputs) do
       local count, first = 0, nil

@@ -146,7 +146,7 @@ return function(sim, host)
     parts.read_sizes(def, grid)
     for i, item in ipairs(items) do
       if getmetatable(item) == Plot then
-        if item.plot.panels then parts.fail("plot %d: a grid in a grid", i) end
+        if item.plot.panels then parts.fail("plot %d: a single plot expected, got a grid", i) end
         grid.panels[i] = item.plot
       elseif type(item) == "table" then
         grid.panels[i] = parts.read(item)

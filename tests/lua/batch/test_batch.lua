@@ -30,7 +30,7 @@ local function commands(n, seed)
   return sim.array(list)
 end
 
-test("worlds of a batch are the worlds stepped alone, with any number of threads", function()
+test("worlds of a batch equal worlds stepped alone, with any number of threads", function()
   local n, alone, hashes = 7, {}, {}
   for i = 1, n do alone[i] = build(i) end
   for threads = 1, 3 do
@@ -62,7 +62,7 @@ test("worlds of a batch are the worlds stepped alone, with any number of threads
   end
 end)
 
-test("rewards are those of the declared cost, and episodes end beyond bounds", function()
+test("rewards follow the declared cost, and episodes end beyond bounds", function()
   local batch = sim.batch(build(1), 2, { cost = COST, terminated = BOUNDS, autoreset = "disabled" })
   local world = build(1)
   local ended
@@ -132,7 +132,7 @@ test("parameters are set once or drawn at each reset, by seed", function()
   eq({ batch[2].bodies.ball.x, batch[3].bodies.ball.y, batch[1].bodies.ball.friction }, { 3, 6, 0.25 })
 end)
 
-test("snapshots bring everything back, resets that are due too", function()
+test("snapshots restore everything, including resets that are due", function()
   local batch = sim.batch(build(1), 3, { max_steps = 4, seed = 2, parameters = {
     { of = "hinge", field = "angle", uniform = { -0.2, 0.2 } } } })
   for k = 1, 3 do batch:step(commands(3, k)) end
@@ -169,7 +169,7 @@ test("functions of the script run, with the same bits", function()
   eq(calls, 2 * 3 * 18) -- two of twenty steps were resets
 end)
 
-test("a function that raises fails its world alone", function()
+test("a function that raises an error fails only its world", function()
   local function make(i)
     local world = build(i)
     if i == 2 then
@@ -190,7 +190,7 @@ test("a function that raises fails its world alone", function()
   eq(kept.failures, {})
 end)
 
-test("observations that only Lua knows", function()
+test("observations that need Lua", function()
   local batch = sim.batch(function(i)
     local world = build(i)
     world:observe { "twice", read = function(w) return 2 * w.bodies.cart.mass end }
@@ -210,7 +210,7 @@ test("arrays are used again when asked", function()
   ok(not rawequal((other:step { 1, 1 }), (other:step { 1, 1 })))
 end)
 
-test("worlds that differ are named, and say how", function()
+test("messages name the worlds that differ, and the difference", function()
   raises("world 3 differs from world 1: it has 5 bodies, not 4", function()
     sim.batch(function(i)
       local world = build(i)
@@ -255,7 +255,7 @@ test("bad input is refused, and the message names the expected input", function(
     function() sim.batch(build, 2, { autoreset = "never" }) end)
 end)
 
-test("costs, bounds and parameters that cannot be", function()
+test("impossible costs, bounds and parameters", function()
   local function refused(message, options)
     raises(message, function() sim.batch(build(1), 2, options) end)
   end

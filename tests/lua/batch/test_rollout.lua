@@ -31,7 +31,7 @@ local function sequences()
   return sim.array(list)
 end
 
-test("a rollout is the world stepped by hand", function()
+test("a rollout equals the world stepped by hand", function()
   local world = build()
   world:act { 1, 0.5 } -- one command is delayed
   world:step()
@@ -67,7 +67,7 @@ test("any number of threads, and lists of sequences", function()
   eq(sim.rollout(world, list, { cost = COST }):table(), costs)
 end)
 
-test("gradients of rollouts are those of the tape and of differences", function()
+test("gradients of rollouts agree with the tape and with differences", function()
   local world, u, weights = build(), sequences(), sim.array { 1, 2, -1, 0.5 }
   local function loss(p) return (sim.rollout(world, p, { cost = COST, period = 0.04 }) * weights):sum() end
   local value, gradient = sim.value_and_grad(loss, u)

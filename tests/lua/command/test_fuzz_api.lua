@@ -342,7 +342,7 @@ local function arguments_of(of)
   return table.unpack(list, 1, n)
 end
 
--- By default the run takes 100,000 steps, and each of a heap of contradictions takes a millisecond.
+-- By default the run takes 100,000 steps, and each step of a heap of contradictions takes a millisecond.
 local function few_steps(options)
   if type(options) ~= "table" and options ~= nil then return options end
   options = options or {}

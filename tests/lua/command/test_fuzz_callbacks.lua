@@ -114,7 +114,7 @@ local ACTIONS = {
   ["destroys its body"] = function(_, body) body:destroy() end,
   ["destroys another"] = function(s) s.c:destroy() end,
   ["destroys the joint"] = function(s) s.joint:destroy() end,
-  ["makes a body"] = function(s) -- at a distance from all others, else each call would cause more in turn
+  ["makes a body"] = function(s) -- at a distance from all others, or each call would cause further calls
     s.made = (s.made or 0) + 1
     s.world:circle { radius = 0.1, position = { 20 + s.made, 30 } }
   end,
@@ -184,7 +184,7 @@ local acted = {}
 local function try(hook, action, round)
   local s = scene(({ "speculative", "event", "bisect" })[round % 3 + 1])
   local world, calls, kept = s.world, 0, true
-  local _ -- some are called when they are made, and raise there
+  local _ -- some hooks are called when they are registered, and raise there
   _, s.handle = pcall(HOOKS[hook], s, function(body)
     calls = calls + 1
     if kept and calls % round == 0 then

@@ -88,7 +88,7 @@ local function broken(page, text)
   return list
 end
 
-test("each relative link and anchor of the pages leads somewhere", function()
+test("each relative link and anchor of the pages has a target", function()
   local list, links = {}, 0
   for _, page in ipairs(pages) do
     local text = tree.text(page)

@@ -100,7 +100,7 @@ test("SIGTERM and SIGHUP close recordings, as Ctrl-C does", function()
   end
 end)
 
-test("a signal that is ignored stays so", function()
+test("an ignored signal stays ignored", function()
   eq(sh "trap '' HUP; $SIM2D signalled.lua HUP >out", 0)
   eq(read_file "out", "to its end\n")
 end)

@@ -8,7 +8,7 @@ local ADDRESSES = {
   ["sim2d-scm-1.rockspec"] = '\n  homepage = "([^"]+)"',
 }
 
-test("copies of the address are that of CITATION.cff", function()
+test("copies of the address equal that in CITATION.cff", function()
   local held = tree.text("CITATION.cff"):match(ADDRESSES["CITATION.cff"])
   for name, pattern in pairs(ADDRESSES) do
     eq(tree.text(name):match(pattern), held, name .. ": run packaging/repository")

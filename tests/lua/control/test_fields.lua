@@ -124,7 +124,7 @@ test("the result of a fit", function()
   ok(tostring(whole):find "mass" and tostring(plain):find "iterations")
 end)
 
-test("laws that are tables of the script run as before", function()
+test("laws that are tables of the script work", function()
   local world = cart_pole()
   local law = setmetatable({ calls = 0 }, { __call = function(self) self.calls = self.calls + 1 return { 0 } end })
   world:control(sim.control.low_pass(law, 0.1))
@@ -153,7 +153,7 @@ test("environments and vectors of them", function()
   eq(#vector.envs, 2)
 end)
 
-test("with autoreset = 'disabled' a vector refuses steps of ended episodes, and a batch goes on", function()
+test("with autoreset = 'disabled' a vector refuses steps of ended episodes, and a batch continues them", function()
   for _ = 1, 20 do
     local n, most = R:integer(1, 4), R:integer(1, 4)
     local function world()

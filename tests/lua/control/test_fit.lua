@@ -90,7 +90,7 @@ test("parameters that the data do not determine are named", function()
   eq(result.undetermined, { { "drag", "mass", "stiffness" } })
   eq(result.deviation.mass, nil)
   near(result.parameters.stiffness / result.parameters.mass, 3, 1e-5)
-  ok(tostring(result):find "see drag, mass, stiffness together only")
+  ok(tostring(result):find "determine drag, mass, stiffness only together")
   -- a parameter without an effect
   result = sim.fit { world = cart, data = logged({ mass = 2 }, 40), parameters = { mass = 1, height = { 3, 0, 9 } } }
   eq(result.undetermined, { { "height" } })
@@ -239,7 +239,7 @@ test("holes: samples that are missing, commands that hold", function()
   near(result.parameters.m, 1.3, 1e-6)
   eq(result.missing, { angle = 12 })
   ok(tostring(result):find("angle: 12 samples are missing", 1, true))
-  -- commands that hold are the earlier ones
+  -- missing commands: the earlier ones hold
   log = swung(p, 80)
   local angle = swing(p, 79, function(t) return wave(math.floor(t / (4 * DT) + 1e-6) * 4 * DT) end)
   for i = 1, 80 do

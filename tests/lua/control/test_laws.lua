@@ -36,7 +36,7 @@ test("a pid without integral and derivative is a gain", function()
   eq(pid(nil, 0.1), { 4.5 })
 end)
 
-test("the integral adds up the error, the derivative is that of the measurement", function()
+test("the integral adds up the error, and the derivative uses the measurement", function()
   local y = 0
   local pid = control.pid { kp = 0, ki = 2, setpoint = 1, measure = function() return y end }
   eq(pid(nil, 0)[1], 0) -- no time has passed
@@ -64,7 +64,7 @@ test("a filter smooths the derivative as a low pass does", function()
   end
 end)
 
-test("integrals do not wind up, in two ways", function()
+test("two methods prevent windup of the integral", function()
   local wound_up -- overshoot without any countermeasure
   for _, way in ipairs { "none", "clamp", "back" } do
     local world, cart = mass()
@@ -97,7 +97,7 @@ end)
 
 -- ---- Linear --------------------------------------------------------------------------------------
 
-test("lqr of a scalar system is its closed form", function()
+test("lqr of a scalar system agrees with its closed form", function()
   -- p = q + a^2 p - (a p b)^2 / (r + b^2 p)
   local a, b, q, r = 1.2, 0.5, 2, 3
   local B2 = b * b
@@ -108,7 +108,7 @@ test("lqr of a scalar system is its closed form", function()
   near(law.K[1][1], a * b * p / (r + B2 * p), 1e-12)
 end)
 
-test("a horizon ends in its weight and tends to the infinite one", function()
+test("a finite horizon ends in its weight and tends to the infinite horizon", function()
   local A, B = sim.array { { 1, 0.1 }, { 0, 1 } }, sim.array { { 0.005 }, { 0.1 } }
   local one = control.lqr(A, B, 1, 2, { horizon = 1, Qf = { { 3, 1 }, { 1, 4 } } })
   -- one step: K = (R + B'P B)^-1 B'P A
@@ -176,7 +176,7 @@ test("a kalman filter of a constant is the mean, and steady it obeys its equatio
   near(filter:correct(2)[1], x + L[1][1] * (2 - x), 1e-14)
 end)
 
-test("missing laws are reported with the mode", function()
+test("if no law exists, the mode is reported", function()
   raises("mode 2, mainly component 2 of x, does not decay and is not reached", control.lqr,
     sim.array { { 1, 0 }, { 0, 2 } }, { 1, 0 }, 1, 1)
   raises("mode 2, mainly component 2 of x, is not reached by the inputs and cannot be moved", control.place,
@@ -335,10 +335,10 @@ local function warnings_of(text)
   local told = pipe:read "a"
   pipe:close()
   os.remove(out)
-  return told, select(2, told:gsub("it is made for commands that hold for", ""))
+  return told, select(2, told:gsub("it was made for commands that hold for", ""))
 end
 
-test("a regulator of a period is that of A^n and the sum of A^k B, and holds at it", function()
+test("a regulator with a period is designed for A^n and the sum of A^k B, and works at this period", function()
   for _ = 1, 60 do
     local steps = G:integer(1, 15)
     local world, rail, hinge, pole = cart_pole()
@@ -419,7 +419,7 @@ test("several inputs with delays of their own", function()
       for i = 1, 2 do seen[i], seen[2 + i] = twin.joints[i].translation, twin.joints[i].speed end
       near(seen, { x[1], x[2], x[3], x[4] }, 1e-6)
     end
-    -- a clipped command is remembered as clipped: the law's commands are those of its gain with the commands that act
+    -- a clipped command is remembered as clipped: the law's commands follow from its gain and the commands that act
     world:control(law, { period = steps * 0.01 })
     rails[1].translation, rails[2].translation = 3, -1
     world:run { duration = 40 }
@@ -427,7 +427,7 @@ test("several inputs with delays of their own", function()
   end
 end)
 
-test("a law that runs at another period than its own is warned of, once", function()
+test("a law that runs at another period than its own causes one warning", function()
   local text = [[
 local sim = require "sim2d"
 local world = sim.world { dt = %s }
@@ -451,11 +451,11 @@ world:step(20)
     eq(count, case[6], told)
   end
   local told = warnings_of(text:format(0.01, "nil", "", 0.05, ""))
-  ok(told:find("world:control: Law (lqr): it is made for commands that hold for 0.01 s, and it runs every 0.05 s: make it for that "
+  ok(told:find("world:control: Law (lqr): it was made for commands that hold for 0.01 s, but it runs every 0.05 s: make it for this period "
     .. "(sim.control.lqr(world, { period = 0.05 })), or run it by world:control(law, { period = 0.01 })", 1, true), told)
 end)
 
-test("periods of a regulator that are none", function()
+test("invalid periods of a regulator", function()
   local world, rail, hinge = cart_pole()
   for _, period in ipairs { 0, -0.01, 0.015, math.huge, "0.1" } do
     raises("key 'period': a multiple of the world's dt, 0.01 s, expected", sim.control.lqr, world,

@@ -24,7 +24,7 @@ local function check_sum(world, cost, norm)
   ok(math.abs(sum) > 0.01, norm)
 end
 
-test("parts of a cost are those of a plan of one period", function()
+test("the parts of a cost add up to the cost of a plan of one period", function()
   for _, norm in ipairs { "quadratic", "l2", "smooth_abs", "huber", "power", "linear" } do
     local world, hinge, bob = pendulum()
     hinge.angle = 0.7
@@ -82,7 +82,7 @@ test("costs are channels of recordings", function()
   os.remove(path)
 end)
 
-test("a law in Lua has its cost by the options", function()
+test("the cost of a law in Lua comes from the options", function()
   local world, hinge = pendulum()
   world:control(function() return { 1 } end, { cost = { { "lift", of = hinge, field = "angle", goal = 1 } } })
   local path = os.tmpname() .. ".s2d"
@@ -142,7 +142,7 @@ end)
 
 -- ---- Paths of plans ------------------------------------------------------------------------------
 
-test("planners draw paths and decide as they do without", function()
+test("drawing paths does not change the decisions of a planner", function()
   local function run(method, show)
     local world, hinge, bob = pendulum()
     hinge.angle = 0.3
@@ -169,7 +169,7 @@ test("planners draw paths and decide as they do without", function()
   end
 end)
 
-test("a path goes where the world goes", function()
+test("a path agrees with the motion of the world", function()
   local world, hinge, bob = pendulum()
   hinge.angle = 0.3
   local law = control.planner(world, { horizon = 0.2, period = 0.04, iterations = 20, show = { { bob, { 0, -0.2 } } },
@@ -262,7 +262,7 @@ local function biggest(poles)
   return most
 end
 
-test("Bode of 1/(s+1) is its formula, and the step that of the closed loop", function()
+test("the Bode plot of 1/(s+1) and the step response of its closed loop agree with formulas", function()
   local result = control.panel({ { 1 } }, { A = { { -1 } }, B = { { 1 } } })
   eq(#result.w, 400)
   ok(result.w[1] < 0.05 and result.w[400] > 20)
@@ -319,7 +319,7 @@ test("margins of steps: an integrator, by hand", function()
   for i, t in ipairs(result.t) do near({ t, result.y[i] }, { (i - 1) * dt, 1 - 0.6 ^ (i - 1) }, 1e-12) end
 end)
 
-test("a pid's step is that of the world", function()
+test("the step response of a pid agrees with the world", function()
   for _, def in ipairs { { kp = 20, ki = 5, kd = 12, filter = 0.05 }, { kp = 20, kd = 12 }, { kp = 3, ki = 0.1, kd = 5, period = 0.03 } } do
     local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
     local cart = world:box { size = { 1, 1 }, mass = 2 }
@@ -368,7 +368,7 @@ test("a regulator of a world: poles, and margins where poles leave the circle", 
   near(control.panel(law, world, { output = rail }).y[50], result.y[50], 0)
 end)
 
-test("of several inputs the loops of the others are closed", function()
+test("with several inputs, the loops of the other inputs are closed", function()
   local A, B = { { 0, 1 }, { 0, 0 } }, { { 1, 0 }, { 0, 1 } }
   local K = { { 2, 1 }, { 0, 3 } }
   local one, other = control.panel(K, { A = A, B = B }), control.panel(K, { A = A, B = B }, { input = 2, output = 2 })
@@ -379,7 +379,7 @@ test("of several inputs the loops of the others are closed", function()
   eq(one.poles, other.poles)
 end)
 
-test("a pid's actuator is where its loop is cut", function()
+test("the loop of a pid is cut at its actuator", function()
   local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
   local a, b = world:box { size = { 1, 1 }, mass = 2 }, world:box { size = { 1, 1 }, mass = 5, position = { 3, 0 } }
   world:actuator { "first", body = a, kind = "force", direction = { 1, 0 } }

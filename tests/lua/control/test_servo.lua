@@ -92,7 +92,7 @@ test("a servo adds to the joint's own spring and damping by the two stages, at a
       local s = half_step(J, v, h, own, servo)
       if p.type == "hinge" and h * math.max(math.abs(s), math.abs(v)) > 0.25 then break end -- a step in pieces
       x, compared = x + h * s, compared + 1
-      -- Stage 2 repeats the force of the former and has F(x' + h/2 v', v') of the latter.
+      -- Stage 2 repeats the force of rows with the trapezoid, and has F(x' + h/2 v', v') for rows with implicit Euler.
       local function second(row, k, d, goal)
         return is_trapezoid(k, d) and { force = row.force - row.damping * s, damping = 0 }
           or { force = k * (goal - x), damping = d + h / 2 * k }
@@ -104,7 +104,7 @@ test("a servo adds to the joint's own spring and damping by the two stages, at a
   ok(compared > fewer(200, 15) * 40, compared)
 end)
 
-test("a servo is implicit Euler in worlds of other ways, too", function()
+test("a servo is implicit Euler with other settings of the world, too", function()
   for case = 1, fewer(40, 5) do
     local p = random_oscillator()
     p.c, p.k, p.type = 0, case % 2 == 0 and 0 or 1e-9, pick { "hinge", "slider" }
@@ -222,7 +222,7 @@ test("gains of 0 have the derivative of those a little above", function()
   near(g.kd, (reach { kp = 0, kd = 1e-6 } - reach { kp = 0, kd = 0 }) / 1e-6, 1e-6)
 end)
 
-test("a joint's reaction is without its servo, with derivatives", function()
+test("a joint's reaction excludes its servo, also in derivatives", function()
   -- aimed beyond a limit: the limit carries the servo's whole force
   for _, implicit in ipairs { true, false } do
     local world, kp = sim.world { dt = 0.002, gravity = { 0, 0 } }, log(10, 1000)
@@ -268,7 +268,7 @@ end)
 
 -- ---- Explicit ---------------------------------------------------------------------------------
 
-test("an explicit position warns once where its damping turns speeds round", function()
+test("an explicit position warns once if its damping reverses speeds", function()
   local warned, quiet = 0, 0
   for _ = 1, 100 do
     local mass, length, dt, part = log(1e-3, 100), log(0.05, 1), log(1 / 1000, 1 / 30), log(0.5, 8)

@@ -11,7 +11,7 @@ local function arm(dt)
   return world, joints
 end
 
-test("efforts that hold an arm are those of its weight, from any commands before", function()
+test("efforts that hold an arm balance its weight, whatever the commands before", function()
   local world, joints = arm()
   joints[1].angle, joints[2].angle = 2, -1.2
   local g = 9.81
@@ -31,7 +31,7 @@ test("efforts that hold an arm are those of its weight, from any commands before
   near(joints[2].angle, -1.2, 1e-9)
 end)
 
-test("M and bias at rest are those of the formula", function()
+test("M and bias at rest agree with the formula", function()
   local world, joints = arm(1e-4)
   joints[1].angle, joints[2].angle = 0.3, 1.1
   local M, bias = world:dynamics { coordinates = joints }
@@ -44,7 +44,7 @@ test("M and bias at rest are those of the formula", function()
   near(bias[1], 9.81 * (0.4 * math.sin(1.4) + 2 * math.sin(0.3)), 1e-3)
 end)
 
-test("fewer actuators than coordinates: the nearest", function()
+test("fewer actuators than coordinates: the nearest solution", function()
   local world = sim.world { dt = 0.01 }
   local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
   local pole = world:box { size = { 0.05, 0.5 }, mass = 0.2, position = { 0, -0.25 }, mask = 0 }

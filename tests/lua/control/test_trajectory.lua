@@ -49,7 +49,7 @@ test("matrices of steps chain to the derivative of all of them", function()
   end
 end)
 
-test("a linear system takes one iteration and lqr's gains", function()
+test("a linear system needs one iteration and gets lqr's gains", function()
   local world, cart = mass()
   local A, B = world:linearize { inputs = { { body = cart, force = { 1, 0 } } }, coordinates = { cart } }
   local cost = control.cost { { "x", of = cart, field = { "x", "vx" }, weight = 2 }, controls = 0.5,
@@ -136,7 +136,7 @@ test("all methods lower one cost, and repeat to the bit", function()
   end
 end)
 
-test("residuals by functions are as those that are declared", function()
+test("residuals by functions equal declared ones", function()
   local world, hinge, bob = pendulum(3)
   local declared = control.trajectory(world, { horizon = 0.4, iterations = 5,
     cost = { { "tip", of = bob, field = { "x", "y" }, at = { 0, -0.1 }, goal = { 0.3, -0.4 }, weight = 3 },
@@ -326,7 +326,7 @@ test("a plan that friction holds is stuck, and names the missed goals", function
   end
 end)
 
-test("without friction the same is converged, with nothing left", function()
+test("without friction the same plan is converged, with no goal missed", function()
   for _ = 1, 30 do
     local world, _, cost = stuck_cart(0)
     local plan = control.trajectory(world, { horizon = 1, period = 0.1, cost = cost })
@@ -334,7 +334,7 @@ test("without friction the same is converged, with nothing left", function()
   end
 end)
 
-test("where all is met already the plan is converged, also if nothing moves", function()
+test("a plan is converged if all goals are met already, also if nothing moves", function()
   for _, controls in ipairs { 0, 0.1 } do
     for _, friction in ipairs { 0, 2 } do
       local world, rail = stuck_cart(friction)
@@ -373,7 +373,7 @@ test("missed goals are named, for every method", function()
   end
 end)
 
-test("the goals that are named are those that are not met, also without terms in the cost", function()
+test("only goals that are not met are named, also without terms in the cost", function()
   for case = 1, 20 do
     local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
     local wanted, unmet = {}, {}
@@ -392,7 +392,7 @@ test("the goals that are named are those that are not met, also without terms in
   end
 end)
 
-test("of several starts the best is taken, the same for the same seed", function()
+test("the best of several starts is taken, and equal seeds give equal results", function()
   for k = 1, 4 do
     local world, rail, cost, goal = stuck_cart(E:uniform(0.5, 2))
     local def = { method = k % 2 == 0 and "ilqr" or "gradient", horizon = 2, iterations = 40, period = 0.1, cost = cost, starts = 4, seed = E:integer(1, 99) }
@@ -415,7 +415,7 @@ test("of several starts the best is taken, the same for the same seed", function
   end
 end)
 
-test("a planner whose commands do nothing warns once, another does not", function()
+test("a planner whose commands have no effect warns once, others do not", function()
   local text = [[
 local sim = require "sim2d"
 local world = sim.world { dt = 0.02, gravity = { 0, %s } }
@@ -443,7 +443,7 @@ world:run { duration = %s }
 end)
 
 -- A function of the script that acts on the body, and the same without one.
-test("a plan knows the functions of the script that act in a step", function()
+test("a plan includes the functions of the script that act in a step", function()
   local kinds = {
     function(world, body, plain)
       world:spring { body, "world", anchor_b = { -1, 0 }, rest_length = 0.5, stiffness = plain and 3 or nil,

@@ -112,7 +112,7 @@ test("ipairs, unpack and names", function()
   raises("Array has no field true", function() return M[true] end)
 end)
 
-test("a float without a fraction is the index that it is, as in a table", function()
+test("a float without a fraction is an index, as in a table", function()
   local random = sim.random.split()
   random:seed(4)
   for _ = 1, 200 do

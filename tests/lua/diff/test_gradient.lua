@@ -371,7 +371,7 @@ test("check_grad distinguishes nearby kinks from wrong derivatives", function()
   end
   local function bent(p) return sim.abs(p.x - 0.0004) + p.y end
   local text = printed(bent, { x = 0, y = 1 })
-  ok(text:find("p.x: differences of step 1e%-03 say %-0.933333, of 1e%-05 %-1: f has a kink"), text)
+  ok(text:find("p.x: differences with step 1e%-03 give %-0.933333, with step 1e%-05 %-1: f has a kink"), text)
   ok(not text:find("p.y: "), text)
   ok(not printed(bent, { x = 0, y = 1 }, { step = 1e-5 }):find "kink")
   local wrong = sim.custom { forward = function(x) return x ^ 2 end,
@@ -528,7 +528,7 @@ test("numbers of an ended call", function()
   raises("p.x has to be plain, got a tracked number", sim.grad, print, { x = kept })
 end)
 
-test("losses that are none", function()
+test("invalid losses", function()
   raises("has to return the loss, a number, first; it returned no value", inside(function() end))
   raises("it returned table", inside(function(x) return { x } end))
   raises("it returned 'a'", inside(function() return "a" end))
@@ -541,7 +541,7 @@ test("losses that are none", function()
   eq(sim.grad(function(x) return 0 * sim.sqrt(x) + x end, 0), 1.0) -- of no weight
 end)
 
-test("arguments that are none", function()
+test("invalid arguments", function()
   raises("bad argument #1 to 'value_and_grad' %(function expected, got 3", sim.value_and_grad, 3, 1)
   raises("bad argument #2 to 'value_and_grad' %(parameters .* expected, got no value",
     sim.value_and_grad, print)
@@ -564,7 +564,7 @@ test("arguments that are none", function()
     function(x) return { x[1], sim.sqrt(x[1]) } end, { 0, 1 })
 end)
 
-test("calls in one another", function()
+test("nested calls", function()
   raises("inside of a gradient call; sim.hvp gives second derivatives",
     inside(function(x) return sim.grad(function(y) return y end, x) end))
   raises("inside of a gradient call", inside(function() return sim.jacobian(sim.sin, 1) end))

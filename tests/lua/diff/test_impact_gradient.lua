@@ -169,7 +169,7 @@ test("steps made again between images report it, too", function()
 end)
 
 -- A fall of 1.4 m, a bounce, and the motion until 1.2 s: y = r + e v s - g s^2/2, v = g t, s = 1.2 - t.
-test("the flag is where the derivative is wrong", function()
+test("the flag is set where the derivative is wrong", function()
   local g, e, r = 9.81, 0.8, 0.1
   local t = math.sqrt(2 * 1.4 / g)
   local s, v = 1.2 - t, g * t
@@ -252,7 +252,7 @@ test("where a body rests meanwhile the derivative is reported as incomplete", fu
   ok(not flagged "partial", "after as good as 16 steps")
 end)
 
-test("check_grad reports it, as differences of the same steps agree", function()
+test("check_grad reports it, because differences of the same steps agree", function()
   local lines, print_ = {}, print
   print = function(line) lines[#lines + 1] = tostring(line) end
   local success, worst, flags = pcall(sim.check_grad, loss(HIT["a bounce"], WAYS.speculative), 1.5)
@@ -266,7 +266,7 @@ test("check_grad reports it, as differences of the same steps agree", function()
   ok(#none == 0 or none[1] == "weak")
 end)
 
-test("a warning a call, the first few of them", function()
+test("one warning per call, for the first few calls", function()
   local folder = os.tmpname()
   os.remove(folder)
   assert(os.execute("mkdir '" .. folder .. "'"))
@@ -306,7 +306,7 @@ end)
 
 -- A rebound of a bisecting step begins above the surface, so its speed depends on height, forces and the length of the
 -- sub-step.
-test("the gradient of bisecting rebounds is that of differences", function()
+test("the gradient of bisecting rebounds agrees with differences", function()
   sim.random.seed(2)
   local r = sim.random.split()
   for k = 1, 20 do
@@ -333,8 +333,8 @@ test("the gradient of bisecting rebounds is that of differences", function()
   end
 end)
 
--- b runs into the limit of its slider, and c hangs on b by a spring. In steps by projection the end of a step is the time
--- of that impact, so that the derivative of c's place misses the shift of that time. The two stages locate it.
+-- b runs into the limit of its slider, and c hangs on b by a spring. In steps by projection the impact is at the end of
+-- a step, so the derivative of c's place misses the shift of its time. The two stages locate it.
 test("a joint that reaches a limit in a step by projection sets a flag", function()
   local function place(flow, stepping)
     return function(p)

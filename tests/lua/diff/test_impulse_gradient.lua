@@ -1,7 +1,7 @@
 -- Reports of contacts and joints on the last step: losses of peak forces and the like.
 local sim = require "sim2d"
 
--- Gradients agree with differences of values, and values with those of plain numbers.
+-- Checks that gradients agree with differences of values, and that values are the same with plain numbers.
 local function agrees(f, p, tolerance, options)
   local value, g = sim.value_and_grad(f, p)
   eq(value, f(p), "the value with plain numbers")
@@ -119,7 +119,7 @@ test("the sides, not the angle, decide where a contact is: radii and vertices", 
   end, { to = 0.2, r = 0.29 }, 1e-7, { step = 1e-5 })
 end)
 
-test("the peak force of a bounce, and by which step it was", function()
+test("the peak force of a bounce, and its step", function()
   local g, peak = agrees(function(p)
     local w = sim.world { dt = 1 / 240, gravity = { 0, 0 } }
     w:segment { from = { -1, 0 }, to = { 1, 0 }, restitution = 1 }

@@ -47,7 +47,7 @@ for _, stepping in ipairs { "speculative", "event", "bisect" } do
 end
 
 -- The time grows with the log, not with its square: each step is undone a few times.
-test("a row is not a sweep", function()
+test("a row does not cost a sweep", function()
   local calls = 0
   local drag = sim.custom { forward = function(v, k) return -k * v end, backward = function(g, _, v, k)
     calls = calls + 1

@@ -48,7 +48,7 @@ local function curvature(lcs, world, put, eps, skip)
   return worst / eps ^ 2
 end
 
--- First order is right where the difference falls as eps^2.
+-- The first order is right if the difference falls as eps^2.
 local function second_order(lcs, world, put, skip)
   local coarse, fine = curvature(lcs, world, put, 5e-4, skip), curvature(lcs, world, put, 1e-4, skip)
   ok(fine < 2 * coarse + 1e-9 / 1e-8, ("%g eps^2, then %g"):format(coarse, fine))
@@ -142,7 +142,7 @@ end)
 
 -- ---- Against steps ------------------------------------------------------------------------------
 
-test("landings, with what they end as", function()
+test("landings, and steps before and after them", function()
   for _, case in ipairs { { 0.21, 1, -3, 0 }, { 0.2005, -2, -0.5, 4 }, { 0.2, 1, 0, 0 }, { 0.5, 0, -1, 3 } } do
     local world = speculative()
     ground(world)
@@ -369,7 +369,7 @@ test("the consequences of rows that press are in the derivative of the step", fu
   end
 end)
 
-test("x+ and the difference are the world's own step", function()
+test("x+ plus the difference is the world's own step", function()
   -- A pole that leans on a wall: places of the two steps differ by O(h^2) in a step.
   local function apart(h, settings)
     local _, put = cart_pole { wall = 0.15 }
@@ -401,7 +401,7 @@ test("the margin, and rows of impacts when asked for", function()
   local far = same_step(world, { margin = 1 })
   eq({ #far.contacts, far.F.shape[1] }, { 1, 4 })
   near(far.contacts[1].gap, 0.8, 1e-12)
-  -- with these it stands where it lands, in the system as in the world
+  -- with rows of impacts the disc stands where it lands, in the system as in the world
   local both = same_step(world, { margin = 1, impacts = true })
   eq({ both.F.shape[1], both.motion_rows }, { 8, 4 })
   local x, end_of = both.x0, world:clone()
@@ -413,7 +413,7 @@ test("the margin, and rows of impacts when asked for", function()
   near(x[6], 0, 1e-8)
 end)
 
-test("the world stays as it is", function()
+test("the world does not change", function()
   local world = speculative()
   ground(world)
   world:circle { radius = 0.2, position = { 0, 0.21 }, velocity = { 1, -3 }, friction = 0.4 }

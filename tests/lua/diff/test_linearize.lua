@@ -71,7 +71,7 @@ for links, kick in pairs { 0.6, 0.05 } do
   end)
 end
 
-test("the world stays as it is", function()
+test("the world does not change", function()
   local world, cart = cart_poles(2)
   world:run { steps = 7 }
   local before, time = world:state(), world.time
@@ -260,7 +260,7 @@ test("functions of the script that act in a step are in A and B", function()
       for i = 1, #before do
         near(B[{ i, 1 }], by_u[i][1], 1e-12)
       end
-      -- A, by a change of the first disc's position that rigid rows allow
+      -- checks A by a change of the first disc's position that rigid rows allow
       if not kind:find "constraint" then
         local by_x = sim.jacobian(function(x)
           local one = world_with(kind, stepping)
@@ -314,7 +314,7 @@ end)
 
 -- A step of two stages moves by h^2/2 a from rest, one of first order by h^2 a. In equilibrium both stay at rest, which
 -- does not distinguish them; a force does.
-test("in equilibrium the derivatives are those of differences, by force and by position, in every flow", function()
+test("in equilibrium the derivatives by force and position agree with differences, in every flow", function()
   for _, flow in ipairs { "auto", "projected" } do
     local function moved(change)
       local world, cart, joints = cart_poles(1, { dt = 0.01, flow = flow })
@@ -337,7 +337,7 @@ test("in equilibrium the derivatives are those of differences, by force and by p
 end)
 
 -- The rows of both stages turn, each with its own part of the impulse; commands are constant over both.
-test("in motion the derivatives of both stages are those of differences", function()
+test("in motion the derivatives of both stages agree with differences", function()
   local function moved(at, u)
     local world, _, joints = cart_poles(2, { dt = 0.01 })
     for i, joint in ipairs(joints) do

@@ -48,13 +48,13 @@ test("weights as numbers, diagonals and matrices", function()
   eq(K.shape, { 1, 2 })
 end)
 
-test("where there is no regulator it is reported", function()
+test("if no regulator exists, the reason is reported", function()
   local _, why = lqr({ { 1.2, 0 }, { 0, 0.5 } }, { 0, 1 }, 1, 1) -- grows, not controllable
-  eq(why, "no regulator: a motion that does not die out is not reached by the inputs, or not counted by Q")
+  eq(why, "no regulator: a mode that does not decay is not reached by the inputs, or not weighted by Q")
   _, why = lqr({ { 1, 0 }, { 0, 0.5 } }, { 0, 1 }, 1, 1) -- stays, not controllable
   ok(why:find "no regulator", why)
   _, why = lqr({ { 1.2, 0 }, { 0, 0.5 } }, { 1, 1 }, { 0, 1 }, 1) -- grows, not observed in the cost
-  eq(why, "no regulator: a motion that does not die out is not counted by Q")
+  eq(why, "no regulator: a mode that does not decay is not weighted by Q")
   _, why = lqr({ { 1, 0.1 }, { 0, 1 } }, { 0, 1 }, 1, 0)
   eq(why, "R is not positive definite")
   raises("B: 2 rows expected, as in A, got 3", lqr, { { 1, 0 }, { 0, 1 } }, { 1, 2, 3 }, 1, 1)
@@ -64,7 +64,7 @@ test("where there is no regulator it is reported", function()
   raises("A: square matrix expected, got nil", lqr)
 end)
 
-test("its derivatives are those of differences", function()
+test("its derivatives agree with differences", function()
   local p = { a = 0.1, b = 0.2, q = 0.5, r = 0.3 }
   for i = 1, 2 do
     local worst = sim.check_grad(function(x)

@@ -86,7 +86,7 @@ end
 
 local PART = fewer(1, 4) -- every fourth scene under sanitizers
 
-test("gradients of random scenes are those of differences", function()
+test("gradients of random scenes agree with differences", function()
   local sum = { right = 0, wrong = 0, switch = 0, said = 0 }
   for seed = PART - 1, 89, PART do
     local s = scene(seed, seed > 80 and "speculative" or nil)
@@ -98,7 +98,7 @@ test("gradients of random scenes are those of differences", function()
   print(("  %d right, %d at a switch, %d with a flag"):format(sum.right, sum.switch, sum.said))
 end)
 
-test("so are those of impulses in event stepping", function()
+test("gradients of impulses in event stepping agree with differences", function()
   local sum = { right = 0, wrong = 0, switch = 0, said = 0 }
   for seed = 0, 80, 2 * PART do
     local s = scene(seed)
@@ -272,7 +272,7 @@ local function is_weak(f, p)
   return table.concat(sim.tape_stats().flags, " "):find "weak" ~= nil
 end
 
-test("of two points that land flat the one with more friction holds", function()
+test("if two points land flat, the one with more friction holds", function()
   local function f(p)
     local w = sim.world { dt = 1 / 60, stepping = "speculative" } -- otherwise one of them comes first
     w:box { type = "static", position = { 0, -0.5 }, size = { 0.6, 1 }, friction = 0.5, angle = p.tilt }

@@ -68,7 +68,7 @@ end)
 -- Two light links in a row have rows that are compliant (geometric stiffness) by 1e-6 of a diagonal next to rigid ones.
 -- A growth of 1e2 to 1e3 a step makes differences useless; motions do not depend on the unit of mass, so the sum of m
 -- dl/dm is 0.
-test("two light links in a row have a derivative, which knows no unit of mass", function()
+test("two light links in a row have a derivative that does not depend on the unit of mass", function()
   for _, case in ipairs { { 4, 1, 20 }, { 4, 2, 20 }, { 5, 1, 17 }, { 6, 1, 15 }, { 8, 2, 14 } } do
     local n, first, steps = table.unpack(case)
     local m = {}

@@ -18,7 +18,7 @@ local function slopes(f, p, key, middle)
   return -(4 * at(-h / 2) - at(-h) - 3 * middle) / h, (4 * at(h / 2) - at(h) - 3 * middle) / h
 end
 
--- The keys whose derivatives are not those to both sides, and the flags.
+-- The keys whose derivatives differ from the slope to a side, and the flags.
 local function examine(f, p)
   local middle, g = sim.value_and_grad(f, p)
   local flags, wrong = table.concat(sim.tape_stats().flags, " "), {}
@@ -68,10 +68,10 @@ test("derivatives of a row of boxes are right or flagged", function()
       end
     end
   end
-  ok(wrong >= 20, wrong .. " that are not whole, of which flags tell") -- otherwise this compares nothing
+  ok(wrong >= 20, wrong .. " that are not whole, as flags report") -- otherwise this compares nothing
 end)
 
-test("changes that keep them compatible have their derivative", function()
+test("changes that keep contacts compatible have a derivative", function()
   for _, way in ipairs(WAYS) do
     for _, push in ipairs { 4, 40 } do
       local f = row(way, 0, push, 10)
@@ -244,5 +244,5 @@ test("derivatives of stacks that land flat are right, or flagged where a box is 
     compared, apart = compared + 1, apart + (#keys == 0 and 1 or 0)
   end
   print(("  %d stacks, %d right, %d turned"):format(compared, apart, turned))
-  ok(apart >= compared // 4, apart .. " of which all is right") -- otherwise this compares nothing
+  ok(apart >= compared // 4, apart .. " that are right in full") -- otherwise this compares nothing
 end)

@@ -256,7 +256,7 @@ test("constraints with and without a jacobian and a hessian", function()
   end
 end)
 
-test("constraints in all ways to step", function()
+test("constraints in all steppings", function()
   for _, settings in ipairs {
     { alpha = 0.5, beta = 0.5 }, { alpha = 0.7, beta = 0.6 }, { substeps = 3 }, { stepping = "bisect" },
     { stabilization = "baumgarte" }, { stabilization = "none" }, { stabilization = "pre" },
@@ -402,7 +402,7 @@ test("force laws in steps of several parts", function()
   end
 end)
 
-test("a step of several parts that fails is none", function()
+test("a failed step of several parts has no effect", function()
   local function f(p)
     local world = sim.world { dt = 0.01, substeps = 3 }
     local ball = world:circle { radius = 0.1, mass = 1, position = { p.x, 0.5 } }

@@ -13,7 +13,7 @@ local function pushed(mode, mu)
   end
 end
 
-test("a box that sticks knows that more push would move it", function()
+test("a smooth derivative includes that more push would move a box that sticks", function()
   local value, exact = sim.value_and_grad(pushed "exact", { push = 4 })
   local same, smooth = sim.value_and_grad(pushed "smooth", { push = 4 })
   eq(value, same) -- steps are the same

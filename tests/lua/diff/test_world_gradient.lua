@@ -6,8 +6,8 @@ local function near(got, want, tolerance, what)
     ("%s: %.14g, expected %.14g"):format(what or "value", got, want))
 end
 
--- The value with tracked numbers has the bits of that without, the gradient is the same in a second run and agrees with
--- differences; returns it.
+-- Checks that the value has the same bits with and without tracked numbers, and that the gradient is the same in a
+-- second run and agrees with differences. Returns the gradient.
 local function agrees(f, p, tolerance, step)
   local value, g = sim.value_and_grad(f, p)
   local again, h = sim.value_and_grad(f, p)
@@ -83,7 +83,7 @@ test("two balls collide according to the elastic formulas", function()
   near(J[2][3], -v * 2 * m / (m + k) ^ 2, 1e-9)
 end)
 
-test("reflections: the derivative by a restitution of 1 is that of both sides of a blend", function()
+test("reflections: the derivative by a restitution of 1 equals both sides of a blend", function()
   for _, count in ipairs { 2, 4 } do
     local function strike(e)
       local w = sim.world { gravity = { 0, 0 }, dt = 0.01, restitution_model = "reflections" }
@@ -267,7 +267,7 @@ end)
 
 -- Whether corrections are active must not be decided relative to the room that a far limit leaves: contacts that are
 -- lifted by little would count as open.
-test("jointed worlds: limits far from where they act leave derivatives as they are", function()
+test("jointed worlds: limits far from the motion do not change derivatives", function()
   local function rest(limits)
     local w = sim.world { dt = 1 / 240 }
     w:segment { from = { 30, 0 }, to = { -30, 0 }, friction = 0.9 }
@@ -440,7 +440,7 @@ end)
 
 -- ---- Rest -------------------------------------------------------------------------------------
 
-test("where bodies rest has the derivatives of closed forms", function()
+test("resting places of bodies have the derivatives of closed forms", function()
   local function hanging(p) -- on a spring, pulled aside
     local w = sim.world { gravity = { 0, -p.g }, dt = 0.02 }
     local a = w:circle { radius = 0.1, position = { 0, -p.l }, mass = p.m }
@@ -527,7 +527,7 @@ local function hung(w, p)
   return last
 end
 
-test("the rest position of a chain has the derivative of differences, and so has the motion after it", function()
+test("derivatives of the rest position of a chain, and of the motion after it, agree with differences", function()
   local function loss(p)
     local w = sim.world { gravity = { 0.3, -p.g }, dt = 0.02 }
     local last = hung(w, p)
@@ -548,7 +548,7 @@ test("the rest position of a chain has the derivative of differences, and so has
   end
 end)
 
-test("where gears rest that move three bodies", function()
+test("resting places of gears that move three bodies", function()
   local function loss(p)
     local w = sim.world { dt = 0.02 }
     local arm = w:box { size = { 1, 0.1 }, position = { 0.5, -0.3 }, angle = -0.5, mass = p.m, mask = 0 }
@@ -566,7 +566,7 @@ test("where gears rest that move three bodies", function()
   ok(math.abs(sim.grad(loss, p).ratio) > 1)
 end)
 
-test("rest on the tape changes nothing of the world", function()
+test("solve_static on the tape does not change the world", function()
   local function places(p)
     local w = sim.world { gravity = { 0.3, -9.8 }, dt = 0.02 }
     hung(w, { m = p, x = 3.2, k = 100, f = 2 })
@@ -582,7 +582,7 @@ test("rest on the tape changes nothing of the world", function()
   end, 1)
 end)
 
-test("where rest has no derivative", function()
+test("resting places without a derivative", function()
   local function on_a_floor(field, options)
     return function(p)
       local w = sim.world { dt = 0.02 }

@@ -108,8 +108,8 @@ test("random worlds agree with differences", function()
   ok(skipped < 0.15 * compared, ("%d compared, %d skipped, worst %.2g"):format(compared, skipped, worst))
 end)
 
--- The part of the displacement of joints that velocities take may be small, as its room is a square, but it has a
--- slope. Two boxes on a rod, near the floor, that hardly pull on each other.
+-- Velocities take a part of the displacement of joints. It may be small, because the energy that is available for it is
+-- a square, but it has a slope. Two boxes on a rod, near the floor, that hardly pull on each other.
 test("a small part of the displacement of joints has a derivative", function()
   local SCENES = { -- anchors, height, velocities (the second's vx: v), angular velocities, mass, steps
     { -0.03, 0.07, -0.13, -0.04, 0.56, 1.23, -0.5, 1.21, -2.74, -1.59, 2.41, 2.38, 8 },

@@ -1,4 +1,5 @@
--- Derivatives by numbers that are exactly 0: towards positive numbers. Further, the reason when all derivatives are 0.
+-- Derivatives by numbers that are exactly 0, from the positive side. Also the reason that is given if all derivatives
+-- are 0.
 local sim = require "sim2d"
 
 local way -- the stepping of the worlds below
@@ -231,7 +232,7 @@ for _, stepping in ipairs { "auto", "event", "speculative" } do
   end)
 end
 
-test("in every way to step", function()
+test("in every stepping", function()
   local ways = {
     bisect = { stepping = "bisect" },
     blended = { stepping = "speculative", alpha = 0.5, beta = 0.5 },
@@ -317,7 +318,7 @@ test("an infinite derivative is flagged, where its number is a parameter", funct
   end
 end)
 
-test("a compliance of 0 is flagged where steps with it are others", function()
+test("a compliance of 0 is flagged if compliant joints use another kind of step", function()
   way = "auto"
   local _, g = sim.value_and_grad(pendulum(function(d, x) d.compliance = x end), 0)
   eq({ g, flags() }, { 0, "jump" })
@@ -346,7 +347,7 @@ test("a restitution of 0 after a landing", function()
   -- A body that leaves so slowly that gravity returns it within the step does not leave.
   eq({ g, difference(f, 1e-5) }, { 0, 0 })
   eq(flags(), "impact")
-  way = "speculative" -- which has none to that side
+  way = "speculative" -- this stepping has no derivative to that side
   sim.value_and_grad(f, 0)
   eq(flags(), "partial impact")
 end)
@@ -446,7 +447,7 @@ end)
 
 -- ---- Fits that start at 0 ---------------------------------------------------------------------
 
-test("minimize and fit leave 0", function()
+test("minimize and fit can start at 0", function()
   way = "auto"
   for name, wanted in pairs { ["hinge damping"] = 0.1, ["hinge friction"] = 0.1, ["slider friction"] = 0.8,
     ["friction, average"] = 0.12, ["contact_viscosity"] = 0.4, ["ground_friction max_force"] = 1.2 } do
@@ -478,7 +479,7 @@ test("minimize and fit leave 0", function()
 end)
 
 -- The displacement of joints enters the velocities as far as there is energy for it: a damper or a dry friction that
--- begins to dissipate makes room for more.
+-- begins to dissipate leaves energy for more of it.
 test("a joint's damping and friction at 0, where its links strike the ground", function()
   local R = sim.random.split()
   R:seed(20261128)
@@ -627,7 +628,7 @@ for _, stepping in ipairs { "auto", "speculative" } do
   end)
 end
 
-test("there is no reason where a derivative is not 0", function()
+test("no reason is given if a derivative is not 0", function()
   sim.value_and_grad(function(p) return p.x ^ 2 end, { x = 1 })
   eq(sim.tape_stats().reason, nil)
   way = "auto"

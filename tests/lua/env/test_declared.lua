@@ -25,7 +25,7 @@ local function def(changes)
   return all
 end
 
-test("declared terms equal those of functions", function()
+test("declared terms equal terms by functions", function()
   local one = sim.env(def())
   local other = sim.env(def { reset = function(w, random)
     w.joints.rail.translation = 0.5 + (1.5 - 0.5) * random:uniform()
@@ -56,7 +56,7 @@ test("declared terms equal those of functions", function()
   sim.env.check(one)
 end)
 
-test("a number is a reward", function()
+test("a number can be a reward", function()
   local env = sim.env(def { reward = 1.5, terminated = "none", max_steps = 3 })
   env:reset { seed = 1 }
   eq((select(2, env:step(0))), 1.5)
@@ -165,7 +165,7 @@ local function compare(name, task, mode, threads, randomise)
 end
 
 for name, changes in pairs(VARIANTS) do
-  test("many give the results of each alone: " .. name, function()
+  test("a vector gives the results of single environments: " .. name, function()
     changes.max_steps = 9
     local task = sim.env(def(changes))
     compare(name, task, "next_step", 1, false)
@@ -214,7 +214,7 @@ test("functions that raise, worlds that are closed", function()
   raises("cannot be called from inside its step", inner.step, inner, { 0 })
 end)
 
-test("actions that are none", function()
+test("invalid actions", function()
   local vector = sim.env.vector(sim.env(def()), { count = 2, autoreset = "disabled" })
   raises("cart:step: call reset before the first step", vector.step, vector, { 0, 0 })
   vector:reset { seed = 1 }

@@ -44,7 +44,7 @@ test("an episode", function()
   end
 end)
 
-test("the same seed gives the same bits, others others", function()
+test("equal seeds give equal bits, different seeds different ones", function()
   local env, other = sim.env(def()), sim.env(def())
   local function run(e, seed)
     local told = { e:reset { seed = seed, randomise = true }[1], e.parameters.mass }

@@ -128,7 +128,7 @@ test("environment i of a vector is the environment with the seed s + i", functio
   end
 end)
 
-test("in a batch each world and each episode has its own noise, of builders as of clones", function()
+test("in a batch each world and each episode has its own noise, with builders and with clones", function()
   for _, kind in ipairs { "field", "read" } do
     local n = 5
     for seed = 1, 10 do

@@ -244,8 +244,7 @@ test("a row with bounds is the dry friction of a slider, to the bit of its motio
       -- closed form while it slides: v = 2 - F t / m
       if force == 3 then near(own_vx, 2 - 3 * 0.5 / 2, 1e-12) else near(own_vx, 0, 1e-12) end
       eq({ row.lo, row.hi }, { -force, force })
-      -- With two stages the position is that of the motion as well: 2 t - F t^2/(2 m). Implicit Euler is F h t/(2 m)
-      -- behind it.
+      -- With two stages the position is exact as well: 2 t - F t^2/(2 m). Implicit Euler is F h t/(2 m) behind it.
       if force == 3 and (stepping == "event" or stepping == "auto") then
         near({ (slide(false)), (select(2, slide(false))) }, { 2 * 0.5 - 3 * 0.5 ^ 2 / 4, 2 - 3 * 0.5 / 2 }, 1e-12)
       end
@@ -287,7 +286,7 @@ test("a coupled row is the friction of its unilateral constraint", function()
       local slides = mu < s / c
       near(dragged, slides and mu * pushed or 2 * 9.81 * s, 1e-8)
       near(rough.speed, slides and 9.81 * (s - mu * c) or 0, 1e-9)
-      -- beyond the slope there is none
+      -- beyond the slope there is no friction
       ball.velocity = { s * 5 + 1 * c, c * 5 - 1 * s }
       world:step()
       near(size(rough.force), 0, 1e-12)
@@ -458,7 +457,7 @@ local function along(row, poses)
   return sum
 end
 
-test("rows of three and four bodies are those of Lagrange's multipliers", function()
+test("rows of three and four bodies agree with Lagrange's multipliers", function()
   sim.random.seed(71)
   local rng = sim.random.split()
   for case = 1, 120 do
@@ -531,7 +530,7 @@ test("a row of three that only pushes, a compliant one, and one of speeds", func
     def.bodies = bodies
     return world, bodies, world:constraint(def)
   end
-  -- falls free until the sum is 0, then its sum is constant and it pushes as three masses together
+  -- the masses fall freely until phi is 0; then phi stays 0, and the constraint pushes all three
   local world, b, stop = three { unilateral = true, phi = function(p, q, r) return p.y + q.y + r.y + 0.15 end }
   world:run { steps = 50 }
   near(b[1].vy, -0.5, 1e-12)
@@ -546,7 +545,7 @@ test("a row of three that only pushes, a compliant one, and one of speeds", func
   world:run { steps = 1000 }
   local omega = math.sqrt(w / compliance)
   near(b[1].y + b[2].y + b[3].y, -30 / omega ^ 2 * (1 - math.cos(omega * 0.1)), 1e-5)
-  -- speeds add up to the given one, each with its part
+  -- the speeds add up to the given one; each mass has its part
   world, b = three({ velocity_only = true, rate = -1.1, jacobian = function() return { 0, 1, 0, 0, 1, 0, 0, 1, 0 } end },
     { dt = 1e-2, gravity = { 0, 0 } })
   world:step()

@@ -35,7 +35,7 @@ local function moved(kind, p, own, all)
   return joint.error, state
 end
 
-test("the stabilisation of a joint is that of a world for it alone", function()
+test("the stabilisation of a joint acts like that of a world, for this joint alone", function()
   sim.random.seed(20261128)
   local r, drifted = sim.random.split(), 0
   for case = 1, 220 do

@@ -47,7 +47,7 @@ local function some_body(s)
   return #bodies > 0 and bodies[s.g.integer(1, #bodies)] or nil
 end
 
--- Mostly one that moves, mostly not the other.
+-- A second body for a joint: mostly a body that moves, and mostly not `other`.
 local function partner(s, other)
   local body
   for _ = 1, 5 do

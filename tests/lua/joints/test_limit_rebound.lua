@@ -133,7 +133,7 @@ local function gain(stepping, seed, least)
   return most, rebounds
 end
 
-test("no rebound brings energy", function()
+test("no rebound adds energy", function()
   local rebounds, none = 0, 0
   for case = 1, fewer(200, 24) do
     local stepping = STEPPINGS[case % 4 + 1]
@@ -147,7 +147,7 @@ test("no rebound brings energy", function()
   ok(rebounds > fewer(200, 24), rebounds)
 end)
 
-test("a restitution of 0 changes no bit, and one that is not asked for changes none either", function()
+test("a restitution of 0 changes no bit, and neither does the default", function()
   for case = 1, fewer(40, 8) do
     local stepping = pick(STEPPINGS)
     local function run(e)
@@ -179,7 +179,7 @@ test("a limit that moves throws back by the relative speed", function()
   end
 end)
 
-test("the joint's number can be read and set, and goes into copies", function()
+test("the restitution of a joint can be read and set, and is copied", function()
   local world = sim.world {}
   local b = world:circle { radius = 0.1, position = { 1, 0 } }
   local hinge = world:hinge { b, anchor = { 0, 0 }, limits = { -0.5, 0.5 }, restitution = 0.25, name = "h" }
@@ -207,7 +207,7 @@ test("the joint's number can be read and set, and goes into copies", function()
   raises("unilateral", function() two_sided.restitution = 0.5 end)
 end)
 
-test("derivatives are those of differences, and flagged", function()
+test("derivatives agree with differences, or are flagged", function()
   local flagged = 0
   for case = 1, fewer(60, 12) do
     local stepping, kind, dt = pick(STEPPINGS), case % 4, 1 / R:uniform(60, 200)

@@ -205,8 +205,8 @@ test("friction holds stacks on platforms that move at random", function()
   end
 end)
 
--- Up to almost the largest friction. A platform that turns carries the box along a circle, of which stage 1 uses mean
--- tangents: second order.
+-- The force goes up to almost the largest friction. A platform that turns carries the box along a circle. Stage 1 uses
+-- mean tangents of this circle, so the error is of second order.
 test("friction holds a box on ground that accelerates by up to 0.9 of its largest force", function()
   local A, om = 0.9 * 0.8 * G / 9, 3
   local function worst_of(rate, fraction, turn)
@@ -577,8 +577,8 @@ test("a chain of more than eight bodies lands and rests", function()
   for _, link in ipairs(links) do eq(link.vy, 0) end
 end)
 
--- Where no piece has a solution, however short, the number of pieces of a step is still finite.
-test("a step that nothing solves has an end", function()
+-- If no piece has a solution, however short, the number of pieces of a step is still finite.
+test("a step without a solution ends", function()
   local w = world(50)
   w:box { type = "static", position = { 0, -0.5 }, size = { 9, 1 } }
   local pushed = w:circle { radius = 0.4, position = { 0, 0.43 }, velocity = { 0, -2 }, restitution = 0.3 }

@@ -112,7 +112,7 @@ test("a friction of 0 has the derivative from above", function()
   near((f { mu = 1e-6 } - f { mu = 0 }) / 1e-6, -G * 10 * 10 / 2 / 3600, 1e-8)
 end)
 
-test("ground that moves takes along, and drags", function()
+test("moving ground carries bodies along, and drags them", function()
   for _, mu in ipairs { 0.8, 0.1 } do
     agrees("platform", function(p)
       local w = world(p)
@@ -122,7 +122,8 @@ test("ground that moves takes along, and drags", function()
       return sum(box)
     end, { a = mu == 0.8 and 0.5 or 5, b = 0.1, m = 1, g = G, mu = mu, dt = 1 / 60 }, "together")
   end
-  -- A function of time, by its velocity at the end of a step, and at the start for a body that strikes then.
+  -- Ground that moves as a function of time: its velocity counts at the end of a step, and at the start for a body that
+  -- strikes then.
   for _, mu in ipairs { 0.8, 0.2 } do
     for _, drop in ipairs { 0, 0.003, 0.02 } do
       agrees("lift, from " .. drop, function(p)

@@ -28,8 +28,8 @@ local function distance(now, exact)
   return worst
 end
 
--- Under a constant force the motion to the limit is a parabola, and so is that of both bodies together: exact for any
--- step.
+-- Under a constant force the motion to the limit is a parabola, and so is the motion of both bodies together: both are
+-- exact for any step.
 test("a push takes another body along from the limit on, exactly", function()
   local force, ma, mb, gap, time = 3, 1, 2, 0.2, 1
   local met = math.sqrt(2 * gap * mb / force)

@@ -10,7 +10,7 @@ end
 
 local function exact(x) return 10 * x + 200 * x ^ 3, 10 + 600 * x ^ 2 end
 
-test("the three ways", function()
+test("three ways to define a spring agree", function()
   local a, ball_a, spring = swinging { stiffness = 10, cubic = 200 }
   local b, ball_b = swinging { force = exact }
   local c, ball_c = swinging { force = function(x) return (exact(x)) end }
@@ -25,7 +25,7 @@ test("the three ways", function()
   raises("finite number expected", function() spring.cubic = 0 / 0 end)
 end)
 
-test("snapshots and clones go on with the function", function()
+test("snapshots and clones continue with the function", function()
   local world, ball = swinging { force = exact }
   world:run { duration = 0.1 }
   local snapshot = world:snapshot()
@@ -40,7 +40,7 @@ test("snapshots and clones go on with the function", function()
   eq(ball.x, x)
 end)
 
-test("wrong ones", function()
+test("wrong springs", function()
   raises("key 'force': a function of the extension expected, got 3", swinging, { force = 3 })
   raises("key 'stiffness': cannot be combined with 'force'", swinging, { force = exact, stiffness = 1 })
   raises("key 'cubic': cannot be combined with 'force'", swinging, { force = exact, cubic = 1 })

@@ -55,7 +55,7 @@ for name, make in pairs(KINDS) do
     end
   end)
 
-  test("it goes down with the step: " .. name, function()
+  test("the loss decreases with the step: " .. name, function()
     for _, flow in ipairs { "auto", "projected" } do
       local coarse, fine = lost(make, 0.01, 1 / 60, flow), lost(make, 0.01, 1 / 240, flow)
       if flow == "auto" then

@@ -120,7 +120,7 @@ test("a journal that another run uses is refused", function()
     each = function() map(function(x) return x end, 3, { journal = PATH }) end })
 end)
 
-test("runs that are killed go on, and end with the same files", function()
+test("runs that are killed continue, and end with the same files", function()
   local script = os.tmpname()
   local out = os.tmpname()
   at_end(function() os.remove(script); os.remove(out) end)

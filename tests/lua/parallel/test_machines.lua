@@ -77,7 +77,7 @@ test("files are the same from one process, two and four", function()
   end
 end)
 
-test("a process that is killed ends the run, which goes on from the journal to the same files", function()
+test("a process that is killed ends the run, which continues from the journal and writes the same files", function()
   wanted()
   ok(shell(("'%s' sweep.lua one.csv j.one 0.1"):format(SIM2D)))
   -- one process, killed by a job; then all

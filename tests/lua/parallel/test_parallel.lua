@@ -44,7 +44,7 @@ test("nil is a result, and an item where the list has a hole before its end", fu
   eq(results, { [1] = 1, [3] = 3 })
 end)
 
-test("the elements of an array are items, its rows are", function()
+test("the elements of an array, or its rows, are items", function()
   eq(map(function(x) return 2 * x end, sim.array { 1, 2.5 }), { 2, 5 })
   eq(map(function(row) return row[1] + row[2] end, sim.array { { 1, 2 }, { 3, 4 } }), { 3, 7 })
   -- rows arrive as arrays
@@ -110,7 +110,7 @@ test("globals that a job sets are its own", function()
   eq(rawget(_G, "count"), nil)
 end)
 
-test("each sees results in order", function()
+test("`each` gets results in order", function()
   local seen = {}
   eq(map(function(x)
     local t = sim.clock()
@@ -198,7 +198,7 @@ test("options are checked", function()
   raises("a table of options expected", map, f, 1, 5)
 end)
 
-test("jobs have no jobs, and do not end the program", function()
+test("jobs cannot start jobs, and do not end the program", function()
   raises("job 1 of 1 failed: .*a job cannot start jobs", map, function() sim.parallel.map(function() end, 1) end, 1)
   raises("job 1 of 1 failed: .*os.exit: a job cannot end the program", map, function() os.exit(3) end, 1)
 end)

@@ -105,10 +105,11 @@ test("plots have a curve for each value", function()
     :plot { x = "a", y = "value" }:svg())
 end)
 
-test("bars of chances are those of their mean", function()
+test("error bars of probabilities are the deviation of the mean", function()
   local sweep = sim.sweep { run = function(_, job) return { yes = job % 2 == 0, x = job % 2 } end, grid = { a = { 1, 2 } },
     repeats = 100 }
-  -- one half with a deviation of one half, which reaches zero; that of the mean of a hundred does not
+  -- around a mean of one half, the deviation of single runs, one half, reaches zero; the deviation of a mean of a
+  -- hundred does not
   ok(sweep:plot { x = "a", y = "x" }:svg():find(">0.0</text>", 1, true))
   ok(not sweep:plot { x = "a", y = "yes" }:svg():find(">0.0</text>", 1, true))
 end)

@@ -42,7 +42,7 @@ test("a box thrown through a pile of discs costs little, and is reported", funct
 end)
 
 -- The remaining cost is the search for solutions of islands of up to 20 contacts, which no proof ends.
-test("so do boxes thrown through random piles", function()
+test("boxes thrown through random piles cost little, too", function()
   for seed = 1, fewer(24, 6) do
     math.randomseed(seed)
     local function u(a, b) return a + (b - a) * math.random() end

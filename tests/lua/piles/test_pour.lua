@@ -157,7 +157,7 @@ local function check_derivatives(world, bodies, start, key, n, p)
   return true
 end
 
--- Boxes whose corners pass each other require other rows than those of the solve; sometimes no solution with these is
+-- Boxes whose corners pass each other require other rows than the solve has; sometimes no solution with these is
 -- found soon.
 test("rows that are not solved for are unchanged", function()
   local checked = false
@@ -167,7 +167,7 @@ test("rows that are not solved for are unchanged", function()
     if world and world:stats().unsolved_solves == 0 then
       ok(world:residuals().scaled <= 1e-12)
       ok(world:residuals().penetration < 1e-8)
-      -- The same bits again; and the derivative is that of the unchanged rows.
+      -- The same bits again; and the derivative belongs to the unchanged rows.
       local after = state(bodies)
       world:restore(start.snapshot)
       local p = { vx = bodies[80].vx, dt = world.dt }
@@ -213,8 +213,8 @@ test("a step that is not solved for as a whole is made by halves", function()
       local p = { vx = bodies[20].vx, dt = world.dt }
       world:step()
       eq(state(bodies), after)
-      -- The derivative goes through both halves, whose length depends on that of the step; rows that were evaluated
-      -- again in the first half have points of their own.
+      -- The derivative goes through both halves, whose length depends on the length of the step; rows that were
+      -- evaluated again in the first half have points of their own.
       checked = start.anew > 0 and check_derivatives(world, bodies, start, "halved", 20, p)
     end
     if checked then break end
@@ -222,7 +222,7 @@ test("a step that is not solved for as a whole is made by halves", function()
   ok(checked)
 end)
 
-test("so it is beside small islands that take the two stages", function()
+test("the same beside small islands that take the two stages", function()
   local checked = false
   for seed = 1, SEEDS do
     local world, _, start = pour_until({ count = 60, boxes = true, friction = 1.2, stepping = "auto", seed = seed }, "halved")

@@ -46,7 +46,7 @@ test("a view makes room for dots and words", function()
   ok(file:read "a":find(">far away<", 1, true))
 end)
 
-test("one of a name stays, one without belongs to the next step", function()
+test("an annotation with a name stays, one without belongs to the next step", function()
   local world = scene()
   local named, once = { name = "a", text = "stays", at = { 0, 1 } }, { text = "once", at = { 0, 1.2 } }
   world:annotate(named)
@@ -69,7 +69,7 @@ test("one of a name stays, one without belongs to the next step", function()
   has(world, "second", false)
 end)
 
-test("a recording has them frame by frame; a function of a step may make them", function()
+test("a recording has annotations frame by frame; a function of a step may make them", function()
   local world, ball = scene()
   world:before_step(function(_, t)
     world:annotate { arrow = { ball.position, { ball.x + ball.vx, ball.y } }, text = ("%.2f"):format(t) }
@@ -87,7 +87,7 @@ test("a recording has them frame by frame; a function of a step may make them", 
   end
 end)
 
-test("nothing that is simulated knows of them", function()
+test("annotations do not change the simulation", function()
   local function run(annotate)
     local world, ball = scene()
     for i = 1, 100 do

@@ -53,7 +53,7 @@ end
 
 -- ---- Saving and loading ---------------------------------------------------------------------------
 
-test("arrays, lists, texts, flags and single values go there and back", function()
+test("arrays, lists, texts, flags and single values are saved and loaded", function()
   local values = {
     list = { 1.5, 0 / 0, -1 / 0, 0.1 }, matrix = { { 1, 2, 3 }, { 4, 5, 6 } },
     array = sim.linspace(0, 1, 7), flags = { true, false }, texts = { "a", "", "µ\n\"x\"," },
@@ -123,7 +123,7 @@ test("tracked numbers are saved as plain ones", function()
   eq({ data.x:table(), data.a:table(), data.one }, { { 3, 6 }, { 9, 3 }, 3 })
 end)
 
-test("trouble with files is nil and a message", function()
+test("errors of files give nil and a message", function()
   local function told(pattern, result, message)
     eq(result, nil)
     ok(message:find(pattern), message)
@@ -400,7 +400,7 @@ test("mistakes in columns raise and leave no recording", function()
   world:step(2) -- recording has ended, so nothing raises
 end)
 
-test("a function may close its own recording, and the world goes on", function()
+test("a function may close its own recording, and the world continues", function()
   local world, recording, other = scene(), nil, nil
   recording = ok(world:record(path "self.csv", { columns = { f = function(_, t)
     if t > 0.02 then recording:close() end
@@ -441,7 +441,7 @@ test("columns in a gradient call hold plain numbers", function()
   ok(data.x[4] > data.x[1])
 end)
 
-test("a full disk is reported, and the world goes on", function()
+test("a full disk is reported, and the world continues", function()
   local full = path "full.csv"
   if not os.execute("test -w /dev/full && ln -s /dev/full " .. full) then skip "there is no /dev/full" end
   local world = scene()

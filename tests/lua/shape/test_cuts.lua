@@ -83,7 +83,7 @@ local function add(world, ground)
 end
 
 for name, ground in pairs(grounds) do
-  test("nothing is felt on " .. name, function()
+  test("cuts have no effect on " .. name, function()
     local slid = 0
     for seed = 1, fewer(60, 10) do
       for kind, make in pairs(bodies) do
@@ -105,7 +105,7 @@ for name, ground in pairs(grounds) do
   end)
 end
 
-test("friction on tiles is that of one box", function()
+test("friction on tiles equals friction on one box", function()
   for seed = 1, fewer(40, 8) do
     local r = sim.random
     r:seed(seed)
@@ -124,7 +124,7 @@ test("friction on tiles is that of one box", function()
 end)
 
 -- A convex hill as one piece, and cut into strips at random places, also at its vertices.
-test("a disc on a cut hill goes as on the whole one", function()
+test("a disc moves on a cut hill as on a whole one", function()
   for seed = 1, fewer(60, 10) do
     local r = sim.random
     r:seed(seed)
@@ -158,7 +158,7 @@ test("a disc on a cut hill goes as on the whole one", function()
   end
 end)
 
-test("corners of the outline, and steps, are met as those of a chain and a box", function()
+test("corners and steps of the outline act like corners of a chain and of a box", function()
   for seed = 1, fewer(100, 12) do
     local r = sim.random
     r:seed(seed)

@@ -127,7 +127,7 @@ test("lines: through, from, along and beyond", function()
   end
 end)
 
-test("in line with a chain a ray meets open ends only", function()
+test("a ray in line with a chain hits only open ends", function()
   local world = sim.world {}
   world:chain { points = { { 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 0 } } }
   near(world:raycast({ -1, 0 }, { 4, 0 }).fraction, 0.2, 1e-15)

@@ -54,7 +54,7 @@ local function segments(points, density)
   return shapes
 end
 
-test("centre and inertia are those of the line, however it is cut", function()
+test("centre and inertia match the line, however it is cut", function()
   for seed = 1, 200 do
     local r = sim.random
     r:seed(seed)
@@ -76,7 +76,7 @@ test("centre and inertia are those of the line, however it is cut", function()
   end
 end)
 
-test("thin capsules come to the wire in the limit", function()
+test("thin capsules tend to the wire in the limit", function()
   for seed = 1, 50 do
     local r = sim.random
     r:seed(seed)

@@ -67,7 +67,7 @@ test("lbfgs: quadratics of condition 1e6", function()
   end
 end)
 
-test("lbfgs: minimum at one point of the parameters' scales", function()
+test("lbfgs: parameters of very different scales", function()
   local function f(p) return (p.large / 1e6 - 1) ^ 2 + (p.small * 1e6 - 1) ^ 2 + 3 end
   local p, value, info = minimize(f, { large = 0, small = 0 })
   ok(math.abs(p.large / 1e6 - 1) < 1e-4 and math.abs(p.small * 1e6 - 1) < 1e-6, info.message)
@@ -83,7 +83,7 @@ test("lbfgs: rounding ends it, not the iterations", function()
   end
 end)
 
-test("lbfgs: a kink stops it where it cannot go on", function()
+test("lbfgs: a kink stops it where it cannot continue", function()
   local p, value, info = minimize(function(p) return sim.abs(p[1] - 1) + (p[2] - 2) ^ 2 end, { 5, 5 })
   near(p, { 1, 2 }, 1e-4)
   ok(value < 1e-4)
@@ -259,7 +259,7 @@ test("nested tables, arrays, vectors; other values are passed on", function()
   near(minimize(function(x) return (x - 2) ^ 2 end, 0), 2, 1e-8)
 end)
 
-test("a gradient of one's own", function()
+test("a gradient that the user gives", function()
   local function f(p)
     ok(type(p.x) == "number" and type(p.y[1]) == "number")
     return (p.x - 1) ^ 2 + 10 * (p.y[1] + 2) ^ 2, { x = 2 * (p.x - 1), y = { 20 * (p.y[1] + 2) } }
@@ -401,7 +401,7 @@ test("a start that is not finite raises", function()
   raises("residual 2 is inf at the start", least_squares, function() return { 1, 1 / 0 } end, 1)
 end)
 
-test("errors of the function pass", function()
+test("errors of the function are passed on", function()
   local function boom() error "my own" end
   for _, method in ipairs { "lbfgs", "nelder-mead" } do
     raises("^.*test_optimize.lua:%d+: my own", minimize, boom, 1, { method = method })
@@ -485,7 +485,7 @@ test("least squares: Rosenbrock, Powell's singular function, Beale", function()
   found({ p.x, p.y }, { 3, 0.5 }, 1e-9, value, info)
 end)
 
-test("least squares: parameters of very different size, and ones that do nothing", function()
+test("least squares: parameters of very different size, and parameters without effect", function()
   local p, _, info = least_squares(function(q)
     return { q.a * 1e-8 - 3, q.b * 1e8 - 5, (q.a * 1e-8) * (q.b * 1e8) - 15 }
   end, { a = 1, b = 1e-9, idle = 7 })
@@ -552,7 +552,7 @@ end)
 
 -- ---- Misuse ---------------------------------------------------------------------------------------
 
-test("arguments that are none", function()
+test("invalid arguments", function()
   raises("test_optimize.lua:%d+: bad argument #1 to 'minimize' %(function expected, got 3",
     function() local _ = minimize(3, 1) end)
   raises("bad argument #2 to 'minimize' %(parameters expected, got nil", minimize, print)

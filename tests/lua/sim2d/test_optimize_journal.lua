@@ -22,7 +22,7 @@ local WAYS = {
   ["nelder-mead"] = { max_iterations = 60 }, cmaes = { max_iterations = 30, seed = 7 },
 }
 
-test("a run that was ended goes on with the same bits", function()
+test("an interrupted run continues with the same bits", function()
   for method, options in pairs(WAYS) do
     os.remove(PATH)
     options.method = method

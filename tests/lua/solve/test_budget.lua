@@ -4,7 +4,7 @@ local sim = require "sim2d"
 local poured = require "tests.lua.poured"
 local pour, state = poured.pour, poured.state
 
-test("the default is none", function()
+test("by default there is no budget", function()
   eq(sim.world {}.budget, math.huge)
   local world = pour { count = 60 }
   for _ = 1, 60 do world:step() end

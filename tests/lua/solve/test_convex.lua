@@ -90,7 +90,7 @@ test("derivatives through a pour of 50 discs", function()
   end, { mu = 0.4, vx = 0.3 }, 1e-5, 1e-6)
 end)
 
-test("the problem of a world is the convex one", function()
+test("the problem of a world is convex", function()
   local world = slide "convex"
   local problem = world:problem()
   eq(#problem.J, 4)

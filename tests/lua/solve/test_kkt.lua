@@ -67,7 +67,7 @@ test("sizes of 0", function()
   near_list(lambda, { -1.5 })
 end)
 
-test("numbers never raise", function()
+test("no number raises an error", function()
   local system = tied()
   system.W = { -1, 3 }
   eq((select(2, sim.kkt.solve(system))), "unsupported")

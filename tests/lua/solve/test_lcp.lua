@@ -170,7 +170,7 @@ test("the central path", function()
     { { 1 } }, { 0 }, { kappa = 1, solver = "lemke" })
 end)
 
-test("derivatives that cannot be read raise", function()
+test("malformed arguments of the derivative raise errors", function()
   raises("z: 2 numbers expected, got 1", lcp.vjp, M, q, { 1 }, { 1, 1 })
   raises("dl_dz: 2 numbers expected, got 3", lcp.vjp, M, q, { 1, 1 }, { 1, 1, 1 })
   raises("dl_dz: list of numbers expected, got nil", lcp.vjp, M, q, { 1, 1 })

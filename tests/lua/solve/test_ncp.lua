@@ -66,7 +66,7 @@ test("derivatives with respect to theta", function()
   near(exact.dw_dtheta, info.dw_dtheta, 1e-6)
 end)
 
-test("no derivative where the answer is one of many", function()
+test("no derivative if the answer is one of many", function()
   local x, _, _, info = solve {
     x0 = { 0, 0 }, theta = { 1 }, dw_dtheta = true, dl_dw = { x = { 1, 0 } },
     residual = function(x, _, _, theta)
@@ -133,7 +133,7 @@ test("not solved: nil, the status, and the last point", function()
   ok(status == "max_iterations" or status == "singular")
 end)
 
-test("numbers that are none end as a status", function()
+test("nan and infinite numbers give a status", function()
   local x, status, info = solve { x0 = { 0 }, residual = function() return { 0 / 0 } end }
   eq({ x, status }, { nil, "singular" })
   ok(info.residual ~= info.residual and info.r_vio ~= info.r_vio)

@@ -50,7 +50,7 @@ test("endless descent comes with its direction", function()
   near_list(info.direction, { 0, 1 })
 end)
 
-test("numbers never raise", function()
+test("no number raises an error", function()
   local x, status, info = sim.qp.solve { P = { { 1, 0 }, { 0, -1 } }, q = { 0, 0 } }
   eq({ x, status, info.status }, { nil, "unsupported", "unsupported" })
   x, status, info = sim.qp.solve { P = { { nan } }, q = { 0 } }
@@ -116,7 +116,7 @@ test("the derivative of a program", function()
   eq(g.regular, false)
 end)
 
-test("a derivative on the central path is that of the solve", function()
+test("derivatives on the central path agree with differences of solves", function()
   local p = { P = { { 2, 0 }, { 0, 2 } }, q = { -2, -5 }, G = { { 1, 2 }, { -1, 0 } }, h = { 4, 0 },
     A = { { 1, -1 } }, b = { -1 }, kappa = 0.1 }
   local x, info = sim.qp.solve(p)
@@ -137,7 +137,7 @@ test("a derivative on the central path is that of the solve", function()
   end
 end)
 
-test("values that a derivative cannot read raise", function()
+test("malformed arguments of the derivative raise errors", function()
   local p = { P = { { 1 } }, q = { -3 }, G = { { 1 } }, h = { 2 } }
   local x, info = sim.qp.solve(p)
   raises("x: 1 numbers expected, got 2", sim.qp.vjp, p, { 1, 2 }, info, {})
@@ -240,7 +240,7 @@ test("a mixed problem on which Lemke's method ends on a ray has its solution fou
   near({ u[1], v[1], v[2], v[3] }, { -4, 1, 0, 4 }, 1e-12)
 end)
 
-test("one without free or without complementary unknowns", function()
+test("a mixed problem without free or without complementary unknowns", function()
   local u, v = sim.mlcp.solve { B = { { 2, 1 }, { 1, 2 } }, b = { -5, -6 } }
   eq(u, {})
   near_list(v, { 4 / 3, 7 / 3 })
@@ -257,7 +257,7 @@ test("a problem that is not monotone", function()
   near_list(u, { 3 })
 end)
 
-test("a mixed problem without a point", function()
+test("an infeasible mixed problem", function()
   local u, status, info = sim.mlcp.solve { B = { { -1 } }, b = { -1 } }
   eq({ u, status, info.status }, { nil, "infeasible", "infeasible" })
   eq(info.certificate, { a = {}, b = { 1 } })

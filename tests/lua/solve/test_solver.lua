@@ -46,7 +46,7 @@ test("a solver of the script finds the solutions of the engine's solvers", funct
   end
 end)
 
-test("its problem is that of world:problem", function()
+test("its problem equals world:problem", function()
   local seen
   sim.solver("looks", function(p)
     seen = p
@@ -103,7 +103,7 @@ test("clones and snapshots keep it; a new function under the name counts", funct
   eq(found.program, nil)
 end)
 
-test("derivatives are those of the problem", function()
+test("derivatives come from the problem, not from the solver", function()
   local function slide(solver)
     return function(p)
       local world = sim.world { solver = solver, stepping = "speculative" }

@@ -116,8 +116,8 @@ test("a body that turns into its support presses on it", function()
   eq(found.jumps, 0, message)
 end)
 
--- With joints a path is straight, along the velocity of its end, and the projection closes the gap of a turned row:
--- that must take an impulse, or the next step begins with an impact.
+-- With joints a path is straight, along the velocity of its end, and the projection closes the gap of a turned row.
+-- This must take an impulse, or the next step begins with an impact.
 test("motors press on turning bodies by impulses", function()
   local found, is, _, message = scenes.run(8653, 60, "event")
   eq(is, "motor")
@@ -126,7 +126,7 @@ end)
 
 -- Surfaces bend a path between two correct poses: by the square of a turn there and back within a step, and at a corner
 -- with a radius of millimetres.
-test("audits know how far turning there and back and small corners bend a path", function()
+test("audits allow for the bend of a path by turns there and back and by small corners", function()
   for _, seed in ipairs { 4060, 18462, 9371, 9016 } do
     local found, _, _, message = scenes.run(seed, 60, "event")
     eq(found.overlaps, 0, ("seed %d: %s"):format(seed, message))
@@ -135,7 +135,7 @@ end)
 
 -- It moves 1 mm over the top to the wall and the whole way back in one step: the path there bends by its square over 8
 -- times the sum of the radii, 6e-7 m, while the ends of the step are in one place.
-test("audits know how far a path there and back over a round surface bends", function()
+test("audits allow for the bend of a path there and back over a round surface", function()
   local w = sim.world { audit = true, dt = 1 / 240, stepping = "event" }
   w:circle { type = "static", radius = 0.1 }
   w:box { type = "static", position = { -0.6, 0.2 }, size = { 1, 0.4 }, restitution = 0.3 }
@@ -182,9 +182,9 @@ test("a disc that slides on a turning bar stays on it, with joints and without, 
   end
 end)
 
--- The same with a bar that moves and friction: a derivative goes through the impulses that stop approaching surfaces at
--- the end of a piece. (If they bounce instead, differences cross an impact, and derivatives are off by up to 0.3 %.)
-test("derivatives of a disc that presses on a turning bar are those of differences", function()
+-- The same with a moving bar and with friction: a derivative goes through the impulses that stop approaching surfaces
+-- at the end of a piece. (If they bounce instead, differences cross an impact, and derivatives are off by up to 0.3 %.)
+test("derivatives of a disc that presses on a turning bar agree with differences", function()
   local cases = 0
   for _, how in ipairs { { "kinematic", false, true }, { "dynamic", true, true }, { "dynamic", true, false }, { "dynamic", false, true } } do
     for case = 1, 4 do
@@ -235,7 +235,7 @@ end
 
 -- The row of such a pair is linearised where the overlap begins, at a part of the way that does not depend on the
 -- inputs. So the derivative is complete.
-test("the derivative of a step in which a box clips a corner is that of differences", function()
+test("the derivative of a step in which a box clips a corner agrees with differences", function()
   local R, clipped = sim.random.split(), 0
   R:seed(3)
   local function u(lo, hi) return R:uniform(lo, hi) end
@@ -243,7 +243,8 @@ test("the derivative of a step in which a box clips a corner is that of differen
     local angle, vy, size, ground, x = u(-1, 1), u(-3, 1), u(0.1, 0.25), u(-1, 1), { u(0.1, 0.25), u(15, 35), u(-10, 10) }
     local rows
     local function loss(p)
-      -- Without audits: such a box may turn into its row by millimetres, which the projection corrects, a jump.
+      -- Without audits, because such a box may turn into its row by millimetres, and an audit reports the correction as
+      -- a jump.
       local w = sim.world { stepping = "speculative", gravity = { 0, 0 }, audit = false }
       w:box { type = "static", size = { 0.2, size }, angle = ground, friction = 0.3 }
       local b = w:box { size = { 0.2, 0.15 }, angle = angle, position = { -0.3, p[1] }, velocity = { p[2], vy },
@@ -318,7 +319,7 @@ local function pushed(stepping, kind, driven, p, steps)
   return b.x + 0.3 * b.y + 0.1 * b.angle + 0.01 * b.velocity.x, w
 end
 
-test("derivatives of steps in pieces are those of differences", function()
+test("derivatives of steps in pieces agree with differences", function()
   local exact = 0
   for _, case in ipairs { { "auto", "disc", false }, { "auto", "disc", true }, { "event", "disc", true }, { "speculative", "disc", true }, { "speculative", "disc", false },
     { "speculative", "box", true }, { "speculative", "box", false } } do
@@ -392,7 +393,7 @@ test("boxes that slide over tiny bends keep their momentum", function()
   end
 end)
 
-test("steps in pieces go on from a snapshot with the same bits", function()
+test("steps in pieces continue from a snapshot with the same bits", function()
   for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
     for _, kind in ipairs { "bar", "spin" } do
       for seed = 5, 205, 10 do
@@ -714,7 +715,7 @@ end)
 
 -- After 200 meetings no time is left for a piece by the two stages. The flow by projection must not read its touches
 -- from uninitialised memory.
-test("a step whose remainder is too short for a piece goes on", function()
+test("a step whose remainder is too short for a piece is completed", function()
   scenes.flow = "rattle"
   local found, is = scenes.run(16547, 60, "auto")
   scenes.flow = nil
@@ -722,8 +723,8 @@ test("a step whose remainder is too short for a piece goes on", function()
   for of, count in pairs(found) do eq(count, 0, of) end
 end)
 
--- The box turns about the corner between two segments, which belongs to the other segment. Its corner lands on this one
--- between start and end of a flow, where a search has to look.
+-- The corner between two segments, about which the box turns, belongs to one of them. A corner of the box lands on the
+-- other segment between start and end of a flow, so a search has to look there.
 test("a body that turns about the corner of a chain meets the segment next to it", function()
   local w = sim.world { audit = true, dt = 1 / 120 }
   w:on("solver_warning", function() end)

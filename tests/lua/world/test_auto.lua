@@ -21,7 +21,7 @@ local function ball(p, dt, beside)
   return b.y - 0.2
 end
 
-test("a bounce and its derivatives are those of the closed form, at any dt", function()
+test("a bounce and its derivatives agree with the closed form, at any dt", function()
   local p = { h = 1, e = 0.8 }
   local value, g = sim.value_and_grad(function(q) return bounced(q.h, q.e, 1.5) end, p)
   for _, dt in ipairs { 1 / 20, 1 / 60, 1 / 120 } do
@@ -33,7 +33,7 @@ test("a bounce and its derivatives are those of the closed form, at any dt", fun
   end
 end)
 
-test("beside a heap too, which is no reason to warn", function()
+test("the same beside a heap, without a warning", function()
   local function heap(w)
     for i = 0, 11 do w:box { size = { 0.2, 0.2 }, position = { 3 + 0.21 * (i % 2), 0.15 + 0.25 * (i // 2) } } end
   end
@@ -63,7 +63,7 @@ test("a hopper that lands has the derivative of its motion", function()
   eq(sim.tape_stats().flags, { "redundant" }) -- the two sliders both keep the foot from turning
 end)
 
-test("it may be changed while the world lives", function()
+test("stepping may be changed during a run", function()
   local w = sim.world {}
   eq(w.stepping, "auto")
   w.stepping = "speculative"
@@ -119,7 +119,7 @@ end)
 
 -- If two corners land at one time, a tilt makes one of them strike first: by the tilt there is no derivative, and a
 -- flag reports it; by the height there is one.
-test("a box that lands flat has its derivative by the height, and the missing ones are flagged", function()
+test("a box that lands flat has a derivative by the height, and missing derivatives are flagged", function()
   for _, size in ipairs { { 1, 0.4 }, { 0.3, 1 } } do
     for _, e in ipairs { 0, 0.5 } do
       local function drop(p)

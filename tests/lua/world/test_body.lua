@@ -293,7 +293,7 @@ test("kinetic energy", function()
   eq(body:kinetic_energy(), 0)
 end)
 
-test("destroyed bodies say their name", function()
+test("errors about destroyed bodies contain their names", function()
   local world = empty()
   local body = world:circle { radius = 1, name = "gone" }
   local nameless = world:circle { radius = 1, position = { 5, 0 } }
@@ -309,7 +309,7 @@ test("destroyed bodies say their name", function()
   eq(#world.bodies, 0)
 end)
 
-test("whether a body is alive can be asked", function()
+test("body.alive reports whether a body exists", function()
   local world = sim.world {}
   local a, b = world:circle { radius = 1 }, world:circle { radius = 1, position = { 3, 0 } }
   local joint = world:hinge { a, b, anchor = { 1, 0 } }

@@ -146,7 +146,7 @@ test("boosts: random bodies in a tray, alone and jointed", function()
   end
 end)
 
-test("rotations of all: a hinged chain falls alike", function()
+test("rotations of the whole scene: a hinged chain falls in the same way", function()
   for _, stepping in ipairs(steppings) do
     for _, turn in ipairs { math.pi / 2, 1, 2.5 } do
       local w, a = chain(0, stepping, { 0, 0 })

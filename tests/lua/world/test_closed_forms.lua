@@ -6,8 +6,8 @@ local function close(got, want, tolerance, what)
     ("%s: %.14g, expected %.14g"):format(what, got, want))
 end
 
--- Value and gradient, after checking that a second call gives the same bits and that the value is
--- that of plain numbers.
+-- Value and gradient, after checking that a second call gives the same bits and that the value is the same with plain
+-- numbers.
 local function gradient(f, p)
   local value, g = sim.value_and_grad(f, p)
   local again, h = sim.value_and_grad(f, p)
@@ -33,7 +33,7 @@ end
 
 -- ---- Sliding ----------------------------------------------------------------------------------
 
--- Where a box stops: v^2 / (2 mu g). The discrete times and impulses of the steps make it exact to O(dt).
+-- A box stops after v^2 / (2 mu g). The discrete times and impulses of the steps make it exact to O(dt).
 test("a box that slides to rest tends to v^2 / (2 mu g)", function()
   local gravity, p = 9.81, { v = 3, mu = 0.4, m = 1.7 }
   local function stop(dt)

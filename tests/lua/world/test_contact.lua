@@ -225,7 +225,7 @@ test("the arguments of derivatives are checked", function()
     { W = { 1, 1 }, q = { -1, 2 }, mu = 0.5, kappa = 1e-2, solver = "pgs" })
 end)
 
-test("files come back as they went", function()
+test("written files are read back unchanged", function()
   local path = os.tmpname()
   local problem = { W = { { 1, 0.1 }, { 0.1, 1 / 3 } }, q = { -1, 1e-300 }, mu = 0.7 }
   eq(sim.contact.write(path, problem), true)
@@ -273,7 +273,7 @@ test("malformed problems name the key", function()
   raises("path expected, got", sim.contact.read, 3)
 end)
 
-test("every solver can be asked, and recorded", function()
+test("every solver can be selected, and fills its history", function()
   local W, q = {}, {}
   for i = 1, 6 do
     W[i] = {}

@@ -86,7 +86,7 @@ local function pushed_box(order, force)
   return made.box.x, made.box.y, made.box.angle, made.hand.x
 end
 
-test("the order in which bodies are made decides no friction", function()
+test("friction does not depend on the order in which bodies are made", function()
   local orders = {
     { "floor", "hand", "box" }, { "floor", "box", "hand" }, { "hand", "floor", "box" },
     { "hand", "box", "floor" }, { "box", "floor", "hand" }, { "box", "hand", "floor" },

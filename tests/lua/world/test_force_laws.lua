@@ -195,7 +195,7 @@ test("a magnetic force keeps the speed", function()
   end
 end)
 
-test("a damper of any strength brings to rest", function()
+test("a damper of any strength brings a body to rest", function()
   for _, c in ipairs { 1, 50, 200, 1e4, 1e7 } do
     local body = disc({ gravity = { 0, 0 }, dt = 1 / 60 }, { mass = 1, velocity = { 1, 0 }, angular_velocity = 2 },
       function(b) return -c * b.inertia * b.omega, -c * b.vx, 0 end)
@@ -219,7 +219,7 @@ end)
 
 -- A ball between two walls on a spring about the middle: the time of flight from wall to wall is known, and so is its
 -- position at any time.
-test("impacts in the middle of steps leave the order", function()
+test("impacts in the middle of steps do not change the order", function()
   for n = 1, 20 do
     local w, half, speed = between(2, 8), between(0.5, 1), between(3, 8)
     local reach = speed / w -- beyond the walls
@@ -245,9 +245,9 @@ test("impacts in the middle of steps leave the order", function()
   end
 end)
 
--- A body that is struck moves further than the search for contacts expected, so the step is repeated. With a large
+-- A struck body moves further than the search for contacts expected, so the step is repeated. With a large
 -- margin the first search finds all contacts.
-test("a step that is made again begins with the law at its start", function()
+test("a repeated step begins with the law at its start", function()
   for n = 1, 40 do
     local k, c, speed, far = between(10, 400), between(0, 0.5), between(30, 80), between(0.5, 1.2)
     local heavy, light = between(0.5, 2), between(0.1, 0.3)
@@ -266,7 +266,7 @@ test("a step that is made again begins with the law at its start", function()
   end
 end)
 
-test("the derivative by a law of a step that is made again", function()
+test("the derivative of a repeated step by a law", function()
   for n = 1, 10 do
     local speed, far = between(50, 80), between(0.6, 1.1)
     local function loss(k)
@@ -346,7 +346,7 @@ end)
 
 -- ---- Calls -------------------------------------------------------------------------------------
 
-test("laws see the moment that they are asked for", function()
+test("laws see the time for which they are called", function()
   local seen = {}
   local body = disc({ gravity = { 0, 0 }, dt = 0.5 }, { mass = 1, velocity = { 1, 0 } }, function(b, t, dt)
     seen[#seen + 1] = { t, dt, b.x, b.vx, b.world.time }
@@ -392,7 +392,7 @@ local function scene(stepping)
   return world, a, b
 end
 
-test("products of linear steps are those of differences", function()
+test("products of linear steps agree with differences", function()
   for n = 1, 10 do
     local world, a = scene(pick { "auto", "speculative", "bisect" })
     local inputs = { { body = a, force = { 1, 0.5 } } }
@@ -435,7 +435,7 @@ test("products of linear steps are those of differences", function()
   end
 end)
 
-test("a plan through a law gets there", function()
+test("a plan reaches its goal in a world with a force law", function()
   local world = sim.world { gravity = { 0, 0 }, dt = 1 / 60 }
   local ball = world:circle { radius = 0.1, mass = 1 }
   ball:force_law(function(b) return 0, -9 * b.x - 2 * b.vy, 2 * b.vx - b.vy end)
@@ -451,7 +451,7 @@ test("a plan through a law gets there", function()
   ok(math.abs(ball.x - 1) < 1e-5 and math.abs(ball.y - 0.5) < 1e-5 and math.abs(ball.vx) < 1e-5, ("%g %g"):format(ball.x, ball.y))
 end)
 
-test("a regulator balances against a law that throws", function()
+test("a regulator balances against a repelling force law", function()
   local world = sim.world { gravity = { 0, 0 }, dt = 1 / 120 }
   local ball = world:circle { radius = 0.1, mass = 1 }
   ball:force_law(function(b) return -b.inertia * (b.angle + b.omega), 20 * b.x, -b.y - b.vy end)
@@ -463,7 +463,7 @@ test("a regulator balances against a law that throws", function()
   ok(math.abs(ball.x) < 1e-3, ("%g"):format(ball.x))
 end)
 
-test("a complementarity system is the step with its law", function()
+test("a complementarity system includes the force law", function()
   for n = 1, 10 do
     local world = sim.world { dt = 1 / 100, stepping = "speculative" }
     world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 }, friction = 0.4 }

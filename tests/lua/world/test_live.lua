@@ -8,7 +8,7 @@ local function raises(expected, f, ...)
   ok(message:match "^[^:]*test_live%.lua:%d+: ", message)
 end
 
-test("a slider stands at its default", function()
+test("a slider has its default value", function()
   local slider = sim.slider { name = "a", min = -1, max = 3, value = 2, unit = "m" }
   eq(slider.value, 2.0)
   eq(slider.min, -1.0)

@@ -51,7 +51,7 @@ test("kinematic bodies follow their motion", function()
   near(body.x, world.time ^ 3, 1e-14)
 end)
 
-test("snapshots and clones go on with the same bits", function()
+test("snapshots and clones continue with the same bits", function()
   local world = sim.world {}
   local a = world:circle { position = { 5, 0 }, radius = 0.1, name = "a" }
   local tray = world:box { type = "kinematic", size = { 3, 0.2 }, position = { 5, -1 }, name = "tray" }

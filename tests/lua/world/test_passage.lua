@@ -62,7 +62,7 @@ local function none_behind(stepping, seed, runs, push)
   eq(behind, 0, first)
 end
 
--- As far as through the wall in the first step.
+-- A push so strong that the body would pass through the wall in the first step.
 local function piston(w, r, b, case)
   local need = (math.max(case.gap, 0) + 2 * case.size + case.thick) * r:uniform(0.5, 4)
   local f = turned(case.phi, 2 * case.mass * need / w.dt ^ 2, 0)
@@ -175,7 +175,7 @@ test("thin bodies stay before a chain", function()
 end)
 
 -- A push that begins with a velocity of -0, and one whose square underflows.
-test("nothing comes of zeros with a sign and of denormals", function()
+test("signed zeros and denormals have no effect", function()
   for _, speed in ipairs { 0.0, -0.0, 5e-324, -5e-324, 1e-200, -1e-200 } do
     for _, first in ipairs { true, false } do
       local w = sim.world { gravity = { 0, 0 } }
@@ -232,7 +232,7 @@ test("a bisecting step does not pass through a wall along the cut between two ti
 end)
 
 -- The force grows within the step: its halved pieces begin and end anywhere before the wall.
-test("nor does a spring pull a body through it", function()
+test("a spring does not pull a body through a wall in a bisecting step", function()
   for k = 1, 40 do
     local w = sim.world { stepping = "bisect", dt = 1 / 240, gravity = { 0, 0 } }
     w:on("solver_warning", function() end) -- of overlaps at its smallest step

@@ -69,7 +69,7 @@ local function crowd(random)
   return world
 end
 
-test("all hits are those of single rays that ignore the ones before, bit for bit", function()
+test("all hits equal the hits of single rays that ignore the earlier bodies, bit for bit", function()
   local compared = 0
   for seed = 1, 60 do
     local random = sim.random
@@ -90,7 +90,7 @@ test("all hits are those of single rays that ignore the ones before, bit for bit
   ok(compared > 1000)
 end)
 
-test("a fan is single rays, bit for bit", function()
+test("a fan equals single rays, bit for bit", function()
   local met, missed = 0, 0
   for seed = 1, 30 do
     local random = sim.random

@@ -197,7 +197,7 @@ end)
 
 -- ---- Given motions -----------------------------------------------------------------------------
 
-test("a pendulum on a body that goes and turns", function()
+test("a pendulum on a body that moves and turns", function()
   local function run(rate)
     local w = world(1 / rate)
     local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, velocity = { 1, 0.3 }, angular_velocity = 0.7, mask = 0 }
@@ -213,7 +213,7 @@ test("a pendulum on a body that goes and turns", function()
   order_of(errors, 1.9, "carried")
 end)
 
-test("all of a scene going along is the same scene", function()
+test("a common velocity of all bodies changes nothing", function()
   local function run(v)
     local w = world(1 / 60, { gravity = { 0, -5 } })
     local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, velocity = { v, 0 }, mask = 0 }
@@ -378,7 +378,7 @@ test("joints that contradict each other are reported as unsolved", function()
 end)
 
 -- A complementarity system describes the speculative step by projection, whatever the flow is.
-test("a complementarity system is that of the other flow", function()
+test("a complementarity system describes the flow by projection", function()
   local made = {}
   for _, flow in ipairs { "projected", "rattle" } do
     local w = sim.world { dt = 0.01, flow = flow, stepping = "speculative" }
@@ -396,8 +396,8 @@ test("a complementarity system is that of the other flow", function()
   end
 end)
 
--- The angle of a wheel changes no row: a step of a cart on fast wheels is one piece, as that of a slow one. So is it
--- if the joint names its bodies the other way round.
+-- The angle of a wheel changes no row: a step of a cart is one piece, on fast wheels as on slow ones, also if the joint
+-- names its bodies in the other order.
 test("wheels take one piece, however fast they turn", function()
   for _, swapped in ipairs { false, true } do
     local function cart(omega, anchor)
@@ -425,7 +425,7 @@ test("wheels take one piece, however fast they turn", function()
   end
 end)
 
-test("unsupported worlds use the other flow, with its bits", function()
+test("unsupported worlds use the flow by projection, bit for bit", function()
   local function run(flow)
     local w = sim.world { dt = 1 / 120, flow = flow }
     local box = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }

@@ -70,7 +70,7 @@ test("two worlds built alike move alike", function()
   eq(a:state(), b:state())
 end)
 
-test("a clone goes on by itself", function()
+test("a clone continues independently", function()
   local world = pile()
   world:run { duration = 0.3 }
   local count = 0
@@ -87,7 +87,7 @@ test("a clone goes on by itself", function()
     function() copy:no_contact(world.bodies.box1, copy.bodies.box2) end)
 end)
 
-test("callbacks come along when asked for", function()
+test("clones copy callbacks on request", function()
   local world = sim.world { gravity = { 0, 0 }, dt = 0.5 }
   local ball = world:circle { radius = 1, name = "ball", mass = 1 }
   local seen = {}
@@ -122,7 +122,7 @@ test("snapshots outlive their world's collection", function()
   near(world.time, 0.2, 1e-9)
 end)
 
-test("a snapshot of another world brings no callbacks along", function()
+test("a snapshot of another world restores no callbacks", function()
   local world = sim.world { gravity = { 0, 0 }, dt = 0.5 }
   local ball = world:circle { radius = 1, name = "ball", mass = 1, data = "mine" }
   local calls = 0

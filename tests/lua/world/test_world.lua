@@ -128,7 +128,7 @@ test("blending, formulation and stiffness", function()
   world:step()
 end)
 
-test("blending refuses options that have none", function()
+test("blending refuses options that do not support it", function()
   for key, value in pairs { restitution_model = "reflections", stabilization = "baumgarte" } do
     for blend, part in pairs { alpha = 0.5, beta = 0.5, geometric_stiffness = "psd" } do
       raises("requires alpha = beta = 1", function() sim.world { [key] = value, [blend] = part } end)
@@ -164,7 +164,7 @@ test("event stepping refuses options of other steppings", function()
   end)
 end)
 
-test("which derivative a world has is a setting", function()
+test("the kind of derivative is a setting of the world", function()
   local world = sim.world { gradient = "smooth", smoothing = 1e-3 }
   eq({ world.gradient, world.smoothing }, { "smooth", 1e-3 })
   world.gradient, world.smoothing = "exact", 1e-5
@@ -332,7 +332,7 @@ test("a task that ends or is removed is not resumed", function()
   eq(count, 101)
 end)
 
-test("a closed world reports it", function()
+test("a closed world reports that it is closed", function()
   local world = sim.world {}
   local ball = world:circle { radius = 1, name = "ball" }
   local bodies = world.bodies
@@ -360,7 +360,7 @@ test("a body keeps its world alive", function()
   eq(ball.name, "ball")
 end)
 
-test("bodies are an array that knows names", function()
+test("bodies are an array with access by name", function()
   local world = sim.world {}
   local a = world:circle { radius = 1, name = "a" }
   local b = world:circle { radius = 1, name = "ball", position = { 5, 0 } }
@@ -617,7 +617,7 @@ test("a body that lands on one corner moves smoothly with its mass", function()
   end
 end)
 
-test("a bisected step ends where it was halved, if that is asked for", function()
+test("a bisected step ends at the first halving if stepping_partial is set", function()
   local function fall(partial)
     local world = sim.world { stepping = "bisect", stepping_partial = partial, dt = 1 / 30 }
     world:box { type = "static", position = { 0, -1 }, size = { 10, 2 } }
@@ -665,7 +665,7 @@ test("kappa moves the solver ncp alone, and is checked", function()
     return { box.x, box.y, box.angle }, world
   end
   eq(fall { ncp_kappa = 1e-3 }, fall {})
-  -- the path there is another one, its end is the same
+  -- the path is different, but it ends in the same place
   local plain, path = fall { solver = "ncp", stepping = "speculative" }, fall { solver = "ncp", stepping = "speculative", ncp_undercut = 1e6 }
   near(path, plain, 1e-6)
   -- friction also tends to the exact law with kappa
