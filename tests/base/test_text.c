@@ -23,9 +23,9 @@ static void test_escape(void **state) {
                  "1m",
                  "\\xC2\\x9B1m");  // the control character CSI
   assert_escaped("\xc3", "\\xC3"); // cut short
-  assert_escaped("\xff\xc0\x80\xed\xa0\x80", "\\xFF\\xC0\\x80\\xED\\xA0\\x80"); // no UTF-8
+  assert_escaped("\xff\xc0\x80\xed\xa0\x80", "\\xFF\\xC0\\x80\\xED\\xA0\\x80"); // not UTF-8
   char small[8];
-  s2_text_escape(small, sizeof small, "abcd\n!"); // what does not fit whole is omitted
+  s2_text_escape(small, sizeof small, "abcd\n!"); // an escape that does not fit whole is omitted
   assert_string_equal(small, "abcd");
   s2_text_escape(small, sizeof small, "abc\n!");
   assert_string_equal(small, "abc\\x0A");

@@ -202,7 +202,7 @@ static S2World *rattle(int seed) {
   wall.angle = 0.02;
   add_box(world, wall, 0.5, 8);
   wall = rough(at(0.5, 0), 0.6, 0.9);
-  wall.gravity_scale = 1.7; // bodies that fall alike have no relative acceleration: on an edge
+  wall.gravity_scale = 1.7; // bodies that fall alike have no relative acceleration, an edge
   add_box(world, wall, 0.5, 8);
   for (int k = 0; k < 3; k++) {
     S2BodyDef def = rough(moving(0.01, 0.45 * k, 6 * s2_rng_normal(&rng), s2_rng_normal(&rng),

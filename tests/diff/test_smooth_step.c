@@ -112,8 +112,8 @@ static void is_that_of_the_path(void **state) {
   }
 }
 
-// Above the floor friction and the floor's height have no effect, and a smooth derivative has one;
-// on the floor a push up has no effect, and a smooth derivative has one.
+// Above the floor, friction and the floor's height have no effect, but their smooth derivatives are
+// not 0. On the floor, the same holds for a push up.
 static void knows_of_contacts_to_come(void **state) {
   (void)state;
   const double slide[3] = {0, 1, 0}, rise[3] = {0, 0, 1};
@@ -211,7 +211,7 @@ static void split_steps_smooth_what_touches(void **state) {
   }
 }
 
-// Such steps meet future contacts at a time and have no row for them: the derivative reports
+// Split steps meet future contacts at a time and have no row for them, so the derivative reports
 // contacts in reach.
 static void split_steps_tell_of_contacts_to_come(void **state) {
   (void)state;
@@ -234,7 +234,8 @@ static void split_steps_tell_of_contacts_to_come(void **state) {
   }
 }
 
-// The central path has no boxed rows: such a solve counts exactly, and the derivative reports it.
+// The central path has no boxed rows: a solve with such rows has its exact derivative, and a flag
+// reports this.
 static void says_what_is_not_smooth(void **state) {
   (void)state;
   const double weight[3] = {1, 0, 0};

@@ -122,7 +122,7 @@ static void soft(void **state) {
   s2_world_destroy(world);
 }
 
-// Slow enough for the step to resolve: then soft contacts take alpha and beta.
+// The step resolves these slow soft contacts, so alpha and beta apply to them.
 static void soft_blended(void **state) {
   (void)state;
   Count counts[CLASSES] = {0};
@@ -187,7 +187,7 @@ static void hinges(void **state) {
     add_hinge(world, second, first, 1, 0);
     if (thrown) {
       S2BodyDef disc = moving(2.3, 0, -2, 0, 2);
-      disc.gravity_scale = 1.3; // bodies that fall alike have no relative acceleration: on an edge
+      disc.gravity_scale = 1.3; // bodies that fall alike have no relative acceleration, an edge
       add_disc(world, disc, 0.2);
     } else {
       add_hinge(world, first, base, 0, 0);
