@@ -354,8 +354,8 @@ static inline bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId
   return true;
 }
 
-// One body on the base by the joint (in its own way), another one on the first by a hinge. NULL:
-// there is no such joint.
+// The joint (in its own way) attaches one body to the base, and a hinge attaches another body to
+// the first. NULL: there is no such joint.
 static inline S2World *scene(S2JointType type, Way joint, Way way) {
   S2World *world = world_new(-9.8, 1.0 / 60);
   S2WorldDef def = *s2_world_settings(world);

@@ -253,8 +253,8 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
   d->slope = table[LEVELS - 1][LEVELS - 1];
   d->doubt = fabs(d->slope - table[LEVELS - 2][LEVELS - 2]);
   d->rounding = base->rounding / (size / (1 << (LEVELS - 1)));
-  // If both sides differ at any distance, this is a kink without an act of its own (a limit that is
-  // just met). For a smooth function the difference is proportional to the step.
+  // If both sides differ at any distance, this is a kink that no act records (a limit that is just
+  // met). For a smooth function the difference is proportional to the step.
   d->kink = 2 * bend[LEVELS - 1] - bend[LEVELS - 2];
   return !(fabs(d->kink) > KINK * fabs(d->slope) && fabs(d->kink) > 10 * d->rounding);
 }

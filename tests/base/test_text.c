@@ -55,7 +55,7 @@ static void test_forms(void **state) {
   assert_written(S2_TEXT_JSON, "\xef\xbf\xbd \xf0\x9d\x84\x9e", "\xef\xbf\xbd \xf0\x9d\x84\x9e");
 }
 
-// Every code point is restored from its bytes; a number that is no code point becomes U+FFFD.
+// Every code point is restored from its bytes; a number that is not a code point becomes U+FFFD.
 static void test_utf8(void **state) {
   (void)state;
   for (uint32_t code = 1; code < 0x110010; code++) {

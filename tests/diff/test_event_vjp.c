@@ -27,8 +27,9 @@ static S2BodyDef moving(double x, double y, double vx, double vy, double omega) 
   return def;
 }
 
-// The step by projection, which islands with some joints use, and the rest of steps with many
-// meetings: its corrections, repayments and rebounds are partly acts of its own.
+// Use the step by projection in all islands. Otherwise only islands with some joints use it, and
+// the rest of steps with many meetings. Some of its corrections, repayments and rebounds are acts
+// that other steps do not have.
 static void by_projection(S2World *world) {
   S2WorldDef def = *s2_world_settings(world);
   def.flow = S2_FLOW_PROJECTED;

@@ -154,7 +154,8 @@ static void stack(void **state) {
   for (int k = 0; k < 3; k++) {
     add_box(world, moving(0.03 * k, 0.26 + 0.53 * k, 0.1 * k, 0, 0.1), 0.5, 0.5);
   }
-  compare("stack", world, 8, 17, counts); // lands; from 10 on it rests, on an edge of two modes
+  compare("stack", world, 8, 17,
+          counts); // lands; from step 10 on it rests, on an edge between two modes
   report("stack", counts);
   s2_world_destroy(world);
 }

@@ -51,7 +51,7 @@ static void two_distances_agree(void **state) {
     overlapping += theirs < 0;
     assert_true(fabs(ours - theirs) < 1e-9);
     assert_true(fabs(s2_length(normal) - 1) < 1e-9);
-    // Their separation along that direction is a bound of the distance, and equals it.
+    // Their separation along that direction is a bound on the distance, and equals it.
     double beyond = s2_audit_beyond(&shape[0], q[0], &shape[1], q[1], &normal);
     assert_true(beyond <= ours + 1e-12 && beyond > ours - 1e-9);
   }

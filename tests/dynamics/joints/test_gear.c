@@ -126,8 +126,8 @@ static void four_bodies_share_an_impulse(void **state) {
       } else {
         fail_msg("unsolved by %s", s2_solver_name((S2Solver)solver));
       }
-      // A body that is disabled disables the gear; one that does not move any more counts as
-      // standing still.
+      // The gear also holds with a kinematic body at its given speed. A disabled gear adds no node
+      // to the step problem.
       must(s2_body_set(world, body[3], S2_BODY_TYPE, S2_KINEMATIC));
       must(s2_body_set(world, body[3], S2_BODY_OMEGA, 0.4));
       for (int i = 0; i < 5 && solver == S2_SOLVER_AUTO; i++) {

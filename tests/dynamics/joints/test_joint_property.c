@@ -61,7 +61,8 @@ static void add_parts(S2Rng *rng, unsigned parts, S2JointDef *def) {
   }
   def->has_motor = (parts & MOTOR) != 0;
   def->motor_speed = uniform(rng, -5, 5);
-  // Without a bound on its force it is a rigid row, which limits or a locked body contradict.
+  // A motor without a bound on its force is a rigid row, which limits or a locked body may
+  // contradict.
   bool free = (parts & LIMITS) == 0;
   def->motor_max = free && coin(rng) ? INFINITY : any_size(rng, 1e-2, 1e3);
   def->friction = (parts & FRICTION) != 0 ? any_size(rng, 1e-2, 1e3) : 0;

@@ -311,7 +311,7 @@ static void gears_keep_their_ratio(void **state) {
   double inertia_b = get(world, b, S2_BODY_INERTIA);
   near(get(world, rack, S2_BODY_VY), -10 * 0.5 * m / (m + 4 * inertia_a + inertia_b), 1e-9);
   assert_true(info(world, first).error < 1e-9 && info(world, second).error < 1e-9);
-  // A gear is inactive while one of its joints is, and when a body that it treats as static moves.
+  // A gear is inactive while one of its joints is disabled.
   must(s2_joint_set(world, gear.joint_b, S2_JOINT_ENABLED, 0));
   steps_solved(world, 1, 1e-9, 0);
   near(get(world, rack, S2_BODY_VY), -10 * 0.5 * m / (m + 4 * inertia_a + inertia_b) - 10 * 0.01,

@@ -195,8 +195,8 @@ static void motors_and_friction_have_bounds_in_both_stages(void **state) {
   }
 }
 
-// A limit that closes ends a piece: the body stops there, exactly if its path is a parabola, and
-// continues for the remaining time of the step: it stays, or the force moves it away.
+// A limit that closes ends a piece. The body stops there, exactly if its path is a parabola. For
+// the remaining time of the step it stays there, or the force moves it away.
 static void limits_stop_at_their_place(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(6);

@@ -166,7 +166,7 @@ static void damped_oscillator_converges(void **state) {
   }
 }
 
-// ---- The three ways to a spring ---------------------------------------------------------------
+// ---- Three forms of a spring ------------------------------------------------------------------
 
 static bool spring_law(void *user, S2World *world, S2ForceCall *call) {
   const double *k_d = user;

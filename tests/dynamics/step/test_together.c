@@ -80,7 +80,8 @@ static void fill(S2World *world, bool ground_holds) {
   make(world, ground);
 }
 
-// The step problem for other unknowns has the same solution, with all other options.
+// All formulations of the step problem have the same solution, combined with each of the other
+// options.
 static void formulations_go_with_everything(void **state) {
   (void)state;
   for (int option = 0; option < 5; option++) {
