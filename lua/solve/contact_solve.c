@@ -224,7 +224,7 @@ static const struct {
   const char *words;
 } reasons[] = {
     {S2_VJP_WEAK, "a contact hardly touches or is about to slide"},
-    {S2_VJP_REDUNDANT, "contacts are redundant"},
+    {S2_VJP_REDUNDANT, "contacts repeat each other"},
     {S2_VJP_UNDETERMINED, "how redundant contacts share a load is not determined"},
     {S2_VJP_SINGULAR, "numbers are not finite or a linear system was not solved"},
 };
