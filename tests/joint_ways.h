@@ -390,7 +390,7 @@ static inline S2World *scene(S2JointType type, Way joint, Way way) {
     slider.axis = s2_vec2(0.8, -0.6);
     must(s2_joint_create(world, &slider, &hinges[0]));
   }
-  S2BodyId other = type == S2_PULLEY ? two : base; // which also hangs
+  S2BodyId other = type == S2_PULLEY ? two : base; // the other end hangs, too
   if (!add_joint(world, type, joint, one, other, s2_vec2(0.3, 0.1), hinges)) {
     s2_world_destroy(world);
     return NULL;

@@ -38,7 +38,7 @@ static inline void may_skip(double of_scene, double of_all) {
 
 typedef struct Count { // over all scenes
   int compared, skipped;
-  // of those skipped: the derivative is right on one side and different on the other
+  // skipped numbers whose derivative is right on one side and different on the other
   int sided;
   double worst; // relative error
   int nonzero;
@@ -50,7 +50,7 @@ static inline void mix(uint64_t *hash, uint64_t what) {
   *hash = (*hash ^ what) * UINT64_C(1099511628211);
 }
 
-static const double NOISE = 1e-8; // of an impulse
+static const double NOISE = 1e-8; // N s: a smaller impulse counts as 0
 // m: the residue of projection. The step of a contact at rest closes a gap above 0, and projection
 // removes a gap below 0, so the derivative at 0 is one-sided.
 static const double CLOSED = 1e-11;
@@ -162,7 +162,7 @@ static inline void sign(const S2Trace *trace, uint64_t *hash) {
 
 typedef struct Rollout {
   int steps;
-  double weight[2][64]; // of q and v
+  double weight[2][64]; // weights of q and v
 } Rollout;
 
 static inline double loss(const S2World *world, const Rollout *rollout) {
@@ -185,8 +185,8 @@ static inline double size_of_loss(const S2World *world, const Rollout *rollout) 
 }
 
 typedef struct Run {
-  uint64_t branches[MOST_STEPS]; // that were taken up to the end of each step
-  double rounding;               // of the loss
+  uint64_t branches[MOST_STEPS]; // hash of the branches taken up to the end of each step
+  double rounding;               // rounding of the loss
 } Run;
 
 // The loss after all steps from `start`, one number of it set to `value`; NAN: other branches were
@@ -223,7 +223,7 @@ static inline double run(const S2World *start, const Rollout *rollout, Class of,
   return l;
 }
 
-static const double KINK = 1e-4; // of the slope
+static const double KINK = 1e-4; // relative to the slope
 
 typedef struct Difference {
   double slope, doubt, rounding;

@@ -15,8 +15,8 @@ enum { BATCH_WORLDS = 1, BATCH_JUDGE, BATCH_WORKERS, BATCH_PROGRAM, BATCH_STORES
 typedef struct BatchObject {
   S2Batch *batch; // NULL: closed
   int count;
-  bool busy;                 // in a call
-  lua_State *L;              // of the call; the batch is its argument 1
+  bool busy;                 // a call is running
+  lua_State *L;              // state of the running call; the batch is its argument 1
   int at_worlds, at_program; // stack indices in it
   S2LuaWorld **world;
 } BatchObject;

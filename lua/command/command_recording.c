@@ -334,7 +334,7 @@ typedef struct Words {
   const char *path, *output, *script; // "": --run without a value
   bool json, validate, run, has_frame;
   uint64_t frame;
-  S2Status status; // of the picture options
+  S2Status status; // status of reading the picture options
 } Words;
 
 // Reads the words after the tool's name. `line` receives the picture options of replay; NULL for

@@ -142,7 +142,7 @@ struct S2Machines {
   int threads;   // threads per process
   int *out;      // by rank: jobs that the process has
   double mean;   // s per job, running mean; NAN: unknown
-  S2Bytes bytes; // of received messages
+  S2Bytes bytes; // buffer for received messages
   Sending *sendings;
 };
 
@@ -265,7 +265,7 @@ void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
 typedef struct Server {
   S2Session like;
   S2Pool *pool;  // NULL: none open
-  S2Bytes bytes; // of received messages
+  S2Bytes bytes; // buffer for received messages
   S2Bytes out;
 } Server;
 

@@ -26,7 +26,7 @@ typedef struct PoolWorker {
   pthread_t thread;
   S2JobState *state;
   WorkerPhase phase;
-  uint64_t number;       // of the running job
+  uint64_t number;       // number of the running job
   double start, stopped; // s, monotonic clock: start, and request to stop
 } PoolWorker;
 

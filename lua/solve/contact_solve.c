@@ -38,8 +38,9 @@ static const S2LuaField result_fields[] = {{"r", S2_LUA_VECTOR, FOUND(r), .rows 
 static const S2LuaField info_fields[] = {
     {"complementarity", S2_LUA_NUMBER, .at = FOUND(residual.complementarity)},
     {"cone", S2_LUA_NUMBER, .at = FOUND(residual.cone)},
-    {"v", S2_LUA_VECTOR, FOUND(v), FREE, .flags = S2_LUA_IF_SOLVED},  // of the form with M and H
-    {"z", S2_LUA_VECTOR, FOUND(z), PAIRS, .flags = S2_LUA_IF_SOLVED}, // with kappa
+    {"v", S2_LUA_VECTOR, FOUND(v), FREE,
+     .flags = S2_LUA_IF_SOLVED}, // only in the form with M and H
+    {"z", S2_LUA_VECTOR, FOUND(z), PAIRS, .flags = S2_LUA_IF_SOLVED}, // only with kappa
     {0}};
 static const S2LuaField loss_fields[] = {
     {"r", S2_LUA_VECTOR, LOSS(r), .rows = ROWS}, {"u", S2_LUA_VECTOR, LOSS(u), .rows = ROWS}, {0}};

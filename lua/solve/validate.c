@@ -16,7 +16,7 @@ struct S2Validator {
   bool ended, differs, failed;
   char message[S2_MESSAGE_SIZE]; // the difference
   S2Moment moment;
-  S2Decisions decisions; // of the recorded run
+  S2Decisions decisions; // decisions of the recorded run
 };
 
 S2Validator *s2_validator_new(S2Replay *replay) {

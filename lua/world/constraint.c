@@ -476,7 +476,7 @@ static int world_constraint(lua_State *L) {
   // Call the functions once to count the rows; the call may have closed the world.
   def.rows = count_rows(&keys, lw, &def);
   if (lw->world == NULL) {
-    return s2_lua_fail(L, "world is closed"); // by the function
+    return s2_lua_fail(L, "world is closed"); // the function has closed it
   }
   // The engine calls the functions while it makes the joint, as in a step.
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);

@@ -62,7 +62,7 @@ static int setting_places(int setting, S2Place places[2]) {
   static const S2WorldNumber numbers[] = {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) derivative,
 #include "dynamics/fields.def"
-      S2_OF_NONE, // of post_stabilization
+      S2_OF_NONE, // post_stabilization
   };
   // The setting is not a number, or has no smooth effect.
   if (numbers[setting] == S2_OF_NONE) {

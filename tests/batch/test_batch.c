@@ -415,7 +415,7 @@ static void test_a_period_is_judged_at_its_end(void **state) {
   int ended = 0;
   for (int k = 1; k <= LONGEST; k++) {
     random_commands(&rng, u, WORLDS * CONTROLS);
-    u[0] = INFINITY; // to the actuator's 20
+    u[0] = INFINITY; // clipped to the 20 of the actuator
     must(s2_batch_step(batch, u, PERIOD, &result));
     assert_int_equal(s2_batch_failures(batch), 0);
     u[0] = 20;

@@ -163,7 +163,7 @@ static void add_joint(S2World *world, S2Rng *rng, S2JointType type, unsigned par
     return;
   }
   S2JointDef gear = s2_joint_def(S2_GEAR);
-  if (floats) { // of two lengths between them
+  if (floats) { // the gear couples two lengths between them
     gear.joint_a = make(world, plain_def(rng, S2_SPRING, a, b));
     gear.joint_b = make(world, plain_def(rng, S2_SPRING, a, b));
   } else {

@@ -199,7 +199,7 @@ static void compliant_rows_sag(void **state) {
   steps_solved(world, 2000, 1e-9, 0);
   expect_q(world, def.a, 0, 1e-3 * f, 3e-3 * f, 1e-9);
   near(s2_world_energy(world).potential, 10 * m * 3e-3 * f + 3e-3 * f * f / 2, 1e-9);
-  assert_true(s2_world_residuals(world).joint_error < 1e-9); // of the rigid row
+  assert_true(s2_world_residuals(world).joint_error < 1e-9); // error of the rigid row
   near(info(world, weld).force.y, -f, 1e-7);
   s2_world_destroy(world);
 }
@@ -515,7 +515,7 @@ static void random_joints_are_solved(void **state) {
     for (int k = 0; k < 60; k++) {
       must(s2_world_step(world));
       S2WorldResiduals r = s2_world_residuals(world);
-      if (!(r.solve.scaled <= 1e-9) || !(r.joint_error <= 1.5e-9)) { // of bodies up to 1.5 m
+      if (!(r.solve.scaled <= 1e-9) || !(r.joint_error <= 1.5e-9)) { // bodies are up to 1.5 m large
         fail_msg("trial %d (%s) step %d: residual %.2e, joint error %.2e", trial,
                  s2_joint_type_name(type), k, r.solve.scaled, r.joint_error);
       }

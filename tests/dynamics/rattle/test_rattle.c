@@ -170,7 +170,7 @@ static void servos_are_springs_with_bounds(void **state) {
 static void drive_step(const Line *line, double speed, double most, double *x1, double *v1) {
   double half = line->h / 2, free_u = line->v0 + half * line->f / line->m;
   double l = clip(line->m * (speed - free_u), half * most), u = free_u + l / line->m;
-  // of the sum P: v1 = u - l/m + h/2 f/m + P/m
+  // with the sum P of both impulses: v1 = u - l/m + h/2 f/m + P/m
   double free_v = u + (half * line->f - l) / line->m;
   double sum = clip(line->m * (speed - free_v), line->h * most);
   *x1 = line->x0 + line->h * u;

@@ -248,8 +248,8 @@ static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
 // ---- Bisect -----------------------------------------------------------------------------------
 
 typedef struct Asked {
-  int calls, fractions; // of the current step
-  double t;             // of the last call
+  int calls, fractions; // counts in the current step
+  double t;             // time of the last call
 } Asked;
 
 static bool count_force(void *user, S2World *world, S2ForceCall *call) {

@@ -9,7 +9,7 @@ static S2JointId make(S2World *world, S2JointDef def) {
 
 static bool rolls(void *user, S2World *world, S2ConstraintCall *call) {
   (void)world;
-  double speed = *(const double *)user; // of the goal, m/s; 0: none
+  double speed = *(const double *)user; // speed of the goal, m/s; 0: none
   if (call->value != NULL) {
     call->value[0] = call->q[0][1] - speed * call->t;
   }
