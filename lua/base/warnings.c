@@ -83,7 +83,7 @@ void s2_lua_warnings_close(S2LuaWorld *lw) {
   for (int i = 0; i < lw->warnings.count; i++) {
     const S2LuaWarning *warning = &lw->warnings.at[i];
     if (warning->held_back > 0 && !warning->quiet) {
-      fprintf(stderr, "sim2d: warning: %llu more warnings like: %s\n",
+      fprintf(stderr, "sim2d: warning: %llu more like: %s\n",
               (unsigned long long)warning->held_back, warning->message);
     }
   }

@@ -84,9 +84,9 @@ local warnings = {
   { "hinge.limits = { 0, 60 }", "'limits'", "write math.rad(60)" },
   { 'world:box { type = "static", size = { 1, 1 }, mass = 5 }', "'mass'", 'write type = "dynamic"' },
   { "hinge.limits = { 0.5, 1 }", "Joint.limits: they exclude the joint's present coordinate", "set the coordinate first" },
-  { "world:rope { box, anchor_b = { 0, 9 }, max_length = 1 }", "'max_length'", "make it longer" },
+  { "world:rope { box, anchor_b = { 0, 9 }, max_length = 1 }", "'max_length'", "make the rope longer" },
   { "box.x = 30\nhinge:destroy()\nworld:run { duration = 2 }", "every moving body falls", "make the ground wider", 8 },
-  { "print(sim.grad(function(p) return 3 end, { x = 1 }).x)", "a plain number", "use the parameters as they are" },
+  { "print(sim.grad(function(p) return 3 end, { x = 1 }).x)", "a plain number", "use the parameters directly" },
 }
 
 local function check(case, status, prefix)

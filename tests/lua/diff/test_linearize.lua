@@ -295,7 +295,7 @@ test("misuse raises a message with the remedy", function()
   wrong({ { joint = joints[1], torque = 1 } }, "a torque cannot act on a slider")
   wrong({ { body = cart, forces = 1 } }, "did you mean 'force'")
   wrong({ { body = cart, force = { 1, 0 }, frame = "cart" } }, 'key \'inputs%[1%].frame\': "body" expected')
-  wrong({ { body = cart, force = { 1, 0 }, at = { 1, 0 } } }, "of a force with frame = \"body\"")
+  wrong({ { body = cart, force = { 1, 0 }, at = { 1, 0 } } }, "applies only to a force with frame = \"body\"")
   wrong({ { body = cart, torque = 1, frame = "body" } }, "inputs%[1%].frame': applies only to the force of a body")
   wrong({ { joint = joints[1], force = 1, at = { 1, 0 } } }, "inputs%[1%].at': applies only to the force of a body")
   wrong({ world:actuator { name = "to", joint = joints[2], kind = "position", implicit = false } },

@@ -116,7 +116,7 @@ test("validate finds the first difference", function()
   write_file("bounce.lua", (script:gsub("150", "100")))
   result = run "replay --validate --run run.s2d"
   eq(result.status, 1)
-  has(result.out, "the recording has 151 frames, the new run made 101")
+  has(result.out, "the recording has 151 frames, but the new run made 101")
   write_file("bounce.lua", (script:gsub("150", "200")))
   result = run "replay --validate --run run.s2d"
   eq(result.status, 1)
@@ -315,7 +315,7 @@ world:step(1)
   write_file("armed", "")
   result = run "replay exits.s2d --validate --run"
   eq(result.status, 1)
-  has(result.out, "the recording has 6 frames, the new run made 4")
+  has(result.out, "the recording has 6 frames, but the new run made 4")
   os.remove(FOLDER .. "/armed")
 end)
 
