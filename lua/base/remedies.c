@@ -70,7 +70,7 @@ static const Remedy remedies[] = {
      "upper_translation enable_limit limit_lo limit_hi",
      "limits", "limits = {lo, hi}"},
     {"motor_speed max_motor_torque max_torque speed rate enable_motor", "motor",
-     "motor = { speed = , max_torque = }; sliders: max_force"},
+     "motor = { speed = , max_torque = } (max_force for sliders)"},
     {"direction dir normal", "axis", "axis = {x, y}"},
     {"collide_connected collide_bodies", "collide", "collide = true"},
     {"breaking_force max_force break_limit", "break_force", "break_force = N"},

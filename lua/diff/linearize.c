@@ -56,11 +56,10 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
     }
   }
   if (found == NULL) {
-    s2_keys_fail(
-        keys, joint ? "joint" : "body",
-        joint ? "one of force, torque, motor_speed, motor_max, rest, goal expected, too: its "
-                "value at input 1"
-              : "force or torque expected, too: its value at input 1");
+    s2_keys_fail(keys, joint ? "joint" : "body",
+                 joint ? "one of force, torque, motor_speed, motor_max, rest, goal expected, too, "
+                         "with its value at input 1"
+                       : "force or torque expected, too, with its value at input 1");
   }
   return found;
 }
