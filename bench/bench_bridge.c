@@ -1,13 +1,13 @@
-// Step times of a slack bridge of 100 hinged links, together with Chipmunk's on the same scene in
-// the same run where Chipmunk was found at build time.
+// Step times of a slack bridge of 100 hinged links. If Chipmunk was found at build time, it steps
+// the same scene in the same run.
 //
 //   bench_bridge
 //
 // The links are 1 x 0.25 m and start as a V of two straight halves, 80 m from anchor to anchor;
-// they do not touch each other. dt is 1/60 s, 300 steps go ahead and 600 are measured, the engines
-// in turns of 50 steps so that both have the same load of the machine. Chipmunk makes 10 iterations
-// a step, its default; the joint error of both is the distance of the anchors, the largest of all
-// measured steps.
+// they do not touch each other. dt is 1/60 s; 600 steps are measured after 300 others. The engines
+// alternate every 50 steps, so that both have the same load of the machine. Chipmunk makes 10
+// iterations per step, its default. The joint error of both is the largest distance between anchors
+// in all measured steps.
 #include "bench.h"
 
 #include <math.h>
@@ -187,11 +187,11 @@ int main(void) {
   double median = report("sim2d", &ours);
 #ifdef S2_HAVE_CHIPMUNK
   double peer = report("Chipmunk", &theirs);
-  printf("ratio %.1f, the bar is %.0f\n", median / peer, BAR);
+  printf("ratio %.1f, limit %.0f\n", median / peer, BAR);
   rival_free(&rival);
 #else
   (void)median;
-  printf("Chipmunk was not found when this was built: no ratio (the bar is %.0f)\n", BAR);
+  printf("Chipmunk was not found at build time: no ratio (limit %.0f)\n", BAR);
 #endif
   printf(
       "sim2d: worst residual %.1e, %llu solves missed the tolerance; %.2f factorisations and %.2f "

@@ -1,6 +1,6 @@
-// The cost of derivatives of steps: 100 steps of 1/240 s, stepped, stepped with notes, and read
-// backwards, all in one run, as ratios. Then the memory of 10,000 steps of the cheaper scenes with
-// and without an image every 100 steps.
+// The cost of derivatives of steps, as ratios within one run: 100 steps of 1/240 s without notes,
+// with notes, and the sweep back over the notes. Then the memory of 10,000 steps of the cheaper
+// scenes with and without an image every 100 steps.
 //
 //   bench_gradient [NAME ...]     all scenes, or those whose name starts so
 #include "bench.h"
@@ -264,8 +264,9 @@ static bool asked(const char *name, int argc, char **argv) {
 }
 
 static void print_long_runs(int argc, char **argv) {
-  printf("\n%d steps, an image every %d: kB at most; the bound is as many times the largest image\n"
-         "with its changes as there are and %d times the largest notes of a step\n",
+  printf("\n%d steps, an image every %d: largest memory in kB. The bound is the number of\n"
+         "images times the largest image with its changes, plus %d times the largest notes of a\n"
+         "step.\n",
          LONG, EVERY, EVERY);
   printf("%-8s %9s %9s %9s %7s %12s %12s\n", "scene", "all notes", "peak", "bound", "images",
          "bytes a step", "with images");

@@ -2,12 +2,12 @@
 //
 //   bench_lcp [FILE.lcp ...]     the families below, or the files
 //
-// Symmetric positive definite ones (M = A A' / n + 1, half of the q_i negative) are compared with
-// LAPACK's dposv of the same size, measured in the same run: the ratio can be compared between
-// machines. Murty's and Fathi's take Lemke's bare method 2^n pivots with the covering vector of
-// ones; the library equilibrates first, which avoids that, and they are hard for block pivoting.
-// The stacks are boxes on the ground with two contacts and friction each, in the formulation of
-// Stewart and Trinkle. Every time is the best of a few, in ms of this thread.
+// Symmetric positive definite problems (M = A A' / n + 1, half of the q_i negative) are compared
+// with LAPACK's dposv of the same size, measured in the same run: the ratio can be compared between
+// machines. On Murty's and Fathi's problems, plain Lemke with a covering vector of ones needs 2^n
+// pivots; the library avoids this by equilibrating first. These problems are also hard for block
+// pivoting. The stacks are boxes on the ground with two contacts and friction each, in the
+// formulation of Stewart and Trinkle. Every time is the best of a few, in ms of this thread.
 #include "bench.h"
 
 #include "base/arena.h"

@@ -15,7 +15,7 @@
 #endif
 
 enum { WORLDS = 1000, BLOCKS = 31, SETTLE = 20 };
-enum { ALONE_STEPS = 2000, MANY_STEPS = 4 };      // of a block
+enum { ALONE_STEPS = 2000, MANY_STEPS = 4 };      // steps per block
 static const double DT = 1.0 / 60, GRAVITY = -10; // s, m/s^2
 static const double FAR = 200;                    // m, half the length of the floor
 
@@ -291,7 +291,7 @@ static const Scene scenes[] = {
 // ---- Measuring --------------------------------------------------------------------------------
 
 typedef struct Run {
-  int count; // of worlds
+  int count; // number of worlds
   bool side_by_side;
   S2World *world[WORLDS];
 #ifdef S2_HAVE_CHIPMUNK

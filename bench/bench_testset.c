@@ -23,7 +23,8 @@
 
 enum { PATH_SIZE = 1024, LINE_SIZE = 4096, FIELD_SIZE = 128, FIELDS = 5, MIXED_MAX = 1024 };
 
-static const double SAME = 1e-6; // of max(1, |z|): a unique z may be worse conditioned than w
+static const double SAME =
+    1e-6; // relative to max(1, |z|): a unique z may be worse conditioned than w
 
 typedef struct Sum {
   int files, solved, solvable, disagree;

@@ -1,6 +1,6 @@
 // How long the player takes for a frame of 1000 bodies: node bench/player.mjs, from the top folder with
 // the program in build/, or with the environment of the browser tests. Everything is measured in one
-// run; the bare canvas is the measure of the machine.
+// run; the bare canvas shows the speed of the machine.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launch, open, sim2d, work } from "../tests/browser/harness.mjs";

@@ -78,7 +78,7 @@ def main(episodes=50, steps=60):
               f"{np.quantile(rows[:, 0], 0.9):.1f}), {np.degrees(np.median(rows[:, 1])):.2f} degrees")
     depth = np.concatenate([told[:, 2:] for told in all_told])
     print(f"deepest overlap of disc and T, px: ours {max(0, -depth[:, 0].min()):.2g}, theirs {max(0, -depth[:, 1].min()):.2g}")
-    print(f"the T's way with nothing within 40 px of it: ours {crept[0]:.2g} of {moved[0]:.0f} px, theirs {crept[1]:.2g} of {moved[1]:.0f} px")
+    print(f"motion of the T without a disc within 40 px: ours {crept[0]:.2g} of {moved[0]:.0f} px, theirs {crept[1]:.2g} of {moved[1]:.0f} px")
     solved = sum(solve_theirs(seed, ours, theirs) for seed in range(episodes))
     print(f"the task's planner in gym-pusht: {solved} of {episodes} solved")
 

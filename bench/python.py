@@ -1,4 +1,4 @@
-"""Overhead of the Python package: python bench/python.py (with sim2d and gymnasium installed; beside Gymnasium's own cart-pole)."""
+"""Overhead of the Python package: python bench/python.py (needs sim2d and gymnasium, whose cart-pole it compares)."""
 
 import time
 

@@ -354,8 +354,8 @@ static inline bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId
   return true;
 }
 
-// One body on the base by the joint (in its own way), another one on the first by a hinge. NULL:
-// there is no such joint.
+// The joint (in its own way) attaches one body to the base, and a hinge attaches another body to
+// the first. NULL: there is no such joint.
 static inline S2World *scene(S2JointType type, Way joint, Way way) {
   S2World *world = world_new(-9.8, 1.0 / 60);
   S2WorldDef def = *s2_world_settings(world);
@@ -390,7 +390,7 @@ static inline S2World *scene(S2JointType type, Way joint, Way way) {
     slider.axis = s2_vec2(0.8, -0.6);
     must(s2_joint_create(world, &slider, &hinges[0]));
   }
-  S2BodyId other = type == S2_PULLEY ? two : base; // which also hangs
+  S2BodyId other = type == S2_PULLEY ? two : base; // the other end hangs, too
   if (!add_joint(world, type, joint, one, other, s2_vec2(0.3, 0.1), hinges)) {
     s2_world_destroy(world);
     return NULL;

@@ -296,7 +296,7 @@ static inline int list(const Case *c, const Gradient *g, Datum *datum) {
       }
     }
     datum[count++] = (Datum){&row->bias, g->bias[i], scale, 4, false};
-    if (row->compliance > 0) { // below 0 there is no such problem
+    if (row->compliance > 0) { // a negative compliance is not allowed
       datum[count++] = (Datum){&row->compliance, g->compliance[i], w[i], 5, false};
     }
     if (row->coupled_to >= 0) {

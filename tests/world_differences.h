@@ -38,7 +38,7 @@ static inline void may_skip(double of_scene, double of_all) {
 
 typedef struct Count { // over all scenes
   int compared, skipped;
-  // of those skipped: the derivative is right on one side, and the other side has another
+  // skipped numbers whose derivative is right on one side and different on the other
   int sided;
   double worst; // relative error
   int nonzero;
@@ -50,9 +50,9 @@ static inline void mix(uint64_t *hash, uint64_t what) {
   *hash = (*hash ^ what) * UINT64_C(1099511628211);
 }
 
-static const double NOISE = 1e-8; // of an impulse
-// m: the residue of projection. For a contact at rest the gap is requested back when it is above 0
-// and projected when it is below: there the derivative is one-sided.
+static const double NOISE = 1e-8; // N s: a smaller impulse counts as 0
+// m: the residue of projection. The step of a contact at rest closes a gap above 0, and projection
+// removes a gap below 0, so the derivative at 0 is one-sided.
 static const double CLOSED = 1e-11;
 
 // Sliding contacts have |tangent| = friction * normal; contacts are the last rows. `sticks`: a row.
@@ -162,7 +162,7 @@ static inline void sign(const S2Trace *trace, uint64_t *hash) {
 
 typedef struct Rollout {
   int steps;
-  double weight[2][64]; // of q and v
+  double weight[2][64]; // weights of q and v
 } Rollout;
 
 static inline double loss(const S2World *world, const Rollout *rollout) {
@@ -185,8 +185,8 @@ static inline double size_of_loss(const S2World *world, const Rollout *rollout) 
 }
 
 typedef struct Run {
-  uint64_t branches[MOST_STEPS]; // that were taken up to the end of each step
-  double rounding;               // of the loss
+  uint64_t branches[MOST_STEPS]; // hash of the branches taken up to the end of each step
+  double rounding;               // rounding of the loss
 } Run;
 
 // The loss after all steps from `start`, one number of it set to `value`; NAN: other branches were
@@ -223,7 +223,7 @@ static inline double run(const S2World *start, const Rollout *rollout, Class of,
   return l;
 }
 
-static const double KINK = 1e-4; // of the slope
+static const double KINK = 1e-4; // relative to the slope
 
 typedef struct Difference {
   double slope, doubt, rounding;
@@ -253,8 +253,8 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
   d->slope = table[LEVELS - 1][LEVELS - 1];
   d->doubt = fabs(d->slope - table[LEVELS - 2][LEVELS - 2]);
   d->rounding = base->rounding / (size / (1 << (LEVELS - 1)));
-  // Both sides differ at any distance: a kink that is no act (a limit that is just met). For a
-  // smooth function the difference is proportional to the step.
+  // If both sides differ at any distance, this is a kink that no act records (a limit that is just
+  // met). For a smooth function the difference is proportional to the step.
   d->kink = 2 * bend[LEVELS - 1] - bend[LEVELS - 2];
   return !(fabs(d->kink) > KINK * fabs(d->slope) && fabs(d->kink) > 10 * d->rounding);
 }
@@ -328,7 +328,7 @@ static inline bool skip_of_joint(const S2World *start, Class of, int i, double a
   bool bound = of == OF_MOTOR_MAX || of == OF_DRY || of == OF_MAX_FORCE || of == OF_MAX_TORQUE ||
                of == OF_STIFFNESS;
   bool curve = (of == OF_QUADRATIC || of == OF_CUBIC) && joint->type != S2_SPRING;
-  // Numbers that one type or two have: for other types the derivative is 0.
+  // Numbers that only one or two joint types have: for other types the derivative is 0.
   bool pulley = joint->type == S2_PULLEY, lock = joint->type == S2_LOCK;
   bool unused = ((of == OF_GROUND_A || of == OF_GROUND_B) && !pulley) ||
                 ((of == OF_GOAL || of == OF_RATE) && !lock) ||
@@ -340,8 +340,8 @@ static inline bool skip_of_joint(const S2World *start, Class of, int i, double a
   return warm || equal || curve || unused || ((soft || given || bound) && at == 0);
 }
 
-// Numbers that separate joints. The part of that which a step may take into its velocities is so
-// small (S2_FEEDBACK_START) that the residue of projection (S2_PROJECTION_TOLERANCE) blurs
+// Numbers that separate joints. A step may take only a small part of the separation into its
+// velocities (S2_FEEDBACK_START), so the residue of projection (S2_PROJECTION_TOLERANCE) blurs
 // differences.
 static inline bool tears(Class of) {
   return of == OF_Q || (of >= OF_ANCHOR_A && of <= OF_GOAL) || of == OF_LIMIT_LO ||

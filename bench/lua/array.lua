@@ -1,5 +1,5 @@
--- The cost of array operations: build/sim2d bench/lua/array.lua Each is repeated until 0.005 s are over, 40 times; the
--- fastest counts, so a busy machine matters less.
+-- The cost of array operations: build/sim2d bench/lua/array.lua
+-- Each operation is repeated for 0.005 s, in 40 rounds; the fastest round counts, so a busy machine matters less.
 local sim = require "sim2d"
 
 local TIME, ROUNDS = 0.005, 40 -- s

@@ -1,6 +1,7 @@
--- The steps per second of sim.batch and sim.rollout: build/sim2d bench/lua/batch.lua Cart-poles with a command and four
--- observed numbers, in a loop of the script and in a batch, with one thread and with two, in turns; the fastest of each
--- counts, so a busy machine matters less. Two threads need two idle cores.
+-- The steps per second of sim.batch and sim.rollout: build/sim2d bench/lua/batch.lua
+-- Cart-poles with a command and four observed numbers are stepped in a loop of the script and in a batch, with one
+-- thread and with two, in turns. The fastest round of each counts, so a busy machine matters less. Two threads need two
+-- idle cores.
 local sim = require "sim2d"
 
 local options = sim.options { worlds = { 1000, "of a batch" }, steps = { 100, "a round" }, rounds = { 5, "" } }

@@ -1,5 +1,5 @@
--- The cost of controllers and planners, compared with published figures where they exist: iterations are counts and the
--- same everywhere, times are of this machine.
+-- The cost of controllers and planners, compared with published figures where they exist. Iteration counts are the same
+-- on every machine; times are of this machine.
 --
 --   sim2d bench/lua/control.lua
 local sim = require "sim2d"

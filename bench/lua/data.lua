@@ -1,5 +1,6 @@
--- The cost of recording relative to a step: a pyramid of 50 rows (1275 boxes) at rest, the same steps without and with
--- a recording in turns, processor time, medians. Files are written to the folder in the first argument.
+-- The cost of recording relative to a step, for a pyramid of 50 rows (1275 boxes) at rest: the same steps without and
+-- with a recording alternate, and medians of processor times are printed. Files are written to the folder in the first
+-- argument.
 --
 --   build/sim2d bench/lua/data.lua [FOLDER]
 local sim = require "sim2d"

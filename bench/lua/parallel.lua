@@ -1,6 +1,7 @@
--- Cost and speedup of sim.parallel: build/sim2d bench/lua/parallel.lua Jobs of about a millisecond (a world of three
--- balls) in a loop, in one thread and in two, in turns; the fastest of each counts, so a busy machine matters less. Two
--- threads need two idle cores: the load of other programs is included in the times.
+-- Cost and speedup of sim.parallel: build/sim2d bench/lua/parallel.lua
+-- Jobs of about a millisecond (a world of three balls) run in a loop, in one thread and in two, in turns. The fastest
+-- round of each counts, so a busy machine matters less. Two threads need two idle cores, because the times include the
+-- load of other programs.
 local sim = require "sim2d"
 
 local options = sim.options { jobs = { 1000, "a round" }, rounds = { 7, "" }, steps = { 100, "a job" } }

@@ -2,9 +2,9 @@
 --
 --   sim2d bench/lua/pour.lua [--count 300] [--steps 150] [--sides 0] [--stepping speculative] [--friction 0.6] [--contact coulomb] [--budget WORK] [--heaps 1] [--threads 1]
 --
--- A grid of bodies of a metre, shifted at random, falls by 1.1 m rows at 10 m/s^2 and 60 steps a second between two
--- walls; with several heaps each has its own walls, and is an island. Prints the mean, median and worst time of a step,
--- how many missed the tolerance of 1e-9, and solves and factorisations a step.
+-- A grid of bodies of about 1 m, in rows 1.1 m apart and shifted at random, falls at 10 m/s^2 between two walls, with
+-- 60 steps a second. Each of several heaps has its own walls and is an island. Prints the mean, median and worst time
+-- of a step, how many missed the tolerance of 1e-9, and solves and factorisations a step.
 local sim = require "sim2d"
 local args = sim.options { count = { 300, "bodies" }, steps = 150, sides = { 0, "corners: 0 or 4" }, stepping = "speculative",
   friction = 0.6, contact = "coulomb", budget = { math.huge, "work a step may take" },

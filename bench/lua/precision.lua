@@ -1,15 +1,15 @@
 -- Work and precision: errors of ten scenes whose motion is known, against the time of a run, by two stages and by
 -- projection.
 --   build/sim2d bench/lua/precision.lua --out docs/images/precision.svg
--- The exact motion is a closed form, or the solution of an equation by Runge and Kutta's method to 1e-10. Each point is
--- a length of step. Prints errors and times, and the ratio of the times of both flows for the same error: the time of
--- projection is found on the line through its last two points.
+-- The exact motion is a closed form, or the solution of an equation by Runge and Kutta's method to 1e-10. Each point
+-- has its own step length. Prints errors and times, and the ratio of the times of both flows for the same error: the
+-- time of projection is found on the line through its last two points.
 local sim = require "sim2d"
 package.path = (arg[0]:match "^(.*/)" or "./") .. "../../tests/lua/?.lua;" .. package.path
 local scenes = require "order_scenes"
 
-local args = sim.options { out = { "precision.svg", "the picture" }, points = { 5, "lengths of step, each half of the last" },
-  seconds = { 0.1, "that runs of a point take at least" } }
+local args = sim.options { out = { "precision.svg", "the picture" }, points = { 5, "step lengths, each half of the last" },
+  seconds = { 0.1, "least total time of the runs of a point" } }
 
 local LABELS = { double_pendulum = "double pendulum, 1 s", spring_law = "spring as a force law, 1 s", viscous = "box on viscous ground, 0.5 s",
   top_down = "disc slides to rest, seen from above", incline05 = "block tips on a slope, 1 s", incline2 = "the same, steeper, 0.5 s",
@@ -58,7 +58,7 @@ for _, name in ipairs(NAMES) do
   rows[#rows + 1] = { LABELS[name], old.error[2], new.error[2], new.time[2] / old.time[2], time_to(old, new.error[2]) / new.time[2] }
   plots[#plots + 1] = plot
 end
-print "errors at 1/120 s; time of a run by two stages over projection's; projection's time to the error of two stages, over theirs"
+print "errors at 1/120 s; time of a run by two stages over that by projection; time of projection for the error of two stages over theirs"
 sim.table { columns = { "scene", { "projected", format = "%.1e" }, { "two stages", format = "%.1e" }, { "time", format = "%.2f" },
     { "time to the error", format = "%.3g" } }, table.unpack(rows) }
 print(sim.plot.grid(plots):save(args.out))

@@ -3,11 +3,11 @@
 --   build/sim2d bench/lua/small_islands.lua
 -- One scene by one flow, to count its instructions (a build without S2_NATIVE, as valgrind does not know all of AVX):
 --   valgrind --tool=callgrind --toggle-collect=s2_world_step build/sim2d bench/lua/small_islands.lua --scene soft --flow auto
--- The same beside an older program, with the tasks of that older tree in both:
+-- The same with an older program; both programs then use the tasks of the older tree:
 --   valgrind ... OLD/build/sim2d bench/lua/small_islands.lua --scene walker --flow default --tree OLD
 local sim = require "sim2d"
 local args = sim.options { scene = { "all", "boxes, discs, soft, dashpots, rest, leg, hopper or walker" },
-  flow = { "both", "auto, projected, both, or default: without that key" }, tree = { "", "whose tasks: default this one" },
+  flow = { "both", "auto, projected, both, or default: without that key" }, tree = { "", "tree with the tasks; default: this one" },
   steps = { 100, "of each scene; of hopper and walker: decisions" } }
 
 local here = (arg[0]:match "^(.*/)" or "./") .. "../.."

@@ -1,4 +1,4 @@
--- The cost of an operation on tracked numbers, and its part of the sweep, compared with the same on plain ones:
+-- The cost of an operation on tracked numbers, with its part of the sweep, compared with the same on plain numbers:
 -- processor time, the best of some runs.
 --
 --   sim2d bench/lua/tracked.lua

@@ -9,7 +9,7 @@ enum { WIDTH = LEFT + PLOT + BESIDE };
 
 static const char *const colours[PEER_ENGINES] = {"#1f4f77", "#2f6f9f", "#6ba3cb",
                                                   "#a9c9de", "#d08a3c", "#8a9a5b"};
-static const char *const ink = "#2b3440", *const pale = "#5a6472"; // of words
+static const char *const ink = "#2b3440", *const pale = "#5a6472"; // colours of words
 static const char *const line = "#e6e3db", *const paper = "#fdfcf8";
 
 typedef struct Axis {

@@ -26,7 +26,7 @@ static void chipmunk_body(ChipmunkWorld *it, int i, const PeerScene *scene) {
   cpBodySetAngle(body, of->angle);
   cpShape *shape = of->radius > 0 ? cpCircleShapeNew(body, of->radius, cpvzero)
                                   : cpBoxShapeNew(body, 2 * of->half[0], 2 * of->half[1], 0);
-  cpShapeSetFriction(shape, sqrt(scene->friction)); // of a pair they are multiplied
+  cpShapeSetFriction(shape, sqrt(scene->friction)); // Chipmunk multiplies both
   cpShapeSetElasticity(shape, 0);
   if (!scene->collides) {
     cpShapeSetFilter(shape, cpShapeFilterNew(1, CP_ALL_CATEGORIES, CP_ALL_CATEGORIES));

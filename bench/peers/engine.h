@@ -28,11 +28,11 @@ typedef struct PeerEngine {
   void (*end)(void *world);
 } PeerEngine;
 
-enum { PEER_ENGINES = 6 }; // at most
+enum { PEER_ENGINES = 6 }; // largest number of engines
 
 extern const PeerEngine peer_sim2d, peer_stepped, peer_convex, peer_budget;
-extern const PeerEngine peer_chipmunk; // with S2_HAVE_CHIPMUNK
-extern const PeerEngine peer_box2d;    // with S2_HAVE_BOX2D
+extern const PeerEngine peer_chipmunk; // only with S2_HAVE_CHIPMUNK
+extern const PeerEngine peer_box2d;    // only with S2_HAVE_BOX2D
 
 #ifdef __cplusplus
 }

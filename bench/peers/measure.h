@@ -11,7 +11,7 @@ typedef struct PeerFigures {
   double joint_error;         // m, likewise; NAN: no joints
   double energy;              // change over the measured steps, as a part of that before them
   double fastest;             // m/s, of a body after the last step
-  PeerVerdict verdict;        // of all steps; its residual is NAN where an engine has no report
+  PeerVerdict verdict; // verdict on all steps; its residual is NAN where an engine has no report
 } PeerFigures;
 
 typedef struct PeerResult {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { LINKS = 100 };                       // of the bridge
+enum { LINKS = 100 };                       // links of the bridge
 static const double SLOPE[2] = {0.8, -0.6}; // direction of the first half of its V
 static const double DENSITY = 1;            // kg/m^2
 

@@ -61,7 +61,7 @@ static int bar_done(lua_State *L) {
   return 0;
 }
 
-// The iterator of `for i in sim.progress(n) do`: called with the bar, a state not used, and i.
+// The iterator of `for i in sim.progress(n) do`: called with the bar, an unused state, and i.
 static int bar_next(lua_State *L) {
   Bar *bar = luaL_checkudata(L, 1, BAR);
   // The control value is the number of items done.

@@ -55,7 +55,8 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
     } else if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1 ||
                lua_tointeger(L, -2) > positional) {
       char text[S2_LUA_TEXT];
-      s2_lua_bad_argument(L, keys->argument, "unknown key %s[%s]; values have names here: %s = ...",
+      s2_lua_bad_argument(L, keys->argument,
+                          "unknown key %s[%s]; write each value with its name: %s = ...",
                           keys->scope, s2_lua_describe(L, -2, text), keys_example(names));
     }
   }

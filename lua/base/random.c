@@ -53,7 +53,8 @@ static int random_integer(lua_State *L) {
     hi = s2_argument_integer(L, at + 1, INT64_MIN, INT64_MAX);
   }
   if (hi < lo) {
-    return s2_lua_bad_argument(L, at, "no integer from %lld to %lld", (long long)lo, (long long)hi);
+    return s2_lua_bad_argument(L, at, "there is no integer from %lld to %lld", (long long)lo,
+                               (long long)hi);
   }
   lua_pushinteger(L, s2_rng_integer(&random->rng, lo, hi));
   return 1;
@@ -72,7 +73,7 @@ static int random_choice(lua_State *L) {
   S2LuaRandom *random = random_generator(L, &at);
   lua_Integer n = list_length(L, at);
   if (n == 0) {
-    return s2_lua_bad_argument(L, at, "a list with something in it expected");
+    return s2_lua_bad_argument(L, at, "a list with at least one element expected");
   }
   lua_geti(L, at, s2_rng_integer(&random->rng, 1, n));
   return 1;

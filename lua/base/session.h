@@ -15,7 +15,7 @@ struct S2PictureWords;
 
 typedef struct S2Session {
   // The command sets these before the script runs; strings are borrowed and outlive the state.
-  uint64_t seed;   // of sim.random
+  uint64_t seed;   // seed of sim.random
   bool has_solver; // --solver: the default of sim.world
   S2Solver solver;
   double dt;     // --dt: the default of sim.world; NAN: none
@@ -49,7 +49,7 @@ typedef struct S2Session {
   char finding[S2_MESSAGE_SIZE];
   S2WorldStats total; // summed (worst: maximised) when a world is closed, and by s2_session_close
   double seconds_lua; // s, in callbacks
-  S2Decisions decisions; // of clocks, in order (see recording.c)
+  S2Decisions decisions; // decisions of clocks, in order (see recording.c)
   // the --record page of the first world if it holds plots, open until the end; or NULL
   S2Recorder *page;
   S2Plots plots; // plots of the script, for the page and the live viewer

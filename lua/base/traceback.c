@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum {
-  FRAMES_FIRST = 10, // of a deep recursion the innermost and
-  FRAMES_LAST = 11,  // the outermost frames are shown, as in stock lua
+  FRAMES_FIRST = 10, // innermost frames shown of a deep recursion, as in stock lua
+  FRAMES_LAST = 11,  // outermost frames, likewise
 };
 
 static const char TITLE[] = "\nstack traceback:";

@@ -75,17 +75,18 @@ static int vector_index(lua_State *L) {
     }
   }
   char text[S2_LUA_TEXT];
-  return s2_lua_fail(L, "Vector has no field %s; it has those of %s, norm(), dot(other)",
+  return s2_lua_fail(L,
+                     "Vector has no field %s; it has the components of %s, norm() and dot(other)",
                      s2_lua_describe(L, 2, text), kinds[vector->kind].shape);
 }
 
 static int vector_newindex(lua_State *L) {
   const Vector *vector = s2_lua_check(L, 1, s2_type_vector);
   if (vector->source != NULL) {
-    return s2_lua_fail(
-        L,
-        "a vector is a copy: assigning to its component has no effect; assign the whole, %s = %s",
-        vector->source, kinds[vector->kind].shape);
+    return s2_lua_fail(L,
+                       "a vector is a copy, so assigning to a component would have no effect; "
+                       "assign the whole vector: %s = %s",
+                       vector->source, kinds[vector->kind].shape);
   }
   return s2_lua_fail(L, "a vector is a copy and read-only: make a new one");
 }

@@ -15,8 +15,8 @@ enum { BATCH_WORLDS = 1, BATCH_JUDGE, BATCH_WORKERS, BATCH_PROGRAM, BATCH_STORES
 typedef struct BatchObject {
   S2Batch *batch; // NULL: closed
   int count;
-  bool busy;                 // in a call
-  lua_State *L;              // of the call; the batch is its argument 1
+  bool busy;                 // a call is running
+  lua_State *L;              // state of the running call; the batch is its argument 1
   int at_worlds, at_program; // stack indices in it
   S2LuaWorld **world;
 } BatchObject;
@@ -151,7 +151,8 @@ static double *array_at(lua_State *L, int index, S2Size shape) {
     return array->data;
   }
   S2LuaArray *array = s2_lua_array_check(L, index);
-  luaL_argcheck(L, s2_size_equal(array->shape, shape), index, "an array of the right shape");
+  luaL_argcheck(L, s2_size_equal(array->shape, shape), index,
+                "an array of the right shape expected");
   return array->data;
 }
 
@@ -256,7 +257,7 @@ enum { READINGS = 16 };
 
 static int reading_count(lua_State *L, int index) {
   int count = (int)lua_rawlen(L, index) / 2;
-  luaL_argcheck(L, count >= 1 && count <= READINGS, index, "1 to 16 readings");
+  luaL_argcheck(L, count >= 1 && count <= READINGS, index, "1 to 16 readings expected");
   return count;
 }
 
@@ -311,7 +312,7 @@ static int object_set(lua_State *L) {
 static int object_place(lua_State *L) {
   const BatchObject *object = check_batch(L);
   int world = (int)luaL_checkinteger(L, 2) - 1;
-  luaL_argcheck(L, world >= 0 && world < object->count, 2, "number of a world");
+  luaL_argcheck(L, world >= 0 && world < object->count, 2, "number of a world expected");
   if (lua_isnoneornil(L, 3)) {
     S2BatchPlace place;
     memset(&place, 0, sizeof place);
@@ -322,7 +323,7 @@ static int object_place(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 3, &size);
   S2BatchPlace place;
-  luaL_argcheck(L, size == sizeof place, 3, "a place of a batch");
+  luaL_argcheck(L, size == sizeof place, 3, "a place of a batch expected");
   memcpy(&place, text, sizeof place);
   s2_batch_set_place(object->batch, world, &place);
   return 0;
@@ -332,7 +333,7 @@ static int object_rewind(lua_State *L) { // also allowed within a step of the ba
   const BatchObject *object = luaL_checkudata(L, 1, BATCH);
   int world = (int)luaL_checkinteger(L, 2) - 1;
   luaL_argcheck(L, object->batch != NULL && world >= 0 && world < object->count, 2,
-                "number of a world");
+                "number of a world expected");
   s2_lua_try(L, s2_batch_rewind(object->batch, world));
   s2_lua_world_changed(object->world[world]);
   return 0;

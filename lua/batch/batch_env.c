@@ -140,7 +140,7 @@ static int env_judge(lua_State *L) {
   int count = (int)lua_rawlen(L, 3);
   double u[MOST_COMMANDS], reward, last;
   bool ended;
-  luaL_argcheck(L, count <= MOST_COMMANDS, 3, "64 commands or fewer");
+  luaL_argcheck(L, count <= MOST_COMMANDS, 3, "at most 64 commands expected");
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, 3, i + 1);
     u[i] = luaL_checknumber(L, -1);

@@ -58,13 +58,14 @@ static const char *episodes_refused(const Episodes *all, int i) {
     return "its world is closed";
   }
   if (lw->phase != S2_IDLE) {
-    return "it cannot be stepped from inside its step";
+    return "its world is inside a step";
   }
   if (s2_lua_on_tape(lw) != NULL) {
     return "steps in threads have no derivative";
   }
-  return s2_world_actuator_count(lw->world) != all->controls ? "its world has other actuators"
-                                                             : NULL;
+  return s2_world_actuator_count(lw->world) != all->controls
+             ? "its world has a different number of actuators"
+             : NULL;
 }
 
 static unsigned episodes_own(void *user, int i) {
@@ -377,7 +378,7 @@ static int episodes_lua_reset(lua_State *L) {
 static Episode *check_episode(lua_State *L, Episodes **all, int *i) {
   *all = luaL_checkudata(L, 1, EPISODES);
   *i = (int)luaL_checkinteger(L, 2) - 1;
-  luaL_argcheck(L, *i >= 0 && *i < (*all)->count, 2, "number of an environment");
+  luaL_argcheck(L, *i >= 0 && *i < (*all)->count, 2, "number of an environment expected");
   return &(*all)->episode[*i];
 }
 

@@ -121,8 +121,10 @@ static S2Status set_budget(S2CommandLine *line, const char *value) {
                                          : NAN;
   double budget = number * unit;
   if (end == value || !isfinite(budget) || budget < 0) {
-    return s2_error(S2_INVALID, "--budget '%s': a time such as 50ms or 0.05s, or work, is expected",
-                    value);
+    return s2_error(
+        S2_INVALID,
+        "--budget '%s': a time such as 50ms or 0.05s, or a number of work units, is expected",
+        value);
   }
   line->session.budget = budget;
   return s2_ok();
@@ -240,32 +242,34 @@ static const Option options[] = {
     {"-i", NULL, set_interactive, "read and run lines, after the script if there is one", REFUSED},
     {"-v", NULL, set_version, "print the version, then go on", PASSED_OVER},
     {"--version", NULL, set_version, "print the version", PASSED_OVER},
-    {"--help", NULL, set_help, "print this; after the script: the script's own options",
-     PASSED_OVER},
+    {"--help", NULL, set_help, "print this help; after the script: its own options", PASSED_OVER},
     {"--record", "FILE", set_record,
      "record worlds: .s2d, .html, .csv, .npz, .h5, .svg, .png, .gif, .mp4", TAKEN},
     {"--width", "N", set_width, "pixels of a recorded picture or video", PICTURE},
     {"--view-follow", "BODY", set_follow,
      "the view of a recording, or of --view, moves with this body (name or number)", PICTURE},
-    {"--strobe", "S", set_strobe, "a recorded picture shows every S s, or the times S,S,...",
+    {"--strobe", "S", set_strobe, "a recorded picture shows every S seconds, or the times S,S,...",
      PICTURE},
     {"--trails", NULL, set_trails, "a recorded picture, video or page shows paths of bodies",
      PICTURE},
-    {"--fps", "N", set_fps, "frames a second of a recorded video", PICTURE},
-    {"--speed", "X", set_speed, "s of the world a second of a recorded video or page", PICTURE},
+    {"--fps", "N", set_fps, "frames per second of a recorded video", PICTURE},
+    {"--speed", "X", set_speed, "simulated seconds per second of a recorded video or page",
+     PICTURE},
     {"--seed", "N", set_seed, "seed of sim.random (default 0)", TAKEN},
     {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s", TAKEN},
     {"--solver", "NAME", set_solver, "solver of worlds that do not set their own", TAKEN},
     {"--budget", "T", set_budget,
-     "work a step may take for large islands, as a time (50ms) or a number", TAKEN},
-    {"--stats", NULL, set_stats, "after the run: steps, times, iterations, worst residuals", TAKEN},
-    {"--quiet", NULL, set_quiet, "no progress bar", TAKEN},
-    {"--audit", NULL, set_audit, "judge each step as a whole; a finding: exit status 3", TAKEN},
+     "limit of work per step on large islands, as a time (50ms) or a number", TAKEN},
+    {"--stats", NULL, set_stats, "print after the run: steps, times, iterations, worst residuals",
+     TAKEN},
+    {"--quiet", NULL, set_quiet, "show no progress bar", TAKEN},
+    {"--audit", NULL, set_audit, "audit each step; a finding makes the exit status 3", TAKEN},
     {"--strict", NULL, set_strict,
-     "a step that misses its tolerance or fails its audit raises (exit status 3)", TAKEN},
+     "error (exit status 3) if a step misses its tolerance or fails its audit", TAKEN},
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
-    {"--no-wait", NULL, set_no_wait, "with --view: run before the address is opened", PASSED_OVER},
+    {"--no-wait", NULL, set_no_wait, "with --view: do not wait until the address is opened",
+     PASSED_OVER},
     {"--threads", "N", set_threads, "threads of worlds, batches and jobs that do not set their own",
      TAKEN},
     {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved",
@@ -292,15 +296,15 @@ void s2_command_line_help(void) {
     snprintf(left, sizeof left, *value == '[' ? "%s%s" : "%s %s", options[i].name, value);
     printf("  %-20s %s\n", left, options[i].help);
   }
-  puts("  inspect FILE.s2d     instead of a script: what a recording holds (--json, --frame N)\n"
+  puts("  inspect FILE.s2d     instead of a script: print its contents (--json, --frame N)\n"
        "  replay FILE.s2d [OUT]\n"
-       "                       instead of a script: the recording as another file (.csv ...),\n"
+       "                       instead of a script: convert the recording (.csv ...),\n"
        "                       with --width, --view-follow, --strobe ... as for --record;\n"
        "                       --validate --run: run it again and compare state by state");
-  puts("  --NAME VALUE         after the script: a value of its sim.options{}\n"
+  puts("  --NAME VALUE         after the script: sets a value of its sim.options{}\n"
        "\n"
-       "Exit status: 0 done, 1 the script raised, 2 wrong usage, 3 a step was not solved under\n"
-       "--strict, 130 interrupted (143 by SIGTERM).");
+       "Exit status: 0 done, 1 the script raised an error, 2 wrong usage, 3 a step was not solved\n"
+       "under --strict or an audit has a finding, 130 interrupted (143 by SIGTERM).");
 }
 
 // ---- Parsing ----------------------------------------------------------------------------------
@@ -404,12 +408,12 @@ static S2Status check_pictures(const S2CommandLine *line) {
   for (int i = 0; i < S2_PICTURE_WORDS; i++) {
     bool followed = i == S2_WORD_FOLLOW && line->view;
     if (line->pictures.given[i] && line->session.record_path == NULL && !followed) {
-      return s2_error(S2_INVALID, "%s belongs to --record FILE%s",
+      return s2_error(S2_INVALID, "%s requires --record FILE%s",
                       s2_picture_word_option((S2PictureWord)i),
                       i == S2_WORD_FOLLOW ? " or --view" : "");
     }
   }
-  // --follow also applies to the viewer, so it is valid even if the file's format has no view.
+  // --view-follow also applies to the viewer, so it is valid even if the file's format has no view.
   S2PictureWords words = line->pictures;
   words.given[S2_WORD_FOLLOW] = words.given[S2_WORD_FOLLOW] && !line->view;
   return line->session.record_path == NULL
@@ -436,7 +440,7 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool record
     line->tool = inspect ? S2_INSPECT : replay ? S2_REPLAY : S2_RUN_SCRIPT;
   }
   if (line->no_wait && !line->view) {
-    return s2_error(S2_INVALID, "--no-wait belongs to --view");
+    return s2_error(S2_INVALID, "--no-wait requires --view");
   }
   return line->tool == S2_REPLAY ? s2_ok() : check_pictures(line);
 }

@@ -105,7 +105,8 @@ static void print_run(const S2Run *run) {
 
 static void print_summary(const char *path, S2Replay *replay, const Summary *summary) {
   printf("%s: .s2d recording, version %d, %s\n", path, S2_S2D_VERSION,
-         summary->cut ? "cut short (it was not closed; all whole frames are there)" : "complete");
+         summary->cut ? "cut short (it was not closed, but all complete frames are there)"
+                      : "complete");
   // First the data of the run, then those of the frames.
   print_run(s2_replay_run(replay));
   printf("  %-15s %" PRIu64 "\n", "frames", summary->frames);
@@ -333,7 +334,7 @@ typedef struct Words {
   const char *path, *output, *script; // "": --run without a value
   bool json, validate, run, has_frame;
   uint64_t frame;
-  S2Status status; // of the picture options
+  S2Status status; // status of reading the picture options
 } Words;
 
 // Reads the words after the tool's name. `line` receives the picture options of replay; NULL for
@@ -360,7 +361,7 @@ static const char *read_words(S2CommandLine *line, int argc, char **argv, Words 
       words->has_frame = true;
       *wrong = number;
       if (*number < '0' || *number > '9' || *end != '\0' || errno != 0) {
-        return "--frame needs a number from 0";
+        return "--frame needs the number of a frame, 0 or more";
       }
     } else if (word[0] == '-' && word[1] != '\0') {
       if (inspect) {
@@ -376,13 +377,13 @@ static const char *read_words(S2CommandLine *line, int argc, char **argv, Words 
     } else if (!inspect && words->output == NULL) {
       words->output = word;
     } else {
-      return "one word too many";
+      return "unexpected word";
     }
   }
   // Options that need each other.
   *wrong = NULL;
   if (words->run && !words->validate) {
-    return "--run belongs to --validate";
+    return "--run requires --validate";
   }
   return words->path == NULL ? "the name of a recording is missing" : NULL;
 }
@@ -527,7 +528,7 @@ int s2_command_replay(S2CommandLine *line, int argc, char **argv, S2RunAgain *ru
     status = recording_summarise(replay, &summary);
     if (status.code == S2_OK) {
       print_summary(words.path, replay, &summary);
-      printf("Written as another file it can be seen:  sim2d replay %s OUT.svg (the last frame)\n",
+      printf("To see it, convert it to another format:  sim2d replay %s OUT.svg (the last frame)\n",
              words.path);
     }
     result = status.code == S2_OK ? result : recording_fail(EXIT_FAILURE, status.message);

@@ -71,7 +71,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_seconds("solve", total->seconds_solve, seconds);
   print_seconds("projection", total->seconds_project, seconds);
   print_seconds("Lua callbacks", session->seconds_lua, seconds);
-  print_seconds("steps, all in all", total->seconds_total, 0);
+  print_seconds("steps, total", total->seconds_total, 0);
 }
 
 void s2_command_findings_print(const S2Session *session) {

@@ -96,7 +96,7 @@ static Contents validate_compare(const S2Run *run, const char *script) {
 static const char *const told[] = {
     [AS_RECORDED] = "is the script that was recorded",
     [CHANGED] = "has changed since it was recorded",
-    [NOT_KNOWN] = "may have changed: the recording does not say what was in it",
+    [NOT_KNOWN] = "may have changed: the recording has no hash of it",
 };
 
 // True if the user allows this script to run. `allowed`: value of --run, which may name the script.
@@ -111,8 +111,8 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
   // The run cannot be repeated, or the script is gone.
   if (line->tool != S2_RUN_SCRIPT || strcmp(script, "-") == 0) {
     return validate_refuse(
-        run, "the recording does not say how to make it again (it was made by a program, by "
-             "a script from stdin or from the prompt)");
+        run, "the recording does not say how to run it again (it was made by a program, by "
+             "a script from stdin or at the prompt)");
   }
   if (access(script, R_OK) != 0) {
     snprintf(reason, sizeof reason,
@@ -130,7 +130,7 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
              validate_is_inside(script) ? "" : script);
   } else {
     snprintf(reason, sizeof reason,
-             "the script '%.80s' lies outside this folder; to let it run, name it: --run=%.80s",
+             "the script '%.80s' is outside this folder; to let it run, name it: --run=%.80s",
              script, script);
   }
   return validate_refuse(run, reason);

@@ -30,7 +30,8 @@ static bool is_incomplete(lua_State *L, int status) {
 }
 
 // Loads the text on top of the stack as an expression, or else as a statement. Pushes the chunk or
-// the message. If both fail, it keeps the message of an incomplete text.
+// the message. If both fail and the text is an incomplete expression, the message is that of the
+// expression, otherwise that of the statement.
 static int repl_load_text(lua_State *L) {
   int text = lua_gettop(L);
   const char *start = lua_tostring(L, text);

@@ -39,7 +39,7 @@ bool s2_ulimits_obey(char **argv) {
   if (!s2_dense_take_buffer()) {
     fprintf(stderr,
             "sim2d: not enough memory: the limit of %llu kB (ulimit -v) leaves no room for the %d "
-            "MB that OpenBLAS works in\n",
+            "MB that OpenBLAS needs\n",
             (unsigned long long)space.rlim_cur / 1024, S2_DENSE_BUFFER >> 20);
     return false;
   }

@@ -393,7 +393,7 @@ static void create_join(lua_State *L, int first, int count, int axis, bool uprig
 
 static int create_unlike(lua_State *L, const char *verb, int i, S2Size a, S2Size b) {
   char a_text[S2_SIZE_TEXT], b_text[S2_SIZE_TEXT];
-  return s2_lua_fail(L, "%s: part %d of shape %s does not fit the first of shape %s", verb, i,
+  return s2_lua_fail(L, "%s: part %d of shape %s does not fit part 1 of shape %s", verb, i,
                      s2_size_text(b, b_text), s2_size_text(a, a_text));
 }
 
@@ -441,7 +441,7 @@ static int create_stack(lua_State *L) {
     S2Size shape = s2_lua_array_test(L, i + 1)->shape;
     if (shape.axes != 1) {
       char text[S2_SIZE_TEXT];
-      return s2_lua_fail(L, "stack: lists expected, part %d has shape %s; see sim.concat", i,
+      return s2_lua_fail(L, "stack: lists expected, but part %d has shape %s; use sim.concat", i,
                          s2_size_text(shape, text));
     }
     if (shape.columns != like.columns) {

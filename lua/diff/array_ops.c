@@ -214,7 +214,7 @@ int s2_lua_array_dot(lua_State *L) {
   S2Size a = s2_lua_array_operand(L, 1, &number).shape;
   S2Size b = s2_lua_array_operand(L, 2, &number).shape;
   if (a.axes != 1 || b.axes != 1 || a.columns != b.columns) {
-    return array_unfit(L, "dot, of two lists", a, b);
+    return array_unfit(L, "dot of two lists", a, b);
   }
   return array_multiply(L, "dot");
 }

@@ -41,7 +41,7 @@ static int array_index_by_integer(lua_State *L, const S2LuaArray *array, lua_Int
       return 1;
     }
     char text[S2_SIZE_TEXT];
-    return s2_lua_fail(L, "index %lld of an array of shape %s", (long long)index,
+    return s2_lua_fail(L, "index %lld is out of range for an array of shape %s", (long long)index,
                        s2_size_text(array->shape, text));
   }
   // Rows are frozen copies: an assignment to a copy would be lost.
@@ -65,7 +65,7 @@ static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) 
   lua_Integer at[2] = {1, 1};
   char text[S2_SIZE_TEXT];
   if (lua_rawlen(L, key) != (lua_Unsigned)axes) {
-    s2_lua_fail(L, "%d indices given for an array of shape %s", (int)lua_rawlen(L, key),
+    s2_lua_fail(L, "%d indices do not fit an array of shape %s", (int)lua_rawlen(L, key),
                 s2_size_text(shape, text));
   }
   // One index per axis, each an integer within the shape.
@@ -78,7 +78,7 @@ static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) 
     }
     lua_pop(L, 1);
     if (at[i] < 1 || at[i] > limits[i]) {
-      s2_lua_fail(L, "index %lld is not from 1 to %d, for an array of shape %s", (long long)at[i],
+      s2_lua_fail(L, "index %lld is outside 1 to %d, for an array of shape %s", (long long)at[i],
                   limits[i], s2_size_text(shape, text));
     }
   }
@@ -163,8 +163,8 @@ static double array_assigned_number(lua_State *L) {
   S2Var var;
   char text[S2_LUA_TEXT];
   if (s2_lua_tracked_test(L, 3, &value, &var)) {
-    s2_lua_fail(L, "a tracked number cannot be assigned into an array: make one of all its numbers "
-                   "with sim.array{...}, or of parts with sim.concat");
+    s2_lua_fail(L, "a tracked number cannot be assigned into an array: make a new array of all "
+                   "its numbers with sim.array{...}, or join parts with sim.concat");
   }
   if (lua_type(L, 3) != LUA_TNUMBER) {
     s2_lua_fail(L, "number expected, got %s", s2_lua_describe(L, 3, text));
@@ -187,8 +187,8 @@ static void array_assign_row(lua_State *L, S2LuaArray *array, lua_Integer row) {
   }
   S2Array from = s2_lua_array_operand(L, 3, &number);
   if (from.var != 0) {
-    s2_lua_fail(L, "a tracked array cannot be assigned into another: make the whole with "
-                   "sim.array{...} or sim.concat");
+    s2_lua_fail(L, "a tracked array cannot be assigned into another array: make the whole "
+                   "array with sim.array{...} or sim.concat");
   }
   if (from.shape.axes != 1 || from.shape.columns != array->shape.columns) {
     char text[S2_SIZE_TEXT], row_text[S2_SIZE_TEXT];
@@ -230,8 +230,8 @@ static int array_newindex(lua_State *L) {
   if (index < 1 || index > length) {
     char text[S2_SIZE_TEXT];
     return s2_lua_fail(L,
-                       "index %lld of an array of shape %s: an array does not grow, see "
-                       "sim.concat",
+                       "index %lld is out of range for an array of shape %s: an array does not "
+                       "grow; use sim.concat",
                        (long long)index, s2_size_text(array->shape, text));
   }
   // In a matrix the assignment replaces a whole row.

@@ -24,7 +24,7 @@ static const char KEPT =
 
 void s2_lua_refuse_nested(lua_State *L) {
   if (s2_lua_diff(L)->busy) {
-    s2_lua_fail(L, "a gradient cannot be taken inside of a gradient call; sim.hvp gives second "
+    s2_lua_fail(L, "a gradient cannot be taken inside a gradient call; sim.hvp gives second "
                    "derivatives");
   }
 }
@@ -84,21 +84,22 @@ static int gradient_keep_first_traceback(lua_State *L) {
 // number.
 static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   if ((diff->flags & S2_GRADIENT_IMPACT) != 0) {
-    s2_lua_warn_call(L, "the gradient goes through impacts in steps of a given length: it knows "
-                        "nothing of their times and is off by that, however small dt is; "
-                        "sim.world { stepping = \"event\" } gives that of the motion");
+    s2_lua_warn_call(L, "the gradient passes through impacts in steps of fixed length: it ignores "
+                        "how the impact times depend on the parameters, and a smaller dt does not "
+                        "remove this error; sim.world { stepping = \"event\" } gives the gradient "
+                        "of the motion");
   }
   if ((diff->flags & S2_GRADIENT_INFINITE) != 0) {
-    s2_lua_warn_call(L,
-                     "a friction or restitution is 0, and the derivative by it is infinite: a "
-                     "geometric mean rises with the root of it; the gradient leaves it out: "
-                     "start above 0, or set combine_friction (combine_restitution) = \"average\"");
+    s2_lua_warn_call(
+        L, "a friction or restitution is 0, where the derivative by it is infinite, because "
+           "a geometric mean grows with its square root; the gradient omits this term: "
+           "start above 0, or set combine_friction (combine_restitution) = \"average\"");
   }
   if ((diff->flags & S2_GRADIENT_JUMP) != 0) {
     s2_lua_warn_call(L,
-                     "a compliance, or the quadratic or cubic of a spring, is 0: steps with it are "
-                     "made in another way, and the loss jumps as it leaves 0; the gradient leaves "
-                     "it out: start from a small number, such as 1e-9");
+                     "a compliance, or the quadratic or cubic of a spring, is 0: steps with 0 use "
+                     "another method, so the loss jumps there and the gradient omits this term: "
+                     "start from a small number, such as 1e-9");
   }
 }
 
@@ -205,7 +206,7 @@ static void gradient_track_array(lua_State *L, S2Tape *tape, const S2LuaArray *f
   S2Array view = s2_lua_array_view(L, from);
   size_t count = s2_size_count(view.shape);
   if (!s2_array_finite(count, view.data)) {
-    s2_lua_fail(L, "%s has numbers that are not finite: parameters have to be", path);
+    s2_lua_fail(L, "%s has numbers that are not finite: parameters have to be finite", path);
   }
   S2Var var = s2_tape_input(tape, view.data, (int)count);
   // One array with the numbers for the function, and one of zeros with the node.
@@ -332,8 +333,8 @@ static void gradient_warn_constant(lua_State *L, double value) {
     return;
   }
   lua_pushfstring(L,
-                  "%sthe function returned %f, a plain number that no parameter has entered: its "
-                  "gradient is 0; use the parameters as they are, without tonumber or :value()",
+                  "%sthe function returned %f, a plain number that depends on no parameter, so its "
+                  "gradient is 0; use the parameters directly, without tonumber or :value()",
                   lua_tostring(L, -1), value);
   s2_lua_warn_call(L, lua_tostring(L, -1));
   lua_pop(L, 2);
@@ -508,7 +509,7 @@ static int sim_grad(lua_State *L) {
 
 static void gradient_push_plain(lua_State *L, int index, int depth) {
   if (depth == DEEPEST) {
-    s2_lua_fail(L, "more than %d tables in one another (does one contain itself?)", DEEPEST);
+    s2_lua_fail(L, "tables are nested more than %d deep (does one contain itself?)", DEEPEST);
   }
   luaL_checkstack(L, SLOTS_A_LEVEL, "tables");
   if (lua_type(L, index) != LUA_TTABLE) {

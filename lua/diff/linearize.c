@@ -50,17 +50,16 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   for (int i = AMOUNTS; i < AMOUNTS_END; i++) {
     if (s2_keys_has(keys, input_names[i])) {
       if (found != NULL) {
-        s2_keys_fail(keys, input_names[i], "an input is one thing: '%s' is given too", found);
+        s2_keys_fail(keys, input_names[i], "an input has one kind, but '%s' is given too", found);
       }
       found = input_names[i];
     }
   }
   if (found == NULL) {
     s2_keys_fail(keys, joint ? "joint" : "body",
-                 joint ? "one of force, torque, motor_speed, motor_max, rest, goal expected beside "
-                         "it: how much "
-                         "of it the input 1 is"
-                       : "force or torque expected beside it: how much of it the input 1 is");
+                 joint ? "one of force, torque, motor_speed, motor_max, rest, goal expected, too, "
+                         "with its value at input 1"
+                       : "force or torque expected, too, with its value at input 1");
   }
   return found;
 }
@@ -71,7 +70,7 @@ static void linearize_read_frame(const S2Keys *keys, S2Input *input, bool pushes
   if (!pushes) {
     for (int i = AMOUNTS_END; input_names[i] != NULL; i++) {
       if (s2_keys_has(keys, input_names[i])) {
-        s2_keys_fail(keys, input_names[i], "of a body's force only");
+        s2_keys_fail(keys, input_names[i], "applies only to the force of a body");
       }
     }
     return;
@@ -84,7 +83,7 @@ static void linearize_read_frame(const S2Keys *keys, S2Input *input, bool pushes
   lua_pop(keys->L, 1);
   s2_keys_vec2(keys, "at", &at);
   if (!input->fixed && (at.x != 0 || at.y != 0)) {
-    s2_keys_fail(keys, "at", "of a force with frame = \"body\"");
+    s2_keys_fail(keys, "at", "applies only to a force with frame = \"body\"");
   }
   input->amount[0] = at.x * input->amount[2] - at.y * input->amount[1];
 }
@@ -119,7 +118,7 @@ static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *in
     } else if (strcmp(what, "torque") == 0) {
       s2_keys_number(keys, "torque", S2_ANY_NUMBER, &input->amount[0]);
     } else {
-      s2_keys_fail(keys, what, "of joints, not of bodies");
+      s2_keys_fail(keys, what, "applies to joints, not to bodies");
     }
   }
   linearize_read_frame(keys, input, !joint && strcmp(what, "force") == 0);

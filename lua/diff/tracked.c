@@ -273,7 +273,7 @@ static int tracked_index(lua_State *L) {
 
 static int tracked_newindex(lua_State *L) {
   char text[S2_LUA_TEXT];
-  return s2_lua_fail(L, "a tracked number has no field %s to be assigned",
+  return s2_lua_fail(L, "a tracked number has no field %s that can be assigned",
                      s2_lua_describe(L, 2, text));
 }
 

@@ -24,7 +24,7 @@ typedef struct S2LuaDiff {
   S2Tape *tape;        // NULL before the first call
   uint32_t generation; // generation of numbers that may be used; 0: none
   uint32_t last;       // last generation given out
-  bool busy;           // in a gradient call, including its sweeps
+  bool busy;           // a gradient call is running, including its sweeps
   int reading;         // depth of s2_lua_tracked_begin
   S2_ARRAY(S2LuaRead) reads;
   int shift_read; // s2_lua_tracked_shift: position in `reads`
@@ -35,7 +35,7 @@ typedef struct S2LuaDiff {
   unsigned flags;             // S2GradientFlag of the worlds, of the last call
   S2Quiet quiet;              // findings of its sweep
   char reason[S2_QUIET_TEXT]; // why all derivatives of the last call are 0; "": they are not
-  int64_t nodes;              // of the last tape
+  int64_t nodes;              // number of nodes of the last tape
   size_t bytes, peak;         // bytes of the last tape: at its end, and the largest
 } S2LuaDiff;
 

@@ -27,8 +27,8 @@ struct S2JobState {
 // Lua's collector runs in jobs too, but it does not see all memory of the engine. So a full
 // collection runs when this many times its own duration has passed since the last one. The duration
 // is that for the live data: collections then cost at most half a percent, plus the time to free
-// garbage. Garbage must not count, or much of it would delay the next collection, and that one even
-// longer.
+// garbage. The time to free garbage must not count: after a long collection the next one would come
+// later, find more garbage and take even longer.
 static const double COLLECT_AFTER = 200;
 
 static const char ENTRY = 'j', RECORD = 'r'; // registry keys, by address

@@ -73,8 +73,7 @@ static S2Status journal_begin(S2Journal *journal) {
     return journal_failed(journal, "read");
   }
   if (memcmp(title, TITLE, known) != 0) {
-    return s2_error(S2_INVALID, "'%s' is not a journal of sim2d, and is left unchanged",
-                    journal->path);
+    return s2_error(S2_INVALID, "'%s' is not a sim2d journal; it is left unchanged", journal->path);
   }
   if (known < journal->at) {
     if (lseek(journal->file, 0, SEEK_SET) < 0 ||

@@ -122,7 +122,7 @@ S2Status s2_machines_join(void) {
   // Only the thread that joins communicates.
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS ||
       level < MPI_THREAD_FUNNELED) {
-    return s2_error(S2_UNAVAILABLE, "MPI cannot be used by a program that has threads");
+    return s2_error(S2_UNAVAILABLE, "this MPI library does not support programs that have threads");
   }
   atexit(machines_leave); // also after os.exit
   return s2_ok();
@@ -142,7 +142,7 @@ struct S2Machines {
   int threads;   // threads per process
   int *out;      // by rank: jobs that the process has
   double mean;   // s per job, running mean; NAN: unknown
-  S2Bytes bytes; // of received messages
+  S2Bytes bytes; // buffer for received messages
   Sending *sendings;
 };
 
@@ -265,7 +265,7 @@ void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
 typedef struct Server {
   S2Session like;
   S2Pool *pool;  // NULL: none open
-  S2Bytes bytes; // of received messages
+  S2Bytes bytes; // buffer for received messages
   S2Bytes out;
 } Server;
 
@@ -306,7 +306,7 @@ static bool server_deliver(Server *server, double wait) {
     return false;
   }
   if (!broken && job->bytes.count > INT_MAX - sizeof(JobHead)) {
-    static const char text[] = "its result is larger than a message of 2 GB";
+    static const char text[] = "its result is larger than 2 GB, the limit of a message";
     job->failed = true;
     bytes_set(&job->bytes, text, sizeof text - 1, NULL, 0);
   }
@@ -358,7 +358,7 @@ void s2_machines_serve(const S2Session *like) {
 
 S2Status s2_machines_join(void) {
   return s2_error(S2_UNAVAILABLE, "this is one of several processes started together, and this "
-                                  "build has no MPI: build with -DS2_MPI=ON, or start one");
+                                  "build has no MPI: build with -DS2_MPI=ON, or start one process");
 }
 
 int s2_machines_rank(void) {

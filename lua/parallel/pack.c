@@ -52,7 +52,7 @@ static void add_tag(S2Bytes *bytes, Tag tag) {
   s2_bytes_add(bytes, &byte, 1);
 }
 
-// Little-endian: a message stays on machines of one kind.
+// In the byte order of the machine: only machines of the same kind exchange messages.
 static void add_word(S2Bytes *bytes, uint64_t word) {
   s2_bytes_add(bytes, &word, sizeof word);
 }
@@ -170,7 +170,7 @@ static bool pack_table(Packer *packer, int index, int level) {
                            "a table with a metatable cannot be sent; send its plain values");
   }
   if (level > DEEPEST || !lua_checkstack(L, STACK)) {
-    return packer_complain(packer, "too many tables in one another (does one contain itself?)");
+    return packer_complain(packer, "tables are nested too deeply (does one contain itself?)");
   }
   // The list comes first, then the other keys.
   lua_Integer n = (lua_Integer)lua_rawlen(L, index);
@@ -225,7 +225,7 @@ static bool pack_other(Packer *packer, int index) {
   }
   char text[S2_COMPLAINT_SIZE], value[S2_LUA_TEXT];
   snprintf(text, sizeof text,
-           "a %s cannot be sent; nil, booleans, numbers, texts, tables of those and arrays can",
+           "a %s cannot be sent; nil, booleans, numbers, texts, arrays and tables of these can",
            s2_lua_describe(L, index, value));
   return packer_complain(packer, text);
 }

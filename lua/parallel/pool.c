@@ -26,7 +26,7 @@ typedef struct PoolWorker {
   pthread_t thread;
   S2JobState *state;
   WorkerPhase phase;
-  uint64_t number;       // of the running job
+  uint64_t number;       // number of the running job
   double start, stopped; // s, monotonic clock: start, and request to stop
 } PoolWorker;
 
@@ -240,8 +240,8 @@ static void worker_give_up(S2Pool *pool, PoolWorker *worker) {
   pthread_detach(worker->thread);
   char text[S2_COMPLAINT_SIZE];
   int length = snprintf(text, sizeof text,
-                        "its time limit of %g s is over, and it does not return from code that is "
-                        "not Lua: its thread is given up",
+                        "its time limit of %g s is over, but the job is in code that is not Lua "
+                        "and does not return: its thread is abandoned",
                         pool->setup.time_limit);
   S2Job *job = s2_job_new(worker->number);
   job->failed = true;

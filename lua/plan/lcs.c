@@ -35,8 +35,8 @@ static S2LcsDef lcs_read(const S2Keys *keys, S2LuaWorld *lw) {
   if (s2_keys_push(keys, "coordinates") == LUA_TSTRING &&
       strcmp(lua_tostring(keys->L, -1), "maximal") == 0) {
     s2_keys_fail(keys, "coordinates",
-                 "\"reduced\" or a list of joints and bodies expected: maximal ones have equations "
-                 "beside the complementarity");
+                 "\"reduced\" or a list of joints and bodies expected: maximal coordinates "
+                 "have joint equations in addition to the complementarity rows");
   }
   lua_pop(keys->L, 1);
   S2LuaCoordinates wanted = s2_lua_linearize_coordinates(keys, lw);

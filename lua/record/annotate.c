@@ -88,7 +88,7 @@ static int world_annotate(lua_State *L) {
   if (lw->phase == S2_INSIDE) {
     return s2_lua_fail(L,
                        "world:annotate() cannot be called while the engine is in the middle of a "
-                       "step; a before_step function can");
+                       "step; call it in a before_step function");
   }
   (void)s2_lua_writes(L, lw); // tracked numbers are drawn by their plain values
   S2Keys keys = s2_keys_open(L, 2, false, ANNOTATE_KEYS, NULL, 0);
@@ -107,7 +107,8 @@ static int world_annotate(lua_State *L) {
                  one.type == S2_ANNOTATION_TEXT ? &one.letters : &one.size);
   // The place; only a text is placed by `at`.
   if (one.type != S2_ANNOTATION_TEXT && s2_keys_has(&keys, "at")) {
-    s2_keys_fail(&keys, "at", "applies only to a text alone; the text of a '%s' is at its end",
+    s2_keys_fail(&keys, "at",
+                 "applies only to a text alone; the text of the key '%s' is placed at its end",
                  ANNOTATE_KEYS[one.type]);
   }
   if (one.type == S2_ANNOTATION_TEXT) {

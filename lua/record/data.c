@@ -94,7 +94,7 @@ static const char *read_text(const Saving *saving, int index) {
   size_t length = 0;
   const char *text = lua_tolstring(saving->L, index, &length);
   if (strlen(text) != length) {
-    data_refuse(saving, index, "texts without a byte 0 inside");
+    data_refuse(saving, index, "text without zero bytes");
   }
   return text;
 }
@@ -293,7 +293,7 @@ static void add_named(lua_State *L, S2DataSet *set, const S2Keys *keys) {
     lua_rawgeti(L, names, i);
     Saving saving = {L, set, lua_tostring(L, -1), ""};
     if (strlen(saving.name) != lua_rawlen(L, -1)) {
-      s2_lua_bad_argument(L, 2, "the name '%s...' has a byte 0 inside", saving.name);
+      s2_lua_bad_argument(L, 2, "the name '%s...' contains a zero byte", saving.name);
     }
     lua_pushvalue(L, -1);
     if (lua_rawget(L, units) == LUA_TSTRING) {
@@ -322,7 +322,8 @@ static int data_save(lua_State *L) {
   if (one) {
     set->bare = true;
     if (s2_keys_has(&keys, "columns") || s2_keys_has(&keys, "units")) {
-      s2_lua_bad_argument(L, 3, "names and units belong to a table of arrays, {x = ..., y = ...}");
+      s2_lua_bad_argument(L, 3,
+                          "names and units apply only to a table of arrays, {x = ..., y = ...}");
     }
     const char *dot = s2_path_suffix(path);
     bool named = strcasecmp(dot, ".npz") == 0 || strcasecmp(dot, ".h5") == 0;
@@ -494,7 +495,7 @@ static S2DataOptions data_read_options(lua_State *L) {
     if (lua_type(L, -1) != LUA_TSTRING || strlen(text) != 1 ||
         strchr("\"#.+-\r\n", *text) != NULL) {
       s2_keys_fail(&keys, "separator",
-                   "a single character expected, as ',', ';', '\\t', or ' ' for blanks");
+                   "a single character expected, such as ',', ';', '\\t', or ' ' for blanks");
     }
     options.separator = *text;
   }
@@ -526,7 +527,8 @@ static int data_load(lua_State *L) {
   // Only .csv has reading options.
   bool csv = strcasecmp(s2_path_suffix(path), ".csv") == 0;
   if (!csv && !lua_isnil(L, 2)) {
-    s2_lua_bad_argument(L, 2, "options are for .csv files; this one says itself what is in it");
+    s2_lua_bad_argument(
+        L, 2, "options apply only to .csv files; other formats describe their own contents");
   }
   S2DataSet *set = push_set(L);
   status = s2_data_load(path, &options, set);
@@ -540,7 +542,7 @@ static int data_load(lua_State *L) {
   if (set->open > 0) { // many programs omit the last line end, so it is optional
     fprintf(stderr,
             "sim2d: warning: '%s' ends within line %d: if it was cut there, its last value may "
-            "lack digits (a line end behind it silences this)\n",
+            "lack digits (to silence this, add a line end)\n",
             s2_path_tail(path), set->open);
   }
   // A single array, a list of rows, or arrays by name.

@@ -112,19 +112,19 @@ static void check_format(const S2Keys *keys, const char *path) {
     bool opens = strcmp(drawing[i], "follow") == 0 || strcmp(drawing[i], "trails") == 0;
     if (s2_keys_has(keys, drawing[i]) && !(page && opens)) {
       s2_keys_fail(keys, drawing[i],
-                   opens ? "is for .svg, .png, .gif, .mp4 and .html"
-                         : "is for .svg, .png, .gif and .mp4");
+                   opens ? "applies only to .svg, .png, .gif, .mp4 and .html"
+                         : "applies only to .svg, .png, .gif and .mp4");
     }
   }
   if (s2_keys_has(keys, "strobe") && !picture) {
-    s2_keys_fail(keys, "strobe", "is for pictures: .svg and .png");
+    s2_keys_fail(keys, "strobe", "applies only to pictures: .svg and .png");
   }
   for (int i = 0; i < 2 && !video; i++) {
     const char *key = i == 0 ? "fps" : "speed";
     if (s2_keys_has(keys, key) && !(page && i == 1)) {
       s2_keys_fail(keys, key,
-                   i == 0 ? "is for videos: .gif and .mp4"
-                          : "is for videos and pages: .gif, .mp4 and .html");
+                   i == 0 ? "applies only to videos: .gif and .mp4"
+                          : "applies only to videos and pages: .gif, .mp4 and .html");
     }
   }
 }
@@ -196,13 +196,14 @@ void s2_lua_record_options(const S2Keys *keys, const S2LuaWorld *lw, const char 
   s2_keys_number(keys, "from", S2_ANY_NUMBER, &options->from);
   s2_keys_number(keys, "to", S2_ANY_NUMBER, &options->to);
   if (options->to < options->from) {
-    s2_keys_fail(keys, "to", "must not be before from, %.14g s", options->from);
+    s2_keys_fail(keys, "to", "must not be before 'from', %.14g s", options->from);
   }
   s2_keys_number(keys, "fps", S2_POSITIVE, &options->fps);
   s2_keys_number(keys, "speed", S2_POSITIVE, &options->speed);
   read_trails(keys, lw, options);
   if (options->trails == S2_TRAILS_LISTED && is_one_of(path, ".html", ".html")) {
-    s2_keys_fail(keys, "trails", "of a page is true or false: there the reader chooses");
+    s2_keys_fail(keys, "trails",
+                 "must be true or false for a page, where the reader chooses the bodies");
   }
   read_strobe(keys, options);
 }

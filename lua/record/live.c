@@ -474,8 +474,8 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     }
     if (halted && live->wait && !live->paused && !live->asked) {
       live->asked = true;
-      fputs("viewer: the run waits until the address is opened (Ctrl-C ends it; --no-wait, or "
-            "world:view{wait = false}, runs at once)\n",
+      fputs("viewer: the run waits until the address is opened (Ctrl-C ends it; --no-wait or "
+            "world:view{wait = false} avoids the wait)\n",
             stderr);
     }
     s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));

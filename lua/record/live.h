@@ -44,7 +44,7 @@ struct S2Live {
 
   // Worlds. `shown` is one of the open worlds that were stepped.
   S2LuaWorld *shown;
-  bool chosen;                     // by a client
+  bool chosen;                     // a client chose `shown`
   bool resets;                     // `shown` has to return to its first state
   bool stale;                      // clients have not seen the present state of `shown`
   double stepped, put;             // s: when `shown` was last stepped, last sent

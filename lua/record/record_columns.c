@@ -17,7 +17,7 @@ enum { FUNCTION = -1 };
 
 static void check_name(lua_State *L, const S2Keys *keys, int index) {
   if (strlen(lua_tostring(L, index)) != lua_rawlen(L, index)) {
-    s2_keys_fail(keys, "columns", "the name '%s...' has a byte 0 inside", lua_tostring(L, index));
+    s2_keys_fail(keys, "columns", "the name '%s...' contains a zero byte", lua_tostring(L, index));
   }
 }
 
@@ -44,8 +44,8 @@ static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
     if (lua_type(L, -2) != LUA_TSTRING || lua_rawlen(L, -2) == 0 ||
         lua_type(L, -1) != LUA_TFUNCTION) {
       s2_keys_fail(keys, "columns",
-                   "names, as \"cart.x\", and functions, as force = function(world, "
-                   "t) ... end, expected");
+                   "names, such as \"cart.x\", and functions, such as force = "
+                   "function(world, t) ... end, expected");
     }
     check_name(L, keys, -2);
     lua_Integer at = (lua_Integer)lua_rawlen(L, list) + 1;
@@ -140,7 +140,7 @@ static bool take_watched(lua_State *L, int functions, int column, const char *na
 S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                             S2Status *status) {
   if (s2_keys_push(keys, "columns") != LUA_TTABLE) {
-    s2_keys_fail(keys, "columns", "a table expected, as {\"cart.x\", \"energy.total\"}");
+    s2_keys_fail(keys, "columns", "a table expected, such as {\"cart.x\", \"energy.total\"}");
   }
   // Stack: columns, names, functions (nil: a number of the engine), units.
   int columns = lua_gettop(L), names = columns + 1, functions = names + 1, units = functions + 1;
@@ -159,7 +159,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
     for (int k = 0; k <= i; k++) {
       if (strcmp(titles[k].name, name) == 0) {
         s2_keys_fail(keys, "columns", "there are two columns '%s'%s", name,
-                     k == 0 ? ": the time is always the first" : "");
+                     k == 0 ? ": the first column is always the time" : "");
       }
     }
     column[i] = (S2Column){.number = FUNCTION};

@@ -381,8 +381,9 @@ static int world_record(lua_State *L) {
   for (int i = 0; i < 2 && columns; i++) {
     const char *key = i == 0 ? "from" : "to";
     if (s2_keys_has(&keys, key)) {
-      return s2_keys_fail(&keys, key,
-                          "not with `columns`: call world:record and close when it is time");
+      return s2_keys_fail(
+          &keys, key,
+          "cannot be combined with `columns`: call world:record and close at these times");
     }
   }
   S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)

@@ -38,8 +38,9 @@ static const S2LuaField result_fields[] = {{"r", S2_LUA_VECTOR, FOUND(r), .rows 
 static const S2LuaField info_fields[] = {
     {"complementarity", S2_LUA_NUMBER, .at = FOUND(residual.complementarity)},
     {"cone", S2_LUA_NUMBER, .at = FOUND(residual.cone)},
-    {"v", S2_LUA_VECTOR, FOUND(v), FREE, .flags = S2_LUA_IF_SOLVED},  // of the form with M and H
-    {"z", S2_LUA_VECTOR, FOUND(z), PAIRS, .flags = S2_LUA_IF_SOLVED}, // with kappa
+    {"v", S2_LUA_VECTOR, FOUND(v), FREE,
+     .flags = S2_LUA_IF_SOLVED}, // only in the form with M and H
+    {"z", S2_LUA_VECTOR, FOUND(z), PAIRS, .flags = S2_LUA_IF_SOLVED}, // only with kappa
     {0}};
 static const S2LuaField loss_fields[] = {
     {"r", S2_LUA_VECTOR, LOSS(r), .rows = ROWS}, {"u", S2_LUA_VECTOR, LOSS(u), .rows = ROWS}, {0}};
@@ -81,7 +82,7 @@ static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   int rows = -1;
   // The two forms are exclusive: it would be unclear which matrices count.
   if (call->global && s2_keys_has(keys, "W")) {
-    s2_keys_fail(keys, "W", "either W or M and H expected");
+    s2_keys_fail(keys, "W", "either W, or M and H, expected");
   }
   // The number of contacts follows from the vector with two numbers per contact.
   const char *velocity = call->global ? "bias" : "q"; // that vector's name
@@ -89,7 +90,7 @@ static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   s2_keys_require(keys, velocity);
   const double *free_velocity = s2_lua_problem_vector(keys, velocity, &rows);
   if (rows % 2 != 0) {
-    s2_keys_fail(keys, velocity, "two numbers a contact expected, got %d", rows);
+    s2_keys_fail(keys, velocity, "two numbers per contact expected, got %d", rows);
   }
   call->contacts = rows / 2;
   call->rows = rows;
@@ -104,7 +105,7 @@ static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
     call->matrix[1] = s2_lua_problem_sparse(keys, "H", freedoms, rows, zeros);
   } else {
     if (s2_keys_has(keys, "bias")) {
-      s2_keys_fail(keys, "bias", "belongs to the form with M and H; q holds it here");
+      s2_keys_fail(keys, "bias", "applies only to the form with M and H; with W, q contains it");
     }
     call->q = free_velocity;
     call->matrix[0] = s2_lua_problem_sparse(keys, "W", rows, rows, zeros);
@@ -118,7 +119,7 @@ static void contact_read_options(const S2Keys *keys, Call *call) {
   // Only the interior point can return points of the central path.
   S2Solver solver = call->options.solver;
   if (call->solve.kappa > 0 && solver != S2_SOLVER_AUTO && solver != S2_SOLVER_PDIPM) {
-    s2_keys_fail(keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
+    s2_keys_fail(keys, "kappa", "requires the solver 'pdipm' or 'auto', got '%s'",
                  s2_solver_name(solver));
   }
 }

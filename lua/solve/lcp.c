@@ -75,7 +75,7 @@ static void lcp_read_options(lua_State *L, int argument, Call *call) {
   // Only the interior point can return points of the central path.
   s2_lua_solve_read(&keys, &call->solve);
   if (call->solve.kappa > 0 && solver != S2_LCP_AUTO && solver != S2_LCP_PDIPM) {
-    s2_keys_fail(&keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
+    s2_keys_fail(&keys, "kappa", "requires the solver 'pdipm' or 'auto', got '%s'",
                  lcp_solver_name(solver));
   }
   call->options = (S2LcpSolverOptions){.solver = (S2LcpSolver)solver,

@@ -57,7 +57,7 @@ static double *copy_array(lua_State *L, const S2LuaArray *array, const char *wha
   }
   // A tracked array would silently lose its derivatives.
   if (array->var != 0) {
-    s2_lua_fail(L, "%s: no derivative passes through here yet; a:value() gives the plain array",
+    s2_lua_fail(L, "%s: this argument has no derivative yet; a:value() gives the plain array",
                 what);
   }
   size_t size = s2_size_count(array->shape);

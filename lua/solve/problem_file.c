@@ -36,7 +36,7 @@ static void problem_file_read_options(lua_State *L, int argument, Call *call) {
   call->options = s2_lua_step_options(&keys, &call->solve, MAX_ITERATIONS);
   call->options.history = call->solve.record ? &call->solve.history : NULL;
   if (call->solve.kappa > 0) {
-    s2_keys_fail(&keys, "kappa", "not for step problems");
+    s2_keys_fail(&keys, "kappa", "does not apply to step problems");
   }
 }
 

@@ -16,7 +16,8 @@ typedef struct S2LuaSparse {
 } S2LuaSparse;
 
 // The matrix under a key: a table of triplets as above, a list of rows, or (square ones) a list of
-// the diagonal. Raises with the key and the index if it is none of these or has not the wanted size
+// the diagonal. Raises with the key and the index if it is none of these or does not have the
+// wanted size
 // (< 0: any). With `zeros` a list of rows has an entry for each number, otherwise only for nonzero
 // ones.
 S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows, int columns,

@@ -16,7 +16,7 @@ struct S2Validator {
   bool ended, differs, failed;
   char message[S2_MESSAGE_SIZE]; // the difference
   S2Moment moment;
-  S2Decisions decisions; // of the recorded run
+  S2Decisions decisions; // decisions of the recorded run
 };
 
 S2Validator *s2_validator_new(S2Replay *replay) {
@@ -73,7 +73,8 @@ static void find_difference(S2Validator *validator, const S2Moment *was) {
     return;
   }
   if (is->bodies.count != was->bodies.count) {
-    snprintf(rest, left, "%d bodies, recorded were %d", is->bodies.count, was->bodies.count);
+    snprintf(rest, left, "there are %d bodies, but %d were recorded", is->bodies.count,
+             was->bodies.count);
     return;
   }
   static const char *const names[6] = {"angle", "x", "y", "omega", "vx", "vy"};
@@ -84,7 +85,7 @@ static void find_difference(S2Validator *validator, const S2Moment *was) {
       if (!s2_same_bits(&now, &then, 1)) {
         char name[S2_NAME_SIZE + 18];
         describe_body(b, i, name, sizeof name);
-        snprintf(rest, left, "%s of body %s is %.17g, recorded was %.17g", names[k], name, now,
+        snprintf(rest, left, "%s of body %s is %.17g, but %.17g was recorded", names[k], name, now,
                  then);
         return;
       }
@@ -104,7 +105,7 @@ S2Status s2_validator_frame(S2Validator *validator, S2World *world) {
     if (s2_replay_complete(validator->replay)) {
       validator->differs = true;
       snprintf(validator->message, sizeof validator->message,
-               "the recording ends after %" PRIu64 " frames, the new run goes on", count);
+               "the recording ends after %" PRIu64 " frames, but the new run continues", count);
     }
     return s2_error(S2_INVALID, "the recording that is validated ends here");
   }
@@ -143,7 +144,8 @@ bool s2_validator_report(const S2Validator *validator, const char *path) {
     return false;
   }
   if (validator->next < count || count == 0) {
-    printf("%s: differs\n  the recording has %" PRIu64 " frames, the new run made %" PRIu64 "\n",
+    printf("%s: differs\n  the recording has %" PRIu64 " frames, but the new run made %" PRIu64
+           "\n",
            path, count, validator->next);
     return false;
   }

@@ -137,7 +137,7 @@ struct S2LuaWorld {
   int at_making;       // functions of the constraint that is being made
   int constraints;     // entries in S2_STORE_CONSTRAINTS
   bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
-  bool stepped;        // at least once
+  bool stepped;        // stepped at least once
   const bool *held;    // a batch steps this world while *held is true, so it must not be closed
   bool control_in_lua; // some of its observations or actuators exist only in Lua
   S2Rng random_before;
@@ -153,7 +153,7 @@ struct S2LuaWorld {
 
   // Gradients, see on_tape.h.
   struct S2LuaDiff *diff;
-  S2WorldTape *on_tape; // of the gradient call `tape_generation`
+  S2WorldTape *on_tape; // tape record in the gradient call `tape_generation`
   // tape record of the world at the beginning of the step, if it was on the tape
   S2WorldTape *tape_mark;
   uint32_t tape_generation; // 0: not on a tape
@@ -321,7 +321,7 @@ typedef struct S2LuaHandle {
   S2LuaWorld *lw;
   S2Hook hook;
   bool removed, running;
-  uint32_t serial; // of the body, for force laws
+  uint32_t serial; // serial of the body, for force laws
   S2TimerKind timer;
   double start, period; // s; AT: start is the time; TASK: the time to wake up
 } S2LuaHandle;

@@ -59,7 +59,7 @@ void s2_lua_bind_body(lua_State *L, int world, S2LuaBody *body, S2BodyId id) {
   world = lua_absindex(L, world);
   body->id = id;
   const char *name = "";
-  (void)s2_body_name(body->lw->world, id, &name); // of a destroyed body: the name remains ""
+  (void)s2_body_name(body->lw->world, id, &name); // the name of a destroyed body remains ""
   snprintf(body->name, sizeof body->name, "%s", name);
   // Weak values: the list keeps no object alive.
   lua_getiuservalue(L, world, S2_STORE_BODIES);

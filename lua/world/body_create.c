@@ -164,7 +164,7 @@ static void read_polygon(const ShapeReader *reader) {
     S2Vec2 *outer = S2_TAKE(reader->arena, S2Vec2, count);
     int size = s2_hull(points, count, outer);
     if (size < 3) {
-      s2_keys_fail(reader->keys, "vertices", "the points lie in one line");
+      s2_keys_fail(reader->keys, "vertices", "the points lie on one line");
     }
     add_shape(reader->arena, reader->shapes, outer, size, 0);
     return;

@@ -47,8 +47,8 @@ static void constraint_refuse_list(lua_State *L, int count, const Reader *reader
   const char *got = s2_lua_describe(L, -1, text), *remedy = "";
   if (lua_type(L, -1) == LUA_TTABLE) {
     got = lua_pushfstring(L, "a list of %d", (int)lua_rawlen(L, -1));
-    remedy = lua_rawgeti(L, -2, 1) == LUA_TTABLE ? "; rows are results of their own, without a "
-                                                   "table around them: return {...}, {...}"
+    remedy = lua_rawgeti(L, -2, 1) == LUA_TTABLE ? "; return each row as a separate result: "
+                                                   "return {...}, {...}"
                                                  : "";
   }
   s2_lua_wrong_answer(
@@ -191,8 +191,8 @@ static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2J
   if (count < 1 || count > S2_JOINT_BODIES) {
     s2_keys_fail(
         keys, "bodies",
-        "a list of 1 to 4 bodies expected, got %d; share a longer row out to constraints that "
-        "have a body in common",
+        "a list of 1 to 4 bodies expected, got %d; split a longer row into constraints that "
+        "share a body",
         count);
   }
   for (int i = 0; i < count; i++) {
@@ -288,7 +288,7 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
   int count = lua_gettop(L) - handler, most = def->unilateral ? 1 : 3;
   lua_settop(L, functions);
   if (count < 1 || count > most) {
-    s2_keys_fail(keys, names[which], "it must return %s, one per row, got %d",
+    s2_keys_fail(keys, names[which], "the function must return %s, one per row, got %d",
                  def->unilateral ? "1 value" : "1 to 3 values", count);
   }
   lua_rawgeti(L, functions, RATE);
@@ -390,8 +390,8 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
   bool hi = s2_keys_number(keys, "hi", S2_ANY_NUMBER, &def->bound_hi);
   if (lo != hi) {
     s2_keys_fail(keys, lo ? "lo" : "hi",
-                 "lo and hi belong together: '%s' is missing (what only "
-                 "pushes is unilateral = true)",
+                 "lo and hi belong together: '%s' is missing (a "
+                 "constraint that only pushes has unilateral = true)",
                  lo ? "hi" : "lo");
   }
   def->bounded = lo;
@@ -476,7 +476,7 @@ static int world_constraint(lua_State *L) {
   // Call the functions once to count the rows; the call may have closed the world.
   def.rows = count_rows(&keys, lw, &def);
   if (lw->world == NULL) {
-    return s2_lua_fail(L, "world is closed"); // by the function
+    return s2_lua_fail(L, "world is closed"); // the function has closed it
   }
   // The engine calls the functions while it makes the joint, as in a step.
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);

@@ -6,7 +6,7 @@
 static S2PreContact *check_contact(lua_State *L) {
   const S2LuaContact *object = s2_lua_check(L, 1, s2_type_contact);
   if (object->contact == NULL) {
-    s2_lua_fail(L, "a contact is valid only during the pre_solve call it was given to");
+    s2_lua_fail(L, "a contact is valid only during the pre_solve call that received it");
   }
   return object->contact;
 }

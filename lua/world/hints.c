@@ -43,18 +43,18 @@ void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope) 
   if (!s2_joint_is_within(lw->world, joint)) {
     hint_warn(
         L, lw,
-        rope
-            ? "key 'max_length': less than the present distance of the rope's anchors, so it jumps "
-              "in the next step; move its bodies, or make it longer"
-            : "Joint.limits: they exclude where the joint is, so it jumps there in the next "
-              "step; set its coordinate first, or limits that include it");
+        rope ? "key 'max_length': less than the present distance of the rope's anchors, so its "
+               "bodies jump in the next step; move them, or make the rope longer"
+             : "Joint.limits: they exclude the joint's present coordinate, so its bodies jump in "
+               "the next step; set the coordinate first, or limits that include it");
   }
 }
 
 void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def) {
   if (def->type == S2_STATIC && !isnan(def->mass)) {
     hint_warn(L, lw,
-              "key 'mass': a static body does not move and uses none; leave it out, or write "
+              "key 'mass': a static body does not move, so its mass has no effect; leave it out, "
+              "or write "
               "type = \"dynamic\"");
   }
 }
@@ -112,7 +112,7 @@ void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw) {
   }
   if (moving) {
     hint_warn(L, lw,
-              "at the end of the run every body falls with no body under it: make the ground "
-              "wider, or look at 'mask' and 'category' of what should have touched it");
+              "at the end of the run every moving body falls with no body under it: make the "
+              "ground wider, or check 'mask' and 'category' of bodies that should have collided");
   }
 }

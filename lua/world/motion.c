@@ -39,9 +39,10 @@ static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool 
       char text[S2_LUA_TEXT];
       s2_lua_wrong_answer(L, function,
                           lua_pushfstring(L, "%s must return %s, got %s", names[which],
-                                          one                 ? "a number"
-                                          : which == VELOCITY ? "va, vx, vy (nil: as it is)"
-                                                              : "x, y, angle (nil: as it is)",
+                                          one ? "a number"
+                                          : which == VELOCITY
+                                              ? "va, vx, vy (nil: unchanged)"
+                                              : "x, y, angle (nil: velocity unchanged)",
                                           s2_lua_describe(L, at, text)));
     }
   }

@@ -30,10 +30,11 @@ static bool spring_evaluate(lua_State *L, const Pull *pull, int function, double
   if (!number || (known && !s2_lua_slopes_result(L, &slopes, -1, &numbers[1], &slope[1]))) {
     char text[S2_LUA_TEXT];
     s2_lua_describe(L, number ? -1 : -2, text);
-    s2_lua_wrong_answer(
-        L, function,
-        lua_pushfstring(L, "a spring's force must return N and, where it knows it, N/m: got %s",
-                        text));
+    s2_lua_wrong_answer(L, function,
+                        lua_pushfstring(L,
+                                        "a spring's force must return the force in N and, "
+                                        "optionally, its derivative in N/m: got %s",
+                                        text));
   }
   lua_pop(L, 2);
   return known;
@@ -99,7 +100,7 @@ bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def) {
   static const char *const others[] = {"stiffness", "quadratic", "cubic"};
   for (int i = 0; i < 3; i++) {
     if (s2_keys_has(keys, others[i])) {
-      s2_keys_fail(keys, others[i], "cannot be combined with 'force', which is the whole pull");
+      s2_keys_fail(keys, others[i], "cannot be combined with 'force', which gives the whole force");
     }
   }
   def->has_law = true;

@@ -15,7 +15,7 @@ static const char TASKS = 'w';
 
 // The number of times a timer is due up to time t.
 static double timer_due(const S2LuaHandle *handle, double t, double dt) {
-  // For a period the number of whole periods; for a time 1 after it, else 0.
+  // A periodic timer counts whole periods; a timer for one time counts 1 after that time, else 0.
   if (handle->timer == S2_TIMER_EVERY) {
     return floor((t - handle->start) / handle->period + EARLY);
   }
@@ -154,7 +154,8 @@ static int world_at(lua_State *L) {
   S2LuaWorld *lw = timer_check(L, 3);
   double now = s2_world_time(lw->world), early = EARLY * s2_world_settings(lw->world)->dt;
   if (time < now - early) {
-    return s2_lua_bad_argument(L, 2, "the time %.14g s is over: world.time is %.14g s", time, now);
+    return s2_lua_bad_argument(L, 2, "the time %.14g s has passed: world.time is %.14g s", time,
+                               now);
   }
   // No step ends at the present time, so such a timer fires before the next step.
   S2LuaHandle *handle = s2_lua_hook_add(L, 1, time <= now + early ? S2_HOOK_NOW : S2_HOOK_TIMER, 0);

@@ -36,8 +36,8 @@ void s2_lua_new_weak_table(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-// Reports the size of the engine's world (8 kB with a body that was stepped) to Lua's collector. It
-// does not see that memory and would let thousands of worlds pile up.
+// Reports the size of the engine's world (8 kB with a body that was stepped) to Lua's collector,
+// which does not see that memory and would let thousands of worlds pile up.
 static void world_tell_collector(lua_State *L) {
   enum { KILOBYTES = 8 };
   if (lua_gc(L, LUA_GCISRUNNING) == 1) {

@@ -28,8 +28,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
       return true;
     }
     if (strcmp(lua_tostring(L, index), s2_solver_name(S2_SOLVER_PROGRAM)) == 0) {
-      return s2_complain(complaint, "'program' stands for functions that sim.solver was given: the "
-                                    "name of one expected");
+      return s2_complain(complaint,
+                         "'program' stands for all functions given to sim.solver: the name "
+                         "of one expected");
     }
   }
   // The short name stands for two values of `stabilization`.
@@ -61,7 +62,7 @@ static int setting_places(int setting, S2Place places[2]) {
   static const S2WorldNumber numbers[] = {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) derivative,
 #include "dynamics/fields.def"
-      S2_OF_NONE, // of post_stabilization
+      S2_OF_NONE, // post_stabilization
   };
   // The setting is not a number, or has no smooth effect.
   if (numbers[setting] == S2_OF_NONE) {
@@ -88,7 +89,7 @@ void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2Set
   // Tracked numbers read since the last setting belong to this one.
   int count = s2_lua_tracked_count(L, reads->begin, &list), known = setting_places(setting, places);
   if (count > reads->count && known == 0) {
-    s2_lua_fail(L, "World.%s has no derivative: give a plain number, x:value() of a tracked one",
+    s2_lua_fail(L, "World.%s has no derivative: give a plain number (x:value() of a tracked one)",
                 s2_setting_names[setting]);
   }
   // The address distinguishes the second number of a vector from the first.

@@ -75,7 +75,7 @@ static int world_set_state(lua_State *L) {
   double *state = take_state(lw, &count);
   lua_Integer given = luaL_len(L, 2);
   if (given != count) {
-    return s2_lua_bad_argument(L, 2, "%d numbers expected (6 a dynamic body), got %lld", count,
+    return s2_lua_bad_argument(L, 2, "%d numbers expected (6 per dynamic body), got %lld", count,
                                (long long)given);
   }
   for (int i = 0; i < count; i++) {
@@ -245,7 +245,7 @@ static int world_clone(lua_State *L) {
   // Constraints of the script need their functions.
   if (!functions && s2_lua_has_constraints(lw)) {
     return s2_lua_fail(L, "world:clone(): functions of the script constrain, pull or move bodies; "
-                          "they come along with {functions = true}, or with {callbacks = true}");
+                          "copy them with {functions = true} or {callbacks = true}");
   }
   // Make the object first, then the engine's copy, which the object owns.
   S2LuaWorld *copy = s2_lua_push_world(L);

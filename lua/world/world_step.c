@@ -167,7 +167,8 @@ static int world_step(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   // One step, unless a count is given.
   if (lua_type(L, 2) == LUA_TNUMBER && fmod(lua_tonumber(L, 2), 1) != 0) {
-    s2_lua_bad_argument(L, 2, "a number of steps expected, got %g; how long one takes is world.dt",
+    s2_lua_bad_argument(L, 2,
+                        "a number of steps expected, got %g; world.dt sets the length of a step",
                         lua_tonumber(L, 2));
   }
   int64_t count = lua_isnoneornil(L, 2) ? 1 : s2_argument_integer(L, 2, 0, INT64_MAX);

@@ -130,7 +130,7 @@ static int bridge_run(lua_State *L) {
   if (!s2_unpack_value(L, call->arguments, call->size) || lua_type(L, -1) != LUA_TTABLE) {
     return luaL_error(L, "the arguments cannot be read");
   }
-  // `n` counts them: the length of a list does not, where it ends with nil.
+  // The key `n` holds their number, because the list may contain nil.
   int list = lua_gettop(L);
   lua_getfield(L, list, "n");
   int count = (int)luaL_checkinteger(L, -1);

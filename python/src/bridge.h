@@ -1,24 +1,24 @@
-/* What python/sim2d calls: a Lua state with the library in it, and values in and out as bytes. cffi
- * reads this header as it is, so it holds plain declarations only. Functions return 0, or 1 where
- * what went wrong is the text of s2_bridge_result. A bridge is for one thread at a time; several
- * bridges share nothing. */
+/* The functions that python/sim2d calls: a Lua state with the library, which exchanges values as
+ * bytes. cffi reads this header unchanged, so it contains plain declarations only. Functions return
+ * 0, or 1 after an error, whose text s2_bridge_result returns. Only one thread at a time may use a
+ * bridge; separate bridges share no data. */
 
 /* Opaque. */
 typedef struct S2Bridge S2Bridge;
 
 const char *s2_bridge_version(void);
-/* NULL: memory has run out. A bridge whose library did not open says why in its first call. */
+/* NULL: out of memory. If the library did not open, the first call returns the reason. */
 S2Bridge *s2_bridge_open(void);
-/* NULL: nothing. */
+/* NULL is allowed. */
 void s2_bridge_close(S2Bridge *bridge);
 
-/* Calls a function of python/src/bridge.lua with a list of arguments as lua/parallel/pack.h packs
- * it. The result is the packed list of what it returned. */
+/* Calls a function of python/src/bridge.lua with a list of arguments in the format of
+ * lua/parallel/pack.h. The result is the packed list of its return values. */
 int s2_bridge_call(S2Bridge *bridge, const char *name, const unsigned char *arguments, size_t size);
-/* Of the last call; until the next one. */
+/* The result of the last call; valid until the next one. */
 const unsigned char *s2_bridge_result(S2Bridge *bridge, size_t *size);
 
-/* Runs the exchange with this number, which bridge.lua has made: numbers go in, it runs, numbers
- * come out. The counts have to be those it was made with. */
+/* Runs the exchange with this number, which bridge.lua has made: it takes the numbers `in` and
+ * fills `out`. The counts must equal those given when the exchange was made. */
 int s2_bridge_exchange(S2Bridge *bridge, int exchange, const double *in, size_t in_count,
                        double *out, size_t out_count);

@@ -10,7 +10,7 @@
 #include "record/s2d/output.h"
 #include "record/s2d/replay.h"
 
-enum { MOST_CALLS = 20000 }; // of the heap, in the calls of these tests
+enum { MOST_CALLS = 20000 }; // more heap allocations than a call of these tests makes
 
 // ---- Guards -----------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ static void sample(const char *path) {
   s2_world_destroy(world);
 }
 
-static S2Status load_frames(const char *path) { // of `sample`: a step every tenth frame
+static S2Status load_frames(const char *path) { // frames of `sample`: a step every tenth frame
   S2Replay *replay = NULL;
   S2Status status = s2_replay_open(path, &replay);
   assert_int_equal(status.code == S2_OK, replay != NULL);

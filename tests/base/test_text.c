@@ -23,9 +23,9 @@ static void test_escape(void **state) {
                  "1m",
                  "\\xC2\\x9B1m");  // the control character CSI
   assert_escaped("\xc3", "\\xC3"); // cut short
-  assert_escaped("\xff\xc0\x80\xed\xa0\x80", "\\xFF\\xC0\\x80\\xED\\xA0\\x80"); // no UTF-8
+  assert_escaped("\xff\xc0\x80\xed\xa0\x80", "\\xFF\\xC0\\x80\\xED\\xA0\\x80"); // not UTF-8
   char small[8];
-  s2_text_escape(small, sizeof small, "abcd\n!"); // what does not fit whole is omitted
+  s2_text_escape(small, sizeof small, "abcd\n!"); // an escape that does not fit whole is omitted
   assert_string_equal(small, "abcd");
   s2_text_escape(small, sizeof small, "abc\n!");
   assert_string_equal(small, "abc\\x0A");
@@ -55,7 +55,7 @@ static void test_forms(void **state) {
   assert_written(S2_TEXT_JSON, "\xef\xbf\xbd \xf0\x9d\x84\x9e", "\xef\xbf\xbd \xf0\x9d\x84\x9e");
 }
 
-// Every code point is restored from its bytes; a number that is no code point becomes U+FFFD.
+// Every code point is restored from its bytes; a number that is not a code point becomes U+FFFD.
 static void test_utf8(void **state) {
   (void)state;
   for (uint32_t code = 1; code < 0x110010; code++) {

@@ -415,7 +415,7 @@ static void test_a_period_is_judged_at_its_end(void **state) {
   int ended = 0;
   for (int k = 1; k <= LONGEST; k++) {
     random_commands(&rng, u, WORLDS * CONTROLS);
-    u[0] = INFINITY; // to the actuator's 20
+    u[0] = INFINITY; // clipped to the 20 of the actuator
     must(s2_batch_step(batch, u, PERIOD, &result));
     assert_int_equal(s2_batch_failures(batch), 0);
     u[0] = 20;
@@ -588,7 +588,7 @@ static void test_rollouts_are_the_world_stepped_by_hand(void **state) {
   assert_memory_equal(costs[0], costs[1], sizeof costs[0]);
   assert_memory_equal(gradient[0], gradient[1], sizeof gradient[0]);
   assert_memory_equal(states[0], states[1], sizeof(double) * (size_t)(SAMPLES * KNOTS * size));
-  // The same by hand.
+  // The same rollouts by hand.
   for (int i = 0; i < SAMPLES; i++) {
     S2World *copy;
     must(s2_world_clone(world, &copy));
@@ -619,7 +619,7 @@ static void test_rollouts_are_the_world_stepped_by_hand(void **state) {
 static void test_gradients_of_rollouts_are_those_of_differences(void **state) {
   (void)state;
   S2World *world = build(4);
-  // No impacts: steps of a given length do not split at them.
+  // Avoid impacts, because steps of fixed length do not split at them.
   must(s2_body_set(world, disc_of(world), S2_BODY_Y, 3));
   S2Judge *judge = judge_of(world);
   S2Workers *workers = s2_workers_new(2);

@@ -256,7 +256,7 @@ static void test_hilltop(void **state) {
 }
 
 // A box stands with a corner at the end of a segment, up to rounding in both directions: no contact
-// is on the side of the segment where the box is not.
+// is on the far side of the segment.
 static void test_corner_at_the_end(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(9);
@@ -294,8 +294,9 @@ static void test_corner_at_the_end(void **state) {
 }
 
 // A bar lies on a peak, which is on its face up to rounding: no segment of the chain is deeper in
-// the bar than the peak, and all contacts push up. A segment whose corner belongs to its neighbour
-// must not report the depth of the bar's far corner behind a side on which that corner is not.
+// the bar than the peak, and all contacts push up. If a corner belongs to the neighbour, the
+// segment must not report the depth of the bar's far corner behind a side that does not reach that
+// corner.
 static void test_bar_over_a_peak(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(52);

@@ -27,7 +27,7 @@ struct Case {
   Compute *compute;
   int op, axis;
   S2Size a, b;   // b: 0 rows where there is no second one
-  double lo, hi; // of random arguments
+  double lo, hi; // range of random arguments
 };
 
 static double random_in(S2Rng *rng, double lo, double hi) {

@@ -203,7 +203,7 @@ static double found_error(int scene, int count, const double p[NUMBERS], Known *
 }
 
 // Errors vanish with the square of the step, since flows of jointed bodies are of second order and
-// impacts are at their times.
+// impacts are located at their exact times.
 static void closed_forms(void **state) {
   (void)state;
   const double swing[NUMBERS] = {0.9, 0.7, 9.8}, fall[NUMBERS] = {0.5, 0.9, 0.7};
@@ -227,8 +227,8 @@ static void closed_forms(void **state) {
 
 // ---- Differences ------------------------------------------------------------------------------
 
-// One body on the base by the joint, another one on the first by a hinge; both soon strike the
-// floor or the wall.
+// The joint attaches one body to the base, and a hinge attaches another body to the first. Both
+// soon strike the floor or the wall.
 static S2World *falling(S2JointType type, Way joint, int seed) {
   S2Rng rng = s2_rng_seeded(700 + (uint64_t)seed);
   S2World *world = event_world(s2_vec2(0.7, -9.8), 1.0 / 60);

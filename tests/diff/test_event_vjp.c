@@ -27,8 +27,9 @@ static S2BodyDef moving(double x, double y, double vx, double vy, double omega) 
   return def;
 }
 
-// The step by projection, which islands with some joints use, and the rest of steps with many
-// meetings: its corrections, repayments and rebounds are partly acts of its own.
+// Use the step by projection in all islands. Otherwise only islands with some joints use it, and
+// the rest of steps with many meetings. Some of its corrections, repayments and rebounds are acts
+// that other steps do not have.
 static void by_projection(S2World *world) {
   S2WorldDef def = *s2_world_settings(world);
   def.flow = S2_FLOW_PROJECTED;
@@ -202,7 +203,7 @@ static S2World *rattle(int seed) {
   wall.angle = 0.02;
   add_box(world, wall, 0.5, 8);
   wall = rough(at(0.5, 0), 0.6, 0.9);
-  wall.gravity_scale = 1.7; // bodies that fall alike have no relative acceleration: on an edge
+  wall.gravity_scale = 1.7; // bodies that fall alike have no relative acceleration, an edge
   add_box(world, wall, 0.5, 8);
   for (int k = 0; k < 3; k++) {
     S2BodyDef def = rough(moving(0.01, 0.45 * k, 6 * s2_rng_normal(&rng), s2_rng_normal(&rng),

@@ -335,7 +335,7 @@ static Scene random_scene(uint64_t seed) {
   return scene;
 }
 
-// Does the derivative of some step report that there is none?
+// Does some step report that it has no derivative?
 static bool refused(const S2World *start, int steps) {
   S2World *world;
   S2Trace *trace = s2_trace_new();
@@ -365,7 +365,7 @@ static void random_scenes(void **state) {
   int without = 0;
   partial_too = false;
   pick(0.35);
-  may_skip(0.6, 0.12); // in a scene with few numbers, those that only another type has do not count
+  may_skip(0.6, 0.12); // numbers of other joint types do not count, so some scenes have few
   for (uint64_t seed = first; (uint64_t)counts[OF_NOTHING].compared < scenes; seed++) {
     Scene scene = random_scene(seed);
     scene.steps = less == NULL ? scene.steps : atoi(less);
@@ -400,7 +400,7 @@ static void random_scenes(void **state) {
   assert_true(counts[OF_NOTHING].skipped <= (int)scenes / 2);
   assert_true(without + counts[OF_NOTHING].nonzero <= 1 + (int)scenes / 20);
   assert_true(skipped <= compared / 10);
-  // kinks without a flag: a handful, otherwise edges are missed
+  // only a handful of kinks may lack a flag, otherwise edges are missed
   assert_true(sided <= compared / 500);
   for (Class of = 0; of < OF_NOTHING; of++) {
     // No scene has kept impulses at the start: test_joint_vjp.c compares those.

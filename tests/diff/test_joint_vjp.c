@@ -330,8 +330,8 @@ static bool turn(void *user, S2World *world, S2MotionCall *call) {
   return true;
 }
 
-// Where compliance has added energy, velocities take none of the displacement of rigid joints: no
-// energy is left for it, on either side, although rounding leaves 1e-13 of it.
+// If compliance has added energy, no energy is left for the displacement of rigid joints.
+// Velocities then take none of it on either side, although rounding leaves 1e-13 of it.
 static void no_room(void **state) {
   (void)state;
   const Way joints[] = {SCALAR, DAMPED};

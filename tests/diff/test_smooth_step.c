@@ -112,8 +112,8 @@ static void is_that_of_the_path(void **state) {
   }
 }
 
-// Above the floor friction and the floor's height have no effect, and a smooth derivative has one;
-// on the floor a push up has no effect, and a smooth derivative has one.
+// Above the floor, friction and the floor's height have no effect, but their smooth derivatives are
+// not 0. On the floor, the same holds for a push up.
 static void knows_of_contacts_to_come(void **state) {
   (void)state;
   const double slide[3] = {0, 1, 0}, rise[3] = {0, 0, 1};
@@ -163,15 +163,15 @@ static void goes_to_the_exact_one(void **state) {
 static const S2Stepping split[] = {S2_AUTO, S2_EVENT};
 enum { SPLIT = sizeof split / sizeof *split };
 
-// Existing contacts are smooth where steps are split as well, by the same kappa whatever the length
-// of the remaining piece.
+// Existing contacts are smooth in split steps, too, with the same kappa whatever the length of the
+// remaining piece.
 static void split_steps_smooth_what_touches(void **state) {
   (void)state;
   const double weight[3] = {0.7, -1.1, 0.9}, kappas[] = {1e-2, 1e-4, 1e-6};
   for (int s = 0; s < SPLIT; s++) {
-    // It rests during the whole step, whose length is fixed: by projection both are one solve. The
-    // two stages take the path at kappa in each of two solves, each for half of the step, which
-    // differs from that of one solve by a term of order kappa.
+    // The disc rests during the whole step, so by projection both worlds make one solve. The two
+    // stages make two solves at kappa, each for half of the step; their derivative differs by a
+    // term of order kappa.
     for (int i = 0; i < 6; i++) {
       int k = i / 2;
       Disc disc = stepped_disc(split[s], 0, kappas[k]), fixed = disc_above(0, kappas[k]);
@@ -211,7 +211,7 @@ static void split_steps_smooth_what_touches(void **state) {
   }
 }
 
-// Such steps meet future contacts at a time and have no row for them: the derivative reports
+// Split steps meet future contacts at a time and have no row for them, so the derivative reports
 // contacts in reach.
 static void split_steps_tell_of_contacts_to_come(void **state) {
   (void)state;
@@ -234,7 +234,8 @@ static void split_steps_tell_of_contacts_to_come(void **state) {
   }
 }
 
-// The central path has no boxed rows: such a solve counts exactly, and the derivative reports it.
+// The central path has no boxed rows: a solve with such rows has its exact derivative, and a flag
+// reports this.
 static void says_what_is_not_smooth(void **state) {
   (void)state;
   const double weight[3] = {1, 0, 0};

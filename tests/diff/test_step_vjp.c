@@ -122,7 +122,7 @@ static void soft(void **state) {
   s2_world_destroy(world);
 }
 
-// Slow enough for the step to resolve: then soft contacts take alpha and beta.
+// The step resolves these slow soft contacts, so alpha and beta apply to them.
 static void soft_blended(void **state) {
   (void)state;
   Count counts[CLASSES] = {0};
@@ -154,7 +154,8 @@ static void stack(void **state) {
   for (int k = 0; k < 3; k++) {
     add_box(world, moving(0.03 * k, 0.26 + 0.53 * k, 0.1 * k, 0, 0.1), 0.5, 0.5);
   }
-  compare("stack", world, 8, 17, counts); // lands; from 10 on it rests, on an edge of two modes
+  compare("stack", world, 8, 17,
+          counts); // lands; from step 10 on it rests, on an edge between two modes
   report("stack", counts);
   s2_world_destroy(world);
 }
@@ -187,7 +188,7 @@ static void hinges(void **state) {
     add_hinge(world, second, first, 1, 0);
     if (thrown) {
       S2BodyDef disc = moving(2.3, 0, -2, 0, 2);
-      disc.gravity_scale = 1.3; // bodies that fall alike have no relative acceleration: on an edge
+      disc.gravity_scale = 1.3; // bodies that fall alike have no relative acceleration, an edge
       add_disc(world, disc, 0.2);
     } else {
       add_hinge(world, first, base, 0, 0);

@@ -371,7 +371,7 @@ static void three_points(void **state) {
 }
 
 // A box on two corners that is pushed sideways: they share the friction equally while both can
-// carry it, otherwise the one with less load has its bound and the other the rest.
+// carry it, otherwise the corner with less load is at its bound and the other one takes the rest.
 static void two_corners(void **state) {
   (void)state;
   S2Arena arena;

@@ -21,7 +21,7 @@ enum { MAX_BODIES = 12, MAX_CONTACTS = 20, SCENES = 300 };
 typedef struct Random {
   int bodies, contacts;
   S2Csr m, h, w;
-  double *q, *b, *mu, *local_q; // of the global form; free velocities of the local one
+  double *q, *b, *mu, *local_q; // q, b: global form; local_q: free velocities of the local form
 } Random;
 
 static double uniform(S2Rng *rng, double lo, double hi) {

@@ -22,7 +22,7 @@
 typedef struct Kind {
   const char *name;
   bool coupled;     // W has off-diagonal entries
-  double ratio;     // of the largest to the smallest mass
+  double ratio;     // ratio of the largest to the smallest mass
   double compliant; // share of the rows with C > 0
   double redundant; // share of the rows that combine earlier ones
 } Kind;

@@ -434,7 +434,7 @@ static void test_attitude(void **state) {
     assert_true(regular);
     for (int i = 0; i < 4; ++i) {
       assert_near(a.x[i], copysign(1, sign) * theta[i], 1e-10);
-      for (int k = 0; k < 4; ++k) { // of +-theta / |theta|
+      for (int k = 0; k < 4; ++k) { // derivative of +-theta / |theta|
         assert_near(dw[4 * i + k], copysign(1, sign) * ((i == k) - theta[i] * theta[k]), 1e-8);
       }
     }

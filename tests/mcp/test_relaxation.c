@@ -345,7 +345,7 @@ static void test_mass_ratio_is_honest(void **state) {
     printf("%s: stack with a mass ratio of 1e6: %s, residual %.1e after %d\n",
            s2_solver_name(SOLVERS[s]), s2_solve_status_name(solution.status),
            solution.residual.scaled, solution.iterations);
-    assert_true(solution.residual.scaled <= 1 + 1e-12); // that of no impulses at all
+    assert_true(solution.residual.scaled <= 1 + 1e-12); // the residual without impulses
     scene_free(scene);
   }
 }

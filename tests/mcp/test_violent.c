@@ -55,7 +55,7 @@ static void test_path_following_is_needed(void **state) {
 typedef struct Violent {
   S2World *world;
   S2Problem *problem;
-  double *velocities, *lambda, *u; // of the problem; 2 a unit, scaled
+  double *velocities, *lambda, *u; // velocities and lambda of the problem; u: 2 a unit, scaled
   S2Quad *v;
   S2Arena arena;
   S2System system;
@@ -106,8 +106,8 @@ static void test_paths_arrive_without_friction(void **state) {
 // Rows that moved a little: the solution is in the modes that the last impulses show.
 static void test_modes_of_the_guess_are_finished(void **state) {
   (void)state;
-  enum { SEGMENTS = 20, MOST = 40 }; // of the chain; factorisations
-  static const double MOVED = 1e-7;  // of impulses, scaled
+  enum { SEGMENTS = 20, MOST = 40 }; // segments of the chain; most factorisations
+  static const double MOVED = 1e-7;  // relative change of impulses
   for (int seed = 1; seed <= SEEDS; seed++) {
     Violent at;
     violent_open(&at, 0.6, seed);
@@ -187,7 +187,7 @@ static void test_a_budget_refines_what_is_fresh(void **state) {
       .solver = S2_SOLVER_AUTO, .tolerance = VIOLENT_TOLERANCE, .max_iterations = 100};
   S2Solution solution = {.v = v, .lambda = S2_TAKE_ZEROED(&arena, double, problem->rows)};
   assert_int_equal(s2_mcp_solve(problem, &options, &arena, &solution), S2_SOLVED);
-  double off = VIOLENT_TOLERANCE / 100; // of the impulses
+  double off = VIOLENT_TOLERANCE / 100; // relative change of the impulses
   for (int i = 0; i < problem->rows; i++) {
     solution.lambda[i] *= 1 + off * (i % 2);
   }

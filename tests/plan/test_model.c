@@ -1,4 +1,4 @@
-// Derivatives of trajectories: those in forward mode compared with those of notes read backwards.
+// Derivatives of trajectories: forward mode compared with sweeps back over the notes.
 #include "../dynamics/program/programs.h"
 
 #include "diff/world/world_gradient.h"

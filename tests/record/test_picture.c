@@ -83,7 +83,7 @@ static void test_svg_kinds_of_bodies(void **state) {
   must(s2_moment_capture(&moment, world));
   char *svg = svg_of(&moment, &options);
   assert_null(strstr(svg, "stroke-dasharray"));
-  // The bytes that are no text are replaced.
+  // Bytes that are not text are replaced.
   assert_non_null(strstr(svg, ">\xc3\xa9t\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd</text>"));
   s2_memory_free(svg);
 

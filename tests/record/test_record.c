@@ -363,7 +363,7 @@ static void test_s2d_ways(void **state) {
   s2_world_destroy(world);
 }
 
-// Numbers that are no multiples of a grain are kept as they are.
+// Numbers that are not multiples of a grain are stored unchanged.
 static void test_s2d_extreme_numbers(void **state) {
   (void)state;
   static const double numbers[] = {NAN, INFINITY, -INFINITY, 1e300, -1e-310, -0.0, 0x1p60};

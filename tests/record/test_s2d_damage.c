@@ -28,7 +28,7 @@ static void test_s2d_cut_anywhere(void **state) {
   size_t size = 0;
   unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);
   const char *path = in_directory("cut.s2d");
-  size_t chunk_end = S2_S2D_FILE_HEADER; // of the chunk after the last complete one
+  size_t chunk_end = S2_S2D_FILE_HEADER; // end of the chunk after the last complete one
   uint64_t frames = 0;
   for (size_t length = 0; length <= size; length++) {
     if (length >= chunk_end + S2_S2D_CHUNK_HEADER) {

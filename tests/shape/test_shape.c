@@ -105,7 +105,7 @@ static void test_mass_known(void **state) {
   S2Shape capsule = shape_of(ends, 2, r);
   mass = s2_shape_mass(&capsule);
   double disc = PI * r * r;
-  double offset = 4 * r / (3 * PI); // of a half disc's centroid
+  double offset = 4 * r / (3 * PI); // distance to the centroid of a half disc
   double half = disc / 2 * (r * r / 2 - offset * offset + (l / 2 + offset) * (l / 2 + offset));
   assert_near(mass.area, 2 * r * l + disc, 1e-14);
   assert_near(mass.centre.x, 1, 1e-15);
@@ -116,7 +116,7 @@ static void test_mass_known(void **state) {
   mass = s2_shape_mass(&segment);
   assert_true(mass.area == 0);
   assert_near(mass.length, 4, 1e-15);
-  assert_near(mass.inertia, 4.0 * 4 * 4 / 12, 1e-13); // of a uniform line of 1 kg/m
+  assert_near(mass.inertia, 4.0 * 4 * 4 / 12, 1e-13); // a uniform line of 1 kg/m
   assert_near(mass.centre.x, 1, 1e-15);
   assert_near(mass.centre.y, 5, 1e-15);
 }

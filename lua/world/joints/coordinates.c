@@ -6,8 +6,8 @@
 static void coordinates_refuse(lua_State *L, int index, const S2LuaWorld *lw) {
   if (s2_lua_is_tracked(L, index) && s2_lua_recording(lw)) {
     s2_lua_fail(L, "setting a joint's coordinate has no derivative yet: set angle, position and "
-                   "velocity of the bodies beyond it, as functions of the number, or make them "
-                   "there");
+                   "velocity of the bodies beyond it, as functions of the number, or create "
+                   "them there");
   }
 }
 
@@ -98,7 +98,7 @@ static const S2LuaJoint *coordinates_joint(lua_State *L, S2LuaWorld *lw) {
   }
   const S2LuaJoint *joint = s2_lua_test(L, -2, s2_type_joint);
   if (joint == NULL) {
-    s2_lua_bad_argument(L, 2, "{[joint] = number} expected, a key is %s",
+    s2_lua_bad_argument(L, 2, "{[joint] = number} expected, got the key %s",
                         s2_lua_describe(L, -2, text));
   } else if (joint->lw != lw) {
     s2_lua_bad_argument(L, 2, "a joint belongs to another world");

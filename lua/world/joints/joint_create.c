@@ -91,7 +91,7 @@ static bool read_limit(lua_State *L, int index, double absent, double *value,
   // Infinite sides are allowed, NAN is not.
   if (lua_type(L, index) != LUA_TNUMBER || isnan(lua_tonumber(L, index))) {
     char text[S2_LUA_TEXT];
-    return s2_complain(complaint, "{lo, hi} expected, numbers or nil in it, got %s",
+    return s2_complain(complaint, "{lo, hi} of numbers or nil expected, got %s",
                        s2_lua_describe(L, index, text));
   }
   *value = lua_tonumber(L, index);
@@ -158,7 +158,7 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
       if (lua_rawgeti(L, -1, j + 1) == LUA_TNUMBER) {
         *entry = lua_tonumber(L, -1);
       } else if (!s2_lua_is_tracked(L, -1)) {
-        s2_keys_fail(keys, key, "numbers expected, row %d column %d is none", i + 1, j + 1);
+        s2_keys_fail(keys, key, "numbers expected, but row %d column %d has none", i + 1, j + 1);
       } else if (!s2_value_number(L, -1, S2_ANY_NUMBER, entry, &complaint)) {
         s2_keys_fail(keys, key, "%s", complaint.text);
       }
@@ -290,7 +290,7 @@ static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointD
     s2_keys_fail(keys, "a", "a body, \"world\" or false expected before 'b', got nil");
   }
   if (given_a && !one && def->a.index == 0 && def->b.index == 0) {
-    s2_keys_fail(keys, "b", "a body expected beside the world, got %s",
+    s2_keys_fail(keys, "b", "a body expected after the world, got %s",
                  given_b ? "the world" : "nil");
   }
   if (def->a.index == 0 && def->b.index == 0) {

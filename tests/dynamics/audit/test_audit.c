@@ -51,7 +51,7 @@ static void two_distances_agree(void **state) {
     overlapping += theirs < 0;
     assert_true(fabs(ours - theirs) < 1e-9);
     assert_true(fabs(s2_length(normal) - 1) < 1e-9);
-    // Their separation along that direction is a bound of the distance, and equals it.
+    // Their separation along that direction is a bound on the distance, and equals it.
     double beyond = s2_audit_beyond(&shape[0], q[0], &shape[1], q[1], &normal);
     assert_true(beyond <= ours + 1e-12 && beyond > ours - 1e-9);
   }
@@ -297,13 +297,13 @@ static int found_over_chain(double x, double y, S2Vec2 point) {
   return found;
 }
 
-// A disc that moves from one segment to the next within a step is stopped by the row of the first,
-// and is over the second at its end. Both have a common surface.
+// Within a step, a disc moves from one segment to the next: the row of the first one stops it, and
+// at the end it is over the second. Both segments have a common surface, so this is no finding.
 static void a_row_may_stop_what_is_over_its_neighbour(void **state) {
   (void)state;
   assert_int_equal(found_over_chain(-.5, .1, s2_vec2(-.5, 0)), 0);
-  // This does not hold where the disc is above it, nor where the impulse acted on the segment of
-  // the row, far from the place where the disc touches.
+  // It is a finding if the disc is above the surface, or if the impulse acted far from the place
+  // where the disc touches.
   assert_int_equal(found_over_chain(-.5, .2, s2_vec2(-.5, 0)), 1);
   assert_int_equal(found_over_chain(-.5, .1, s2_vec2(.5, 0)), 1);
 }
@@ -321,8 +321,8 @@ static void a_strict_world_is_as_before_the_step(void **state) {
 }
 
 // A pendulum of 1 m and 1 kg, released from the horizontal. With `brake` a motor holds it with 0.05
-// N m, and the step by projection dissipates more than the motor's work: half of the square of the
-// turn of a step, of the kinetic energy.
+// N m, and the step by projection dissipates more than the motor's work: in each step, half of the
+// squared turn times the kinetic energy.
 static S2World *pendulum_new(bool strict, bool brake, S2FlowRule flow) {
   S2WorldDef def = s2_world_def();
   def.flow = flow;
@@ -358,8 +358,8 @@ static void what_rigid_joints_take_adds_up(void **state) {
   assert_non_null(strstr(status.message, "rigid joints have taken from its island"));
   assert_true(steps > 10 && steps < 200);
   s2_world_destroy(world);
-  // Without the motor nothing is found in 10 s. With it nothing is found either if only the motor's
-  // work is lost, as with the two stages.
+  // The audit finds no fault in 10 s without the motor, nor with the motor and the two stages,
+  // which lose only the motor's work.
   for (int i = 0; i < 3; i++) {
     world = pendulum_new(true, i == 2, i == 0 ? S2_FLOW_PROJECTED : S2_FLOW_AUTO);
     for (int k = 0; k < 1200; k++) {

@@ -54,7 +54,7 @@ static void test_each_kind_does_what_it_says(void **state) {
   near(get(world, free_body, S2_BODY_OMEGA), 0.01 / get(world, free_body, S2_BODY_INERTIA), 1e-12);
   near(get(world, sliding, S2_BODY_VY), 0.01 * (6 + 40 * 0.5) / 2, 1e-12);
   double force[3];
-  must(s2_body_force(world, free_body, force)); // of this step alone
+  must(s2_body_force(world, free_body, force)); // acts in this step alone
   near(force[2], 0, 0);
   s2_world_destroy(world);
 }

@@ -24,8 +24,8 @@ static void closing_walls_are_a_proved_contradiction(void **state) {
   s2_world_destroy(world);
 }
 
-// The closed form takes one contact, so it never meets the two targets of a valley, although they
-// can be met.
+// The closed form treats one contact, so it never meets the two targets of a valley, although a
+// solution meets both.
 static void targets_nobody_met_are_no_contradiction(void **state) {
   (void)state;
   for (int closed = 0; closed < 2; closed++) {

@@ -1,7 +1,7 @@
 // Gears that move more than two bodies, compared with closed forms.
 #include "worlds.h"
 
-enum { TURNS = S2_FEWER(30, 2) }; // of a driven sun
+enum { TURNS = S2_FEWER(30, 2) }; // turns of the driven sun
 
 static const S2BodyId nothing = {0, 0};
 
@@ -79,7 +79,7 @@ static void a_planetary_gear_keeps_its_ratios(void **state) {
       double p = number(world, at_planet, S2_JOINT_ANGLE);
       worst = fmax(worst, fmax(fabs(a + 0.5 * p), fabs(r - 0.25 * p)));
       near(get(world, sun, S2_BODY_OMEGA) / (torque * s2_world_time(world) / whole), 1,
-           1e-4); // of the planet on its circle: a turn of 0.06 rad a step
+           1e-4); // the planet turns on its circle by 0.06 rad a step
     }
     assert_true(worst < 1e-9);
     assert_int_equal(s2_world_stats(world)->unsolved_solves, 0);
@@ -126,8 +126,8 @@ static void four_bodies_share_an_impulse(void **state) {
       } else {
         fail_msg("unsolved by %s", s2_solver_name((S2Solver)solver));
       }
-      // A body that is disabled disables the gear; one that does not move any more counts as
-      // standing still.
+      // The gear also holds with a kinematic body at its given speed. A disabled gear adds no node
+      // to the step problem.
       must(s2_body_set(world, body[3], S2_BODY_TYPE, S2_KINEMATIC));
       must(s2_body_set(world, body[3], S2_BODY_OMEGA, 0.4));
       for (int i = 0; i < 5 && solver == S2_SOLVER_AUTO; i++) {

@@ -61,7 +61,8 @@ static void add_parts(S2Rng *rng, unsigned parts, S2JointDef *def) {
   }
   def->has_motor = (parts & MOTOR) != 0;
   def->motor_speed = uniform(rng, -5, 5);
-  // Without a bound on its force it is a rigid row, which limits or a locked body contradict.
+  // A motor without a bound on its force is a rigid row, which limits or a locked body may
+  // contradict.
   bool free = (parts & LIMITS) == 0;
   def->motor_max = free && coin(rng) ? INFINITY : any_size(rng, 1e-2, 1e3);
   def->friction = (parts & FRICTION) != 0 ? any_size(rng, 1e-2, 1e3) : 0;
@@ -162,7 +163,7 @@ static void add_joint(S2World *world, S2Rng *rng, S2JointType type, unsigned par
     return;
   }
   S2JointDef gear = s2_joint_def(S2_GEAR);
-  if (floats) { // of two lengths between them
+  if (floats) { // the gear couples two lengths between them
     gear.joint_a = make(world, plain_def(rng, S2_SPRING, a, b));
     gear.joint_b = make(world, plain_def(rng, S2_SPRING, a, b));
   } else {

@@ -58,7 +58,7 @@ static S2JointId random_joint(S2World *world, S2Rng *rng, S2JointType type, S2Bo
   S2JointDef def = random_def(rng, type, a, b);
   int64_t where = s2_rng_integer(rng, 0, 5);
   if (type == S2_PULLEY) {
-    where = 2; // of two bodies
+    where = 2; // it needs two bodies
   }
   if (where == 0 && type != S2_LOCK && type != S2_MOUSE) {
     def.a = no_body;

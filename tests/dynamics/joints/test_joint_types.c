@@ -199,7 +199,7 @@ static void compliant_rows_sag(void **state) {
   steps_solved(world, 2000, 1e-9, 0);
   expect_q(world, def.a, 0, 1e-3 * f, 3e-3 * f, 1e-9);
   near(s2_world_energy(world).potential, 10 * m * 3e-3 * f + 3e-3 * f * f / 2, 1e-9);
-  assert_true(s2_world_residuals(world).joint_error < 1e-9); // of the rigid row
+  assert_true(s2_world_residuals(world).joint_error < 1e-9); // error of the rigid row
   near(info(world, weld).force.y, -f, 1e-7);
   s2_world_destroy(world);
 }
@@ -311,7 +311,7 @@ static void gears_keep_their_ratio(void **state) {
   double inertia_b = get(world, b, S2_BODY_INERTIA);
   near(get(world, rack, S2_BODY_VY), -10 * 0.5 * m / (m + 4 * inertia_a + inertia_b), 1e-9);
   assert_true(info(world, first).error < 1e-9 && info(world, second).error < 1e-9);
-  // It is inactive while one of its joints is, and when a body that it takes as static moves.
+  // A gear is inactive while one of its joints is disabled.
   must(s2_joint_set(world, gear.joint_b, S2_JOINT_ENABLED, 0));
   steps_solved(world, 1, 1e-9, 0);
   near(get(world, rack, S2_BODY_VY), -10 * 0.5 * m / (m + 4 * inertia_a + inertia_b) - 10 * 0.01,
@@ -515,7 +515,7 @@ static void random_joints_are_solved(void **state) {
     for (int k = 0; k < 60; k++) {
       must(s2_world_step(world));
       S2WorldResiduals r = s2_world_residuals(world);
-      if (!(r.solve.scaled <= 1e-9) || !(r.joint_error <= 1.5e-9)) { // of bodies up to 1.5 m
+      if (!(r.solve.scaled <= 1e-9) || !(r.joint_error <= 1.5e-9)) { // bodies are up to 1.5 m large
         fail_msg("trial %d (%s) step %d: residual %.2e, joint error %.2e", trial,
                  s2_joint_type_name(type), k, r.solve.scaled, r.joint_error);
       }

@@ -75,7 +75,8 @@ static void a_rope_takes_what_is_along_it(void **state) {
   }
 }
 
-// Two free bodies on a hinge that reaches its limit go on as one: the loss has a closed form.
+// Two free bodies on a hinge that reaches its limit continue as one body: the loss has a closed
+// form.
 static void a_stop_loses_what_an_inelastic_one_does(void **state) {
   (void)state;
   for (int k = 0; k < 20; k++) {

@@ -81,7 +81,7 @@ static void reference(int links, double inertia, double time, double s[4]) {
 
 // ---- The engine -------------------------------------------------------------------------------
 
-typedef struct Way { // of stepping
+typedef struct Way { // a way of stepping
   double alpha, beta;
   S2GeometricStiffness geometric;
 } Way;

@@ -6,7 +6,7 @@
 
 #include "dynamics/program/program.h"
 
-typedef struct Recipe { // of a random world
+typedef struct Recipe { // a random world
   uint64_t shape;       // seed of its topology: worlds of one shape have the same tables
   uint64_t numbers;     // seed of masses, anchors, poses, settings
   S2FlowRule flow;

@@ -187,7 +187,7 @@ static const struct {
     {"limits", limit, false},
     {"a motor", drive, false},
     {"a joint that is off", disable_a_joint, true},
-    {"a body that is off", disable_a_body, false}, // and with it both joints
+    {"a body that is off", disable_a_body, false}, // this also disables both joints
     {"a body that is held", hold_a_body, true},
     {"a body placed", place, true},
     {"a body pushed", push, true},
@@ -222,7 +222,7 @@ static void test_which_steps(void **state) {
   (void)state;
   Cart cart = cart_new(1);
   assert_false(step_by_program(cart.world));
-  assert_false(step_by_program(cart.world)); // in which the program is made
+  assert_false(step_by_program(cart.world)); // this step makes the program
   uint64_t taken = s2_memory_count();
   for (int i = 0; i < 50; i++) {
     assert_true(step_by_program(cart.world));

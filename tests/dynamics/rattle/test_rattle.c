@@ -170,7 +170,7 @@ static void servos_are_springs_with_bounds(void **state) {
 static void drive_step(const Line *line, double speed, double most, double *x1, double *v1) {
   double half = line->h / 2, free_u = line->v0 + half * line->f / line->m;
   double l = clip(line->m * (speed - free_u), half * most), u = free_u + l / line->m;
-  // of the sum P: v1 = u - l/m + h/2 f/m + P/m
+  // with the sum P of both impulses: v1 = u - l/m + h/2 f/m + P/m
   double free_v = u + (half * line->f - l) / line->m;
   double sum = clip(line->m * (speed - free_v), line->h * most);
   *x1 = line->x0 + line->h * u;
@@ -195,8 +195,8 @@ static void motors_and_friction_have_bounds_in_both_stages(void **state) {
   }
 }
 
-// A limit that closes ends a piece: the body stops there, exactly if its path is a parabola, and
-// continues for the remaining time of the step: it stays, or the force moves it away.
+// A limit that closes ends a piece. The body stops there, exactly if its path is a parabola. For
+// the remaining time of the step it stays there, or the force moves it away.
 static void limits_stop_at_their_place(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(6);

@@ -1,6 +1,7 @@
-// Islands at rest are kept and not stepped (dynamics/rest/rest.h): that changes no bit. A world
-// that was restored from a snapshot does not keep any in its next step, so a world that is restored
-// before each step steps everything: both must stay the same, to the last byte of their images.
+// Islands at rest are kept and not stepped (dynamics/rest/rest.h), which changes no bit. A world
+// that was restored from a snapshot keeps no islands in its next step. So a second world, restored
+// before each step, steps everything; both worlds must stay equal, to the last byte of their
+// images.
 #include "worlds.h"
 
 enum { STEPS = 500, DISTURBED = 40 };

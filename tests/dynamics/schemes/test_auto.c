@@ -170,8 +170,8 @@ static double total(const S2World *world) {
   return sum;
 }
 
-// Islands grow, merge and separate on the way. The energy of small ones by the two stages
-// oscillates as rows turn, by at most 5e-9 of the whole.
+// Islands grow, merge and separate on the way. With the two stages, the energy of small islands
+// oscillates as rows turn, by at most 5e-9 of the total.
 static void heap_loses_energy_and_rests(S2FlowRule flow, uint64_t seed) {
   S2World *world = stepped(S2_AUTO, -9.81, 1.0 / 120);
   S2WorldDef def = *s2_world_settings(world);

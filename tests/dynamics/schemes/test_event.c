@@ -102,7 +102,8 @@ static void a_tumbling_box_does_not_depend_on_the_step(void **state) {
   }
 }
 
-// With gaps between them each impact is one of two discs, one after the other within one step.
+// With gaps between the discs, each impact involves two of them, and all impacts follow each other
+// within one step.
 static void a_cradle_with_gaps_passes_the_impact_on(void **state) {
   (void)state;
   S2World *world = event_world(0, 0.1);
@@ -140,9 +141,9 @@ static void stacks_rest(void **state) {
 }
 
 // It stops within one step, in which friction acts for a part of it: the error of x is O(h^2). A
-// box that stands on another turns by almost nothing. Both fall together, so forces do not change
-// their approach; the corner that leaves must count nevertheless, for the floor stops the lower
-// one.
+// box that stands on another turns only very slightly. Both fall together, so forces do not change
+// their approach. The corner that leaves must count nevertheless, because the floor stops the lower
+// box.
 static void what_hardly_lifts_off_still_rests(void **state) {
   (void)state;
   const double ratios[] = {1, 10, 1e3, 1e6}, spins[] = {1e-6, 1e-4, 1e-2};
@@ -297,7 +298,8 @@ static void the_other_corner_lands(void **state) {
   s2_world_destroy(world);
 }
 
-// A body with given motion is met at its position at that time, in every island at its times.
+// Impacts with a kinematic body use its position at the time of the impact, and each island has its
+// own times.
 static void kinematic_bodies_strike_at_their_time(void **state) {
   (void)state;
   S2World *world = event_world(0, 0.1);

@@ -166,7 +166,7 @@ static void damped_oscillator_converges(void **state) {
   }
 }
 
-// ---- The three ways to a spring ---------------------------------------------------------------
+// ---- Three forms of a spring ------------------------------------------------------------------
 
 static bool spring_law(void *user, S2World *world, S2ForceCall *call) {
   const double *k_d = user;
@@ -208,7 +208,7 @@ static void law_stiffness_and_compliance_meet(void **state) {
     double soft = with_rows(1.0 / n, 40, 0.7, S2_AS_COMPLIANCE);
     double stiff = with_rows(1.0 / n, 40, 0.7, S2_AS_STIFFNESS);
     near(soft, stiff, 1e-12);
-    if (n > 400) { // of first order, as the law is explicit
+    if (n > 400) { // first order, because the law is explicit
       near(log2(before / fabs(law - soft)), 1, 0.05);
     }
     before = fabs(law - soft);
@@ -595,7 +595,7 @@ static void a_distance_stiffens_across(void **state) {
       near(fabs(row->ja[1] * -q[2] + row->ja[2] * q[1]), length, 1e-12);
       near(row->ja[0], 0, 0);
       near(row->bias, 0, 0);
-    } else { // of negative stiffness: none in W, all of it explicit
+    } else { // negative stiffness: none in W, all of it explicit
       assert_int_equal(problem->rows, 1);
     }
     double v[3], rhs[3];

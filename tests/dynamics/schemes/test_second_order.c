@@ -1,6 +1,6 @@
-// The solvers newton, al and ncp alone: compared with pivoting, on problems without a unique
-// solution or with a bad condition, and in worlds. None may report a solution whose common residual
-// exceeds the tolerance.
+// The solvers newton, al and ncp alone: compared with pivoting, on problems that are
+// ill-conditioned or have no unique solution, and in worlds. None may report a solution whose
+// common residual exceeds the tolerance.
 #include "islands.h"
 #include "worlds.h"
 

@@ -277,7 +277,7 @@ static void reactions_of_a_plank(void **state) {
   const S2Contact *contacts = s2_world_contacts(world, &count);
   double force = 0, moment = 0;
   for (int i = 0; i < count; i++) {
-    double sign = contacts[i].normal.y > 0 ? 1 : -1; // of the force on a, upwards or not
+    double sign = contacts[i].normal.y > 0 ? 1 : -1; // direction of the force on a: upwards or not
     bool on_plank = contacts[i].a.index != left.index && contacts[i].a.index != left.index + 1;
     double up = fabs(contacts[i].normal_impulse) / h;
     assert_true(on_plank ? sign > 0 : sign < 0);

@@ -304,7 +304,8 @@ static void run(Scene *scene, bool angular, Worst *worst) {
     }
     uint64_t unsolved = s2_world_stats(scene->world)->unsolved_solves;
     must(s2_world_step(scene->world));
-    if (s2_world_stats(scene->world)->unsolved_solves > unsolved) { // impulses that are no solution
+    if (s2_world_stats(scene->world)->unsolved_solves >
+        unsolved) { // impulses that are not a solution
       worst->unsolved += 1;
       continue;
     }

@@ -1,5 +1,5 @@
-// No body passes through a wall, however fast the body and thin the wall, in the steppings that
-// look ahead.
+// No body passes through a wall, however fast the body and thin the wall, in all steppings but
+// bisect.
 #include "worlds.h"
 
 enum { PLATE, BOX, DISC, BODIES };

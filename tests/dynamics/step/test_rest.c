@@ -7,8 +7,8 @@
 //     S2_SCENES=2000 build/tests/test_rest     runs that many scenes of each kind and stepping
 #include "worlds.h"
 
-// In parts of the energy at the start: the gain of a step by rounding, and the value below which
-// all bodies are at rest.
+// Fractions of the initial energy: the gain of a step by rounding, and the value below which all
+// bodies are at rest.
 static const double ROUNDING = 1e-12, AT_REST = 1e-12;
 
 // Bodies that slide without friction never stop: of that kind only the energy is compared.
@@ -93,9 +93,9 @@ static int scenes(int fewest) {
   return more != NULL ? atoi(more) : S2_FEWER(fewest, (fewest + 7) / 8);
 }
 
-// In parts of the energy at the start: the largest gain of a step, the largest excess over the
-// start, and the largest rise above the least value so far. Are all bodies at rest within `most`
-// seconds?
+// Fractions of the initial energy: the largest gain of a step, the largest excess over the start,
+// and the largest rise above the least value so far. `rests`: all bodies are at rest within `most`
+// seconds.
 typedef struct Energies {
   double gain, above, climb;
   bool rests;
@@ -120,7 +120,7 @@ static Energies run_scene(S2World *world, double most) {
 }
 
 // In the flow by two stages the turn of rows within a step changes the energy; this bounds the sum,
-// in parts of the energy at the start. The largest sums are those of steps with more than four
+// as a fraction of the initial energy. The largest sums are those of steps with more than four
 // meetings: in the rest of such a step near bodies are held in place but keep their speed, forces
 // raise it meanwhile, and the bodies strike in the next step.
 static const double SWAYS = 5e-4;
@@ -207,7 +207,7 @@ static void energy_sways_with_the_square_of_the_step(void **state) {
   assert_true(fold > 3.6);
 }
 
-// A former motion without end: .05 rad/s, which rocks a box that overhangs another.
+// A box that overhangs another rocks at 0.05 rad/s: this motion once never ended.
 static void an_overhang_rests(void **state) {
   (void)state;
   for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_AUTO; stepping++) {

@@ -319,7 +319,7 @@ static void contacts_are_of_second_order_at_one_half(void **state) {
   (void)state;
   double coarse = swing_error(0.5, 400), fine = swing_error(0.5, 1600);
   assert_true(coarse < 2e-5 && coarse > 14 * fine && coarse < 18 * fine);
-  assert_true(swing_error(1, 1600) > 1e-3); // of first order
+  assert_true(swing_error(1, 1600) > 1e-3); // first order
 }
 
 // A body that falls on springs that the step resolves bounces no higher than its start.

@@ -158,7 +158,7 @@ static void a_joint_of_a_disabled_body_carries_nothing(void **state) {
   s2_world_destroy(world);
 }
 
-// ---- Looking ahead ----------------------------------------------------------------------------
+// ---- Predicted contacts -----------------------------------------------------------------------
 
 static S2BodyId add_chain(S2World *world, const S2Vec2 *points, int count) {
   S2ShapeDef shapes[8];
@@ -200,7 +200,7 @@ static void a_corner_does_not_dive_across_a_valley(void **state) {
 }
 
 // Rings of bars, hinged all around, spinning fast in a box: a bar turns so far in a step that its
-// velocity violates the joints at the next one.
+// velocity violates the joints in the next step.
 static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
   (void)state;
   enum { RINGS = S2_FEWER(20, 6) };
@@ -248,8 +248,8 @@ static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
 // ---- Bisect -----------------------------------------------------------------------------------
 
 typedef struct Asked {
-  int calls, fractions; // of the current step
-  double t;             // of the last call
+  int calls, fractions; // counts in the current step
+  double t;             // time of the last call
 } Asked;
 
 static bool count_force(void *user, S2World *world, S2ForceCall *call) {

@@ -9,7 +9,7 @@ static S2JointId make(S2World *world, S2JointDef def) {
 
 static bool rolls(void *user, S2World *world, S2ConstraintCall *call) {
   (void)world;
-  double speed = *(const double *)user; // of the goal, m/s; 0: none
+  double speed = *(const double *)user; // speed of the goal, m/s; 0: none
   if (call->value != NULL) {
     call->value[0] = call->q[0][1] - speed * call->t;
   }
@@ -80,7 +80,8 @@ static void fill(S2World *world, bool ground_holds) {
   make(world, ground);
 }
 
-// The step problem for other unknowns has the same solution, with all other options.
+// All formulations of the step problem have the same solution, combined with each of the other
+// options.
 static void formulations_go_with_everything(void **state) {
   (void)state;
   for (int option = 0; option < 5; option++) {

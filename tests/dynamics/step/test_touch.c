@@ -4,7 +4,7 @@
 
 typedef struct Told {
   int contact_begin, contact_end, touch_begin, touch_end, impulses;
-  double speed, impulse; // of the last touch_begin and touch_end
+  double speed, impulse; // values of the last touch_begin and touch_end
   double sum;            // N s, of contact_impulse
 } Told;
 

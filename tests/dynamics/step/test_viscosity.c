@@ -9,7 +9,8 @@ static S2BodyDef slippery(S2BodyDef def, double friction, double viscosity) {
   return def;
 }
 
-// A box that slides on two points of a floor, to which a quarter of the viscosity belongs.
+// A box that slides on two points of a floor. The floor has a quarter of the viscosity, the box the
+// rest.
 static S2BodyId sliding(S2World *world, double friction, double speed) {
   add_box(world, slippery(fixed_at(0, -0.5), friction, DRAG / 4), 100, 1);
   S2BodyDef def = slippery(at(0, 0.25), friction, 3 * DRAG / 4);

@@ -20,7 +20,7 @@ enum { LINE = 1200, PATH = 1024 };
 static const char TABLE[] = "<!-- rows written by test_fields -->\n\n";
 static const char CHOICES[] = "<!-- choices written by test_fields -->\n\n";
 
-static bool writing; // of this process, set before the tests run
+static bool writing; // mode of this process, set before the tests run
 
 // ---- The lines of the table -------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ static void fields_of_bodies_are_kept_apart(void **state) {
   S2BodyDef body = s2_body_def();
   body.shapes = &circle;
   body.shape_count = 1;
-  body.type = S2_KINEMATIC; // which has all fields, with a bound
+  body.type = S2_KINEMATIC; // a kinematic body with a bound has all fields
   double expected[S2_BODY_FIELD_COUNT];
   for (int i = S2_BODY_STATE_COUNT; i < S2_BODY_FIELD_COUNT; i++) {
     const S2Field *field = s2_body_field((S2BodyField)i);

@@ -166,7 +166,7 @@ static void images_and_clones(void **state) {
   s2_world_destroy(watch.world);
   watch.world = clone;
   watch.revision = s2_world_revision(clone);
-  watch.moment.revision = 0; // of another world
+  watch.moment.revision = 0; // the moment is from another world
   assert_unchanged(&watch);
   watch_free(&watch);
 }

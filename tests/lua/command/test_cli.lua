@@ -266,7 +266,7 @@ test("misspelt and wrong options", function()
   usage({ "--dt=nan" }, "--dt 'nan': a positive number of seconds is expected")
   usage({ "--dt", "1ms" }, "--dt '1ms': a positive number of seconds is expected")
   for _, wrong in ipairs { "50us", "-1", "ms", "inf", "nan", "50 ms" } do
-    usage({ "--budget", wrong }, ("--budget '%s': a time such as 50ms or 0.05s, or work, is expected"):format(wrong))
+    usage({ "--budget", wrong }, ("--budget '%s': a time such as 50ms or 0.05s, or a number of work units, is expected"):format(wrong))
   end
   usage({ "--solver", "lemk" },
     "--solver 'lemk': there is no such solver; did you mean 'lemke'?")
@@ -606,9 +606,9 @@ test("wrong words about pictures", function()
   end
   usage({ "--strobe", "0" .. (",1"):rep(3), "x.lua" },
     "--strobe '0,1,1,1': a period (0.25) or ascending times (0,0.5,2), in s, are expected")
-  usage({ "--strobe", "1", "x.lua" }, "--strobe belongs to --record FILE")
-  usage({ "--view-follow", "ball", "x.lua" }, "--view-follow belongs to --record FILE or --view")
-  usage({ "--no-wait", "x.lua" }, "--no-wait belongs to --view")
+  usage({ "--strobe", "1", "x.lua" }, "--strobe requires --record FILE")
+  usage({ "--view-follow", "ball", "x.lua" }, "--view-follow requires --record FILE or --view")
+  usage({ "--no-wait", "x.lua" }, "--no-wait requires --view")
   usage({ "--record", "x.csv", "--width", "300", "x.lua" },
     "--width does not apply to 'x.csv' (only to .svg, .png, .gif, .mp4)")
   usage({ "--record", "x.html", "--strobe", "1", "x.lua" },

@@ -51,7 +51,7 @@ local errors = {
   { "box:set_velocity { 1, 0 }", "'set_velocity'", "write body.velocity = {vx, vy}" },
   { "box:setPosition(1, 2)", "'setPosition'", "write body.position = {x, y}" },
   { "box.velocity = 3", "Body.velocity", "{x, y} expected, got 3" },
-  { "box.velocity.x = 3", "velocity", "assign the whole, body.velocity = {x, y}" },
+  { "box.velocity.x = 3", "velocity", "assign the whole vector: body.velocity = {x, y}" },
   { "box:applyForce { 1, 0 }", "'applyForce'", "write body:apply_force({fx, fy}" },
   { "box.apply_force = { 1, 0 }", "Body.apply_force", "write body:apply_force(...)" },
   { "floor.mass = 5", "Body.mass", "only a dynamic body has one" },
@@ -64,12 +64,12 @@ local errors = {
   -- worlds and runs
   { "sim.World {}", "'World'", "write sim.world {}" },
   { "sim.world { gravity = -10 }", "'gravity'", "{x, y} expected, got -10" },
-  { "sim.world { fps = 60 }", "'fps'", "write dt = 1 / steps a second" },
+  { "sim.world { fps = 60 }", "'fps'", "write dt = 1 / (steps per second)" },
   { "world:set_gravity { 0, -1 }", "'set_gravity'", "write world.gravity = {0, -g}" },
   { "world:run { time = 1 }", "'time'", "write duration = seconds" },
   { "world:run(5)", "'run'", "write run { duration = seconds }" },
   { "world.run { duration = 1 }", "'run'", "call methods with a colon" },
-  { "world:step(1 / 60)", "'step'", "how long one takes is world.dt" },
+  { "world:step(1 / 60)", "'step'", "world.dt sets the length of a step" },
   { "world.on_collision = print", "'on_collision'", 'write world:on("contact_begin", function(event) end)' },
   { "box:force_law(function(body) return 3 end)\nworld:run { steps = 1 }", "a force law", "'return 0, fx, fy'" },
   { "sim.minimize(print)", "'minimize'", "write sim.optimize.minimize(f, p)" },
@@ -83,10 +83,10 @@ local warnings = {
   { "world:hinge { floor, box, anchor = { 0, 2 }, limits = { -90, 0 } }", "'limits'", "write math.rad(-90)" },
   { "hinge.limits = { 0, 60 }", "'limits'", "write math.rad(60)" },
   { 'world:box { type = "static", size = { 1, 1 }, mass = 5 }', "'mass'", 'write type = "dynamic"' },
-  { "hinge.limits = { 0.5, 1 }", "Joint.limits: they exclude where the joint is", "set its coordinate first" },
-  { "world:rope { box, anchor_b = { 0, 9 }, max_length = 1 }", "'max_length'", "make it longer" },
-  { "box.x = 30\nhinge:destroy()\nworld:run { duration = 2 }", "every body falls", "make the ground wider", 8 },
-  { "print(sim.grad(function(p) return 3 end, { x = 1 }).x)", "a plain number", "use the parameters as they are" },
+  { "hinge.limits = { 0.5, 1 }", "Joint.limits: they exclude the joint's present coordinate", "set the coordinate first" },
+  { "world:rope { box, anchor_b = { 0, 9 }, max_length = 1 }", "'max_length'", "make the rope longer" },
+  { "box.x = 30\nhinge:destroy()\nworld:run { duration = 2 }", "every moving body falls", "make the ground wider", 8 },
+  { "print(sim.grad(function(p) return 3 end, { x = 1 }).x)", "a plain number", "use the parameters directly" },
 }
 
 local function check(case, status, prefix)

@@ -135,7 +135,7 @@ test("too little memory for OpenBLAS ends the run with a message", function()
   for kilobytes = 110000, 230000, 20000 do
     local status, err = sh(("(ulimit -v %d; exec $SIM2D -e 'local a = sim.array { { 2, 1 }, { 1, 2 } } "
       .. "print(sim.linalg.inv(a)[1][1])' >out)"):format(kilobytes))
-    if err:find("room for the 128 MB that OpenBLAS works in", 1, true) then
+    if err:find("room for the 128 MB that OpenBLAS needs", 1, true) then
       eq(status, 1)
       told = told + 1
     end -- otherwise there was enough memory, or too little for the libraries

@@ -20,7 +20,7 @@
 
 enum { SEEN = 1 << 16, PATIENCE = 60000 }; // bytes of a session's output; ms until a test fails
 
-static char folder[TEMPORARY_SIZE]; // of the history
+static char folder[TEMPORARY_SIZE]; // folder of the history
 
 typedef struct Session {
   pid_t child;
@@ -188,7 +188,7 @@ static void tab_completes_keys_within_braces(void **state) {
   session_type(&session, "=b.friction, h.motor_speed, h.motor_max\r");
   session_expect(&session, "\n0.25\t2.0\t3.0\r\n> ");
   session_type(&session, "w:draw('x.svg', { leg\t");
-  session_expect(&session, "end = "); // after "leg", which is already there
+  session_expect(&session, "end = "); // the text has "leg" already
   session_type(&session, "\x03");
   session_expect(&session, "\n> ");
   // no completions inside a text, nor for functions outside of the library

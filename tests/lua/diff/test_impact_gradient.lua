@@ -290,7 +290,7 @@ for _ = 1, tonumber(arg[1]) do sim.value_and_grad(height "speculative", 0.5) end
     local pipe <close> = assert(io.popen(("cd '%s' && '%s' script.lua %d 2>&1"):format(folder, SIM2D, calls)))
     local count, last = 0, ""
     for line in pipe:lines() do
-      ok(line:find("^sim2d: warning: the gradient goes through impacts") and line:find('stepping = "event"', 1, true),
+      ok(line:find("^sim2d: warning: the gradient passes through impacts") and line:find('stepping = "event"', 1, true),
         line)
       count, last = count + 1, line
     end

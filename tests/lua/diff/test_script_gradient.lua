@@ -494,7 +494,7 @@ test("errors in functions name the place and the remedy", function()
   raises("test_script_gradient.lua:%d+: oops", one(function(world, ball)
     world:lock { ball, x = function(t) return t > 0.015 and error("oops") or t end }
   end))
-  raises("a spring's force must return N and, where it knows it, N/m: got 'stiff'", one(function(world, ball)
+  raises("a spring's force must return the force in N and, optionally, its derivative in N/m: got 'stiff'", one(function(world, ball)
     world:spring { ball, anchor_b = { 0, 1 }, force = function(x) return x, "stiff" end }
   end))
   raises("its value is nan", one(function(world, ball)

@@ -206,7 +206,7 @@ test("functions that raise, worlds that are closed", function()
   vector:step { 0, 0, 0 }
   vector:step { 0, 0, 0 }
   vector.envs[1].world:actuator { "more", body = vector.envs[1].world.bodies.cart, kind = "torque" }
-  raises("environment 1: its world has other actuators", vector.step, vector, { 0, 0, 0 })
+  raises("environment 1: its world has a different number of actuators", vector.step, vector, { 0, 0, 0 })
   -- from within
   local inner
   inner = sim.env.vector(sim.env(def { reward = function() return inner:step { 0 } end }), { count = 1 })

@@ -148,7 +148,7 @@ test("nonsense is refused", function()
     jacobian = function() return { 0, 1, 0 } end })
   refuse("jacobian must return lists of 3 numbers: angle, x, y of the body; got a list of 2$",
     { bodies = { body }, phi = phi, jacobian = function() return { 1, 2 } end })
-  refuse("; got a list of 1; rows are results of their own, without a table around them",
+  refuse("; got a list of 1; return each row as a separate result",
     { bodies = { body }, phi = phi, jacobian = function() return { { 0, 1, 2 } } end })
   refuse("; got 3$", { bodies = { body }, phi = phi, jacobian = function() return 3 end })
   refuse("requires compliance above 0", { bodies = { body }, phi = phi, damping = 1 })
@@ -170,7 +170,7 @@ test("snapshots restore functions, clones copy them on request", function()
   ok(wire.alive)
   world:step(20)
   eq(world:state(), future)
-  raises("functions of the script constrain, pull or move bodies; they come along with {functions = true}", world.clone, world)
+  raises("functions of the script constrain, pull or move bodies; copy them with {functions = true}", world.clone, world)
   local clone = world:clone { callbacks = true }
   world:step(10)
   clone:step(10)

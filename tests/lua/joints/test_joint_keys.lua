@@ -309,7 +309,7 @@ test("constraint takes its keys, and its messages name the error in them", funct
   refused(s, "constraint", def { velocity_only = true, jacobian = slope }, "phi", "does not apply to a velocity_only")
   refused(s, "constraint", def { damping = 1 }, "damping", "requires compliance above 0")
   refused(s, "constraint", def { anchor = { 0, 0 } }, "anchor", "unknown key")
-  refused(s, "constraint", def { phi = function() end }, "phi", "it must return")
+  refused(s, "constraint", def { phi = function() end }, "phi", "the function must return")
   refused(s, "constraint", def { phi = function() return "x" end }, "phi", "x")
   refused(s, "constraint", def { phi = function() return nan end }, "value", "nan in row 1")
   refused(s, "constraint", def { phi = function() return 1, 2, 3, 4 end }, "phi", "1 to 3 values.*got 4")
@@ -400,7 +400,7 @@ end)
 
 test("a joint needs a body beside the world", function()
   local world = sim.world {}
-  local message = "key 'b': a body expected beside the world, got "
+  local message = "key 'b': a body expected after the world, got "
   raises(message .. "the world", world.hinge, world, { "world", "world", anchor = { 0, 0 } })
   raises(message .. "the world", world.weld, world, { false, "world", anchor = { 0, 0 } })
   raises(message .. "nil", world.slider, world, { "world", nil, anchor = { 0, 0 }, axis = { 1, 0 } })

@@ -46,10 +46,10 @@ test("wrong springs", function()
   raises("key 'cubic': cannot be combined with 'force'", swinging, { force = exact, cubic = 1 })
   raises("key 'stiffness' is missing", swinging, { cubic = 1 })
   local world, ball = swinging { force = function() return "much" end }
-  raises("a spring's force must return N", world.step, world)
+  raises("a spring's force must return the force in N", world.step, world)
   eq(ball.x, 2)
   world = swinging { force = function(x) return x, {} end }
-  raises("a spring's force must return N", world.step, world)
+  raises("a spring's force must return the force in N", world.step, world)
   world = swinging { force = function() return 1 / 0, 0 end }
   raises("finite numbers expected", world.step, world)
   world = swinging { force = function() error("snapped") end }

@@ -109,7 +109,7 @@ test("a journal of other jobs is refused, and named", function()
   raises("the items differ", map, square, other, { journal = PATH, seed = 1 })
   raises("the common value differs", map, square, items(4), { journal = PATH, seed = 1, common = 1 })
   write "something else\n"
-  raises("is not a journal of sim2d, and is left unchanged", run, 4)
+  raises("is not a sim2d journal; it is left unchanged", run, 4)
   eq(read(), "something else\n")
   raises("cannot open the journal '/no/such'", map, square, items(1), { journal = "/no/such" })
 end)

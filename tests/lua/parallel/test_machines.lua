@@ -30,7 +30,7 @@ local function mpirun(n, words, before)
 end
 
 local _, said = shell(("OMPI_COMM_WORLD_SIZE=2 '%s' -e 'print(1)'"):format(SIM2D))
-local without = said:find "this build has no MPI: build with %-DS2_MPI=ON, or start one"
+local without = said:find "this build has no MPI: build with %-DS2_MPI=ON, or start one process"
 
 test("a build without MPI reports it when it is one of several", function()
   if not without then skip "this build has MPI" end

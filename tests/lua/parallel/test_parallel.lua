@@ -164,7 +164,7 @@ test("a job that does not return is given up, and the others are done", function
     return x
   end, 4, { time_limit = 0.1, failures = "keep", threads = 1 })
   eq(results, { [2] = 2, [3] = 3, [4] = 4 })
-  ok(failures[1].message:find "does not return from code that is not Lua")
+  ok(failures[1].message:find "in code that is not Lua and does not return")
 end)
 
 test("values that cannot be sent are named with their job", function()

@@ -591,7 +591,7 @@ end)
 
 test("inside of a gradient call", function()
   local function inside(f) return function() return sim.grad(f, 1) end end
-  raises("inside of a gradient call", inside(function(x)
+  raises("inside a gradient call", inside(function(x)
     minimize(function(y) return y ^ 2 end, 1)
     return x
   end))

@@ -38,7 +38,7 @@ test("ranges", function()
   eq(seen, { [3] = true, [4] = true, [5] = true })
   raises("bad argument #2 to 'uniform' %(a number not below 3 expected, got 2%)",
     random.uniform, 3, 2)
-  raises("bad argument #1 to 'integer' %(no integer from 1 to 0%)", random.integer, 0)
+  raises("bad argument #1 to 'integer' %(there is no integer from 1 to 0%)", random.integer, 0)
   raises("bad argument #1 to 'integer' %(integer expected, got 1.5%)", random.integer, 1.5)
   raises("bad argument #2 to 'normal' %(non%-negative number expected, got %-1%)",
     random.normal, 0, -1)
@@ -66,7 +66,7 @@ test("choice and shuffle", function()
   local seen = {}
   for _ = 1, 200 do seen[random.choice { "a", "b" }] = true end
   eq(seen, { a = true, b = true })
-  raises("bad argument #1 to 'choice' %(a list with something in it expected%)", random.choice, {})
+  raises("bad argument #1 to 'choice' %(a list with at least one element expected%)", random.choice, {})
   raises("bad argument #1 to 'shuffle' %(list expected, got 3%)", random.shuffle, 3)
 end)
 

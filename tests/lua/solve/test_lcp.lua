@@ -166,7 +166,7 @@ test("the central path", function()
   eq(g.regular, true)
   local none, status = lcp.solve({ { 0 } }, { 0 }, { kappa = 1 })
   eq({ none, status }, { nil, "max_iterations" })
-  raises("key 'kappa': the solver 'pdipm' or 'auto' expected with it, got 'lemke'", lcp.solve,
+  raises("key 'kappa': requires the solver 'pdipm' or 'auto', got 'lemke'", lcp.solve,
     { { 1 } }, { 0 }, { kappa = 1, solver = "lemke" })
 end)
 

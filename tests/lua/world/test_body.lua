@@ -238,10 +238,10 @@ test("vectors behave like values", function()
   eq(p.x, 3) -- a copy
   body.position = p + v
   near(body.position, { 4, 6 })
-  raises("assign the whole, body.position = {x, y}", function() body.position[1] = 3 end)
-  raises("assign the whole, body.v = {va, vx, vy}", function() body.v.va = 3 end)
+  raises("assign the whole vector: body.position = {x, y}", function() body.position[1] = 3 end)
+  raises("assign the whole vector: body.v = {va, vx, vy}", function() body.v.va = 3 end)
   raises("attempt to add a vector and a number", function() return p + 1 end)
-  raises("Vector has no field 'z'; it has those of {x, y}, norm%(%), dot%(other%)", function() return p.z end)
+  raises("Vector has no field 'z'; it has the components of {x, y}, norm%(%) and dot%(other%)", function() return p.z end)
 end)
 
 test("the length of a vector and a product of two", function()
@@ -250,7 +250,7 @@ test("the length of a vector and a product of two", function()
   eq(body.position:dot(body.velocity), -5)
   eq(body.position:dot { 2, 1 }, 2)
   eq(body.q:dot { 1, 0, 0 }, 2)
-  raises("dot, of two lists: shapes do not fit: 2 and 3", function() return body.position:dot { 1, 2, 3 } end)
+  raises("dot of two lists: shapes do not fit: 2 and 3", function() return body.position:dot { 1, 2, 3 } end)
   raises("list of numbers or of rows expected, got no value", function() return body.position:dot() end)
   -- the same messages where numbers are tracked
   local x, g = sim.value_and_grad(function(p)

@@ -343,7 +343,7 @@ test("pre_solve sees and changes contacts", function()
   end)
   world:step()
   near(ball.v, { 0, 1, 0 })
-  raises("a contact is valid only during the pre_solve call it was given to",
+  raises("a contact is valid only during the pre_solve call that received it",
     function() return kept.gap end)
   local mistaken = world:pre_solve(function() return false end)
   raises("pre_solve returned false: return nothing, and change the contact instead, for instance contact.enabled = false",

@@ -96,7 +96,7 @@ test("errors undo the step", function()
   near(a.x, 5, 1e-12)
   local k = world:box { type = "kinematic", size = { 1, 1 }, position = { 0, 9 } }
   k:motion(function() return 1, "two" end)
-  raises("test_motion.lua:%d+: motion must return x, y, angle %(nil: as it is%), got 'two'", world.step, world)
+  raises("test_motion.lua:%d+: motion must return x, y, angle %(nil: velocity unchanged%), got 'two'", world.step, world)
   k:motion(nil)
   world:step()
 end)

@@ -22,7 +22,7 @@ test("state lists a x y va vx vy of the dynamic bodies", function()
   state[1], state[9] = -1, -9
   world:set_state(state)
   near({ world.bodies[2].angle, world.bodies[3].y }, { -1, -9 })
-  raises("bad argument #1 to 'set_state' %(12 numbers expected %(6 a dynamic body%), got 3%)",
+  raises("bad argument #1 to 'set_state' %(12 numbers expected %(6 per dynamic body%), got 3%)",
     function() world:set_state { 1, 2, 3 } end)
   state[7] = 0 / 0
   raises("bad argument #1 to 'set_state' %(%[7%]: finite number expected, got nan%)",

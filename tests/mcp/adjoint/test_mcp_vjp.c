@@ -465,8 +465,8 @@ static void both_ways_agree(void **state) {
   s2_arena_free(&arena);
 }
 
-// Three motors on a body: one cannot reach its speed, one cannot hold it back, one can. Further one
-// whose impulse is 0 without being at a bound.
+// Three motors on a body: one cannot reach its speed, one cannot hold the body back, and one is
+// strong enough. The impulse of a fourth motor is 0 and not at a bound.
 static void boxed_rows_at_their_bounds(void **state) {
   (void)state;
   static const double mass[3] = {2, 3, 3}, rhs[3] = {1, 2, 3};

@@ -13,7 +13,7 @@ static const double MARGIN = 1e-2, STEP = 1e-4, CHANGED = 1e-7;
 
 // The parameters of a chain: its rows are compatible for all their values.
 typedef struct Chain {
-  int links, points; // of each link
+  int links, points; // links, and points of each link
   double parameter[PARAMETERS];
 } Chain;
 
@@ -31,7 +31,7 @@ static void make_chain(Chain *chain, S2Rng *rng) {
     *next++ = spread(rng, 1);
     *next++ = range(rng, 0.05, 0.3);
     *next++ = range(rng, 0.05, 0.2);
-    for (int k = 0; k < POINTS; k++) { // of each point: place, friction, compliance of its tangent
+    for (int k = 0; k < POINTS; k++) { // place, friction, tangential compliance of a point
       *next++ = -0.4 + 0.8 * (k + range(rng, -0.3, 0.3)) / (chain->points - 1);
       *next++ = range(rng, 0.05, 0.5);
       *next++ = s2_rng_uniform(rng) < 0.5 ? range(rng, 0.0, 0.1) : 0;

@@ -26,7 +26,7 @@ static const double kappas[] = {1, 1e-2, 1e-4};
 // A problem of any kind: its data, the weights of a loss of its solution, and the gradient.
 typedef struct Case {
   int n, e, m;                      // sizes; their meaning depends on the kind
-  double data[BLOCKS][SQUARE];      // as the kind's own struct names them
+  double data[BLOCKS][SQUARE];      // blocks, named as in the kind's own struct
   double to[BLOCKS][SQUARE];        // dl/d(data)
   double out[5][MAX], loss[5][MAX]; // solution and dl/d(solution)
   double kappa;                     // size of numbers, for steps

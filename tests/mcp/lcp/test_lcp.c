@@ -68,7 +68,7 @@ static void check_answer(const S2LcpProblem *problem, const S2LcpSolution *solut
     noise = fmaxl(noise, LDBL_EPSILON * size);
   }
   if (noise > allowed) {
-    return; // so far out that even these digits do not suffice
+    return; // too large even for these digits
   }
   if ((residual <= allowed) != (solution->status == S2_SOLVED)) {
     fail_msg("%s with a residual of %Lg", s2_solve_status_name(solution->status), residual);
@@ -231,7 +231,7 @@ static void test_set(void **state) {
 
 // Entries from {-2..2}: degenerate, singular and unsolvable problems of every kind.
 static void random_problem(S2Rng *rng, int n, double *m, double *q) {
-  int64_t zeros = s2_rng_integer(rng, 0, 3); // of 4
+  int64_t zeros = s2_rng_integer(rng, 0, 3); // this many of 4 entries are 0, on average
   for (int i = 0; i < n * n; ++i) {
     m[i] = s2_rng_integer(rng, 0, 3) < zeros ? 0 : (double)s2_rng_integer(rng, -2, 2);
   }

@@ -23,7 +23,7 @@
 
 enum { MAX_N = 60, MAX_E = 20, MAX_M = 120 };
 
-static const double EXACT = 1e-11; // of numbers of about 1, when the solution is unique
+static const double EXACT = 1e-11; // error for numbers of about 1, if the solution is unique
 
 // ---- problems with their solutions ------------------------------------------------------------
 
