@@ -117,7 +117,7 @@ static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray
     double height = s2_dot(n, s2_sub(ray->from, shape->vertices[i]));
     double approach = -s2_dot(n, ray->along);
     if (height < -depth || !on_outline(shape, i, s2_sub(ray->from, shape->vertices[i]))) {
-      continue; // below it, or at an inner cut
+      continue; // below the surface, or at an inner cut
     }
     if (approach <= ALONG_SINE * length) {
       return;
@@ -141,8 +141,8 @@ static void begin_on_line(S2RayHit *hit, const S2Shape *shape, const Ray *ray) {
   }
 }
 
-// Whether the ray begins on or in the shape. Then it cannot hit another part of it, so the hit is
-// decided here.
+// Whether the ray begins on or in the shape. Such a ray cannot hit another part of the shape, so
+// its hit is decided here.
 static bool ray_begins(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double depth) {
   bool inside = false;
   S2Vec2 offset = s2_sub(ray->from, ray_nearest(shape, ray->from, &inside));

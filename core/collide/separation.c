@@ -3,14 +3,15 @@
 
 #include <math.h>
 
-// The edge's separation; `offset` goes to the other's position, in the frame of `placed`.
+// The separation along the normal of an edge. `offset` leads to the position of `other`, in the
+// frame of `placed`.
 static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *other, S2Vec2 offset,
                                       int edge) {
   const S2Shape *against = other->shape;
   S2Vec2 normal = s2_edge_normal(placed->shape, edge);
-  // The normal in the other's frame, where its lowest vertex is searched.
+  // Turn the normal into the frame of `other`, to find its lowest vertex.
   S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
-  // The search is in the other's frame, where its vertices are given.
+  // The search is in the frame of `other`, in which its vertices are given.
   int support = 0;
   double least = s2_dot(turned, against->vertices[0]);
   for (int k = 1; k < against->count; k++) {
