@@ -75,9 +75,7 @@ typedef struct S2ObservationDef {
 enum { S2_OBSERVED_FIELDS = 12 }; // most fields of one observation
 
 S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int *index);
-int s2_world_observation_size(
-    const S2World *world); // number of observed values
-                           // numbers. S2_STALE: an observed object is gone.
+int s2_world_observation_size(const S2World *world); // observed values
 S2Status s2_world_observe(S2World *world, double *numbers);
 // Noise is a function of this seed and of the world's time, so a clone observes the same noise as
 // its original. Returns 0 if no noise is declared. Images store the seed.
