@@ -12,19 +12,19 @@ enum {
   S2_TABLE_NODES = 8,   // unknown bodies
   S2_TABLE_GROUNDS = 4, // other bodies, including the world
   S2_TABLE_SEATS = S2_TABLE_NODES + S2_TABLE_GROUNDS,
-  S2_TABLE_JOINTS = 12,   // two rows each
-  S2_TABLE_BLOCKS = 40,   // below the diagonal of the matrix, fill included
+  S2_TABLE_JOINTS = 12,   // joints with two rows each
+  S2_TABLE_BLOCKS = 40,   // blocks below the diagonal of the matrix, fill included
   S2_TABLE_FILLS = 72,    // products that form the matrix
   S2_TABLE_TARGETS = 160, // blocks that eliminations change
 };
 
 typedef enum S2TableType { S2_TABLE_HINGE, S2_TABLE_SLIDER } S2TableType;
 
-// Velocities of rows `see` on one side of a joint per impulse of `push` on another; both sides are
-// the same node.
+// One product: the change of the velocities of the rows of joint `see` by impulses of joint `push`,
+// both through the same node.
 typedef struct S2TableFill {
   int16_t node, see, see_side, push, push_side;
-  int16_t block; // -1: the diagonal of `see`
+  int16_t block; // -1: the diagonal block of `see`
 } S2TableFill;
 
 // Bodies are seats: nodes in ascending order of slots, then ground in the order of the joints. The
@@ -32,9 +32,9 @@ typedef struct S2TableFill {
 typedef struct S2Table {
   int32_t stock; // S2Stock: the kernel compiled for it
   int32_t nodes, grounds, joints, blocks, fills, targets;
-  bool floats;                         // not attached to any ground
+  bool floats;                         // whether it is not attached to any ground
   bool rides;                          // whether any ground moves
-  bool rattles;                        // by the flow of two stages
+  bool rattles;                        // whether it steps by the flow of two stages
   bool goes[S2_TABLE_GROUNDS];         // whether each ground moves
   bool stands[S2_TABLE_GROUNDS];       // which ground is the world
   int16_t type[S2_TABLE_JOINTS];       // S2TableType
@@ -52,7 +52,7 @@ typedef struct S2Table {
   S2TableFill fill[S2_TABLE_FILLS];
 } S2Table;
 
-// Constants between changes; `Number` is a double, or one for each lane.
+// Numbers that are constant until the world changes. `Number` is a double, or one for each lane.
 #define S2_TABLE_CONSTANTS(Number)                                                                 \
   struct {                                                                                         \
     Number inertia, mass, inverse[2]; /* 1/inertia, 1/mass */                                      \

@@ -84,7 +84,7 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   // across the program's stack frames.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
-  // so that reading a joint during the call does not call the program again
+  // Without this, reading a joint during the call would call the program again.
   world->evaluating = false;
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
@@ -433,8 +433,8 @@ static void constraint_coordinate(const S2JointAt *at, S2JointRow *row, S2JointH
   }
 }
 
-// Finds the constraint that this one is the friction of: unilateral, between the same bodies, and
-// without other friction.
+// Finds the normal constraint to which this friction belongs. It is unilateral, acts between the
+// same bodies and has no other friction.
 static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   int32_t slot;
   S2_TRY(s2_joint_slot(world, def->coupled_to, &slot));
