@@ -60,26 +60,26 @@ typedef struct S2Table {
   } node[S2_TABLE_NODES];                                                                          \
   struct {                                                                                         \
     Number arm_a[2], arm_b[2]; /* m, body axes */                                                  \
-    Number across[2];          /* of a slider, body axes of b */                                   \
-    Number angle;              /* rad, of a against b as it was made */                            \
+    Number across[2];          /* slider: direction across the axis, body axes of b */             \
+    Number angle;              /* rad: angle of a against b at creation */                         \
     Number swing[3];           /* bounds of how fast forces turn, see joint_swing() */             \
-    Number size;               /* m, that its angle is measured by */                              \
+    Number size;               /* m: length that converts its angle */                             \
   } joint[S2_TABLE_JOINTS];                                                                        \
   Number h, length, tolerance, speed; /* s, m, 1, m/s: the least velocity scale */
 
 // Inputs and outputs of a step.
 #define S2_TABLE_STATE(Number)                                                                     \
   Number q[S2_TABLE_NODES][3], v[S2_TABLE_NODES][3];                                               \
-  Number force[S2_TABLE_NODES][3]; /* by hand */                                                   \
+  Number force[S2_TABLE_NODES][3]; /* forces that the program applied */                           \
   Number ground_q[S2_TABLE_GROUNDS][3], ground_v[S2_TABLE_GROUNDS][3];                             \
-  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: of the step before, then of this one */        \
-  Number acted[S2_TABLE_JOINTS];     /* s that they did */                                         \
+  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: of the last step, then of this one */          \
+  Number acted[S2_TABLE_JOINTS];     /* s: duration of these impulses */                           \
   Number reaction[S2_TABLE_JOINTS][3];                                                             \
-  Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected; where it floats */         \
+  Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected, if it floats */            \
   Number residual, joint, balance;     /* S2Residual.scaled, joint and dynamics */                 \
   Number error;                        /* m */                                                     \
-  Number passes;                       /* projections; or pieces, of two stages each */            \
-  Number missed;                       /* not 0: what was written is no step */
+  Number passes;                       /* projections, or pieces of two stages each */             \
+  Number missed;                       /* not 0: the written results are invalid */
 
 typedef struct S2Constants {
   S2_TABLE_CONSTANTS(double)

@@ -31,7 +31,7 @@ typedef enum S2RattleLaw {
   S2_RATTLE_FRICTION, // |impulse| <= mu times the impulse of the preceding normal row
 } S2RattleLaw;
 
-typedef enum S2RattleState { // of the active set
+typedef enum S2RattleState { // state of a row in the active set
   S2_RATTLE_HELD,            // its equation holds
   S2_RATTLE_OPEN,            // no impulse
   S2_RATTLE_AT_LO,           // the impulse is at its bound

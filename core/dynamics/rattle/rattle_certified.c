@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { SYMMETRIC = 40 }; // passes
+enum { SYMMETRIC = 40 }; // largest number of passes
 static const double SOLVED = S2_RATTLE_SOLVED;
 // Kept modes are valid up to this scaled residual.
 static const double MODES_HOLD = 1e-11;
