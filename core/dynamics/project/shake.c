@@ -3,10 +3,11 @@
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
 //
-// J1 are the rows at q1 of the first pass. If passes remove too little of the error, J1 is updated,
-// which gives Newton's matrix. (With J0 in place of J1, each pass would leave a fraction of the
-// error equal to the turn of the step in rad, and several times as much in a stretched chain.)
-// While J1 is kept, a pass only costs the errors and a substitution.
+// J1 are the rows at q1 of the first pass, or J0 if the factor of the first solve can be used. If
+// passes remove too little of the error, J1 is updated, which gives Newton's matrix. (With J0 in
+// place of J1, each pass leaves a fraction of the error equal to the turn of the step in rad, and
+// several times as much in a stretched chain.) While the matrix is kept, a pass only costs the
+// errors and a substitution.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"

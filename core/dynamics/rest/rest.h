@@ -16,7 +16,8 @@
 // Marks the bodies that the last step has left unchanged: their forces and free motion are known.
 void s2_rest_begin(S2Step *step);
 // The flags S2_TOUCH_... of a touch with index `number` in the previous search (or in the world,
-// for the first search of the step). Flags are kept as far as the touch's bodies are.
+// for the first search of the step). If a body of the touch has not stayed in place, only
+// S2_TOUCH_JOINS remains.
 static inline unsigned char s2_rest_known(const S2Step *step, const S2Touch *touch, int number) {
   bool again = step->passes > 0, none = step->still == NULL;
   unsigned char is = again ? step->kept[number] : none ? 0 : step->world->rest.touch.at[number];

@@ -253,9 +253,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   // Use the kinetic energy relative to the part's ground. Gains within rounding are not repaid.
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
-  S2Repaid repaid = {.energy =
-                         // otherwise it is rounding
-                     noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0,
+  S2Repaid repaid = {.energy = noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // 0: rounding
                      .tiny = event->tiny,
                      .edge = edge,
                      .flowed = parts->flowed,
