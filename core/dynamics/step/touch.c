@@ -9,8 +9,8 @@
 
 // A step with more overlapping pairs is rejected: this number for each shape, but at least
 // CROWD_AT_LEAST. A shape without overlaps touches three others on average. In a heap created at
-// one point the number of pairs grows with the square of the number of bodies, and the time of a
-// solve with the cube of that. A solve would take gigabytes.
+// one point the number of pairs grows with the square of the number of bodies, so a solve would
+// take very long, and gigabytes of memory.
 enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
 // A pair counts as overlapping here from this depth on, as a fraction of the smaller body.
 #define CROWD_DEPTH 1e-3
