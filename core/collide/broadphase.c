@@ -15,7 +15,7 @@
 
 enum {
   LOOSE_MIN = 32,   // this many loose proxies cost less than a rebuild
-  LOOSE_SHARE = 16, // the same holds for one loose proxy per this many in the tree
+  LOOSE_SHARE = 16, // one loose proxy per this many in the tree also costs less
 };
 
 // The tree is rebuilt when a search visits this many times the nodes of a fresh tree.
@@ -38,7 +38,7 @@ typedef struct Node {
 
 struct S2Broadphase {
   int32_t capacity; // proxies are 0 .. capacity - 1
-  S2Box *boxes;     // as given; empty for absent proxies
+  S2Box *boxes;     // boxes as given; empty for absent proxies
   uint8_t *states;
   int32_t *leaves; // node of a proxy, loose_at(place in `loose`) or NO_LEAF
   int32_t *loose;  // proxies without a leaf, in any order, because results are sorted
@@ -150,7 +150,7 @@ static void set_leaf(S2Broadphase *b, int32_t node, S2Box box, bool active) {
 
 static double broadphase_middle(S2Box box, bool along_y) {
   double at = along_y ? box.lo.y / 2 + box.hi.y / 2 : box.lo.x / 2 + box.hi.x / 2;
-  return isnan(at) ? 0 : at; // from -infinity to infinity
+  return isnan(at) ? 0 : at; // 0 for a box from -infinity to infinity
 }
 
 // Moves the `first` proxies with the smallest centres along the axis to the front (Hoare's

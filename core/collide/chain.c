@@ -85,8 +85,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
          (side.owns_out > 0 && past >= -ANGLE_ROUNDING);
 }
 
-// `in` and `out` are the directions of the outline before and after the vertex; the solid is on the
-// left.
+// `in` and `out` are the directions of the outline before and after the vertex; the solid is on
+// their left.
 static bool is_hollow(S2Vec2 in, S2Vec2 out) {
   double sine = s2_cross(in, out) / (s2_length(in) * s2_length(out));
   return sine < -SHARP || (sine < -STRAIGHT && s2_dot(in, out) < 0);

@@ -39,7 +39,7 @@ static const double TO_FAR_SIDE = 1e-2;
 typedef struct Candidate {
   S2Feature feature;
   int index_a, index_b; // vertices, or an edge if the feature has one
-  double gap;           // between the cores
+  double gap;           // gap between the cores
 } Candidate;
 
 typedef struct Candidates {
@@ -264,7 +264,7 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
 
 // ---- Points -----------------------------------------------------------------------------------
 
-enum { INDEX_BITS = 15, INDEX_MASK = (1 << INDEX_BITS) - 1 }; // of S2ManifoldPoint.id
+enum { INDEX_BITS = 15, INDEX_MASK = (1 << INDEX_BITS) - 1 }; // bits of S2ManifoldPoint.id
 
 static inline S2ManifoldPoint of_features(S2Feature feature, int index_a, int index_b,
                                           const S2Shape *a, const S2Shape *b) {

@@ -183,7 +183,7 @@ static void cast_along(S2RayHit *hit, const S2Shape *shape, const Ray *ray, doub
     double ahead = s2_dot(to, ray->along) / length;
     double fraction = ahead < 0 && ahead >= -rounding ? 0 : ahead / length;
     take_earlier(hit, fraction, s2_scale(-1 / length, ray->along));
-    hit->on_surface = hit->hit; // it would miss if it were slightly beside the line
+    hit->on_surface = hit->hit; // a ray slightly beside the line would miss
   }
 }
 

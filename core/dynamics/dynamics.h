@@ -274,7 +274,7 @@ typedef struct S2JointDef {
   bool has_law;                    // spring: S2Callbacks.spring gives its pull; no stiffness then
   S2Vec2 velocity;                 // lock: m/s
   S2JointWeights compliance;       // zero: rigid; not for spring, mouse, wheel, rope
-  S2JointWeights damping;          // of compliant rows; spring, mouse, wheel: `linear`
+  S2JointWeights damping;          // damping of compliant rows; spring, mouse, wheel: `linear`
   bool has_limits, has_motor;      // on the coordinate: hinge, slider, spring, wheel
   double limit_lo, limit_hi;       // rad or m; may be infinite
   double motor_speed, motor_max;   // rad/s or m/s; N m or N, >= 0, may be infinite
@@ -368,8 +368,8 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
 // stay closed. S2_INVALID, with nothing changed: a joint of another type, or a loop that does not
 // permit the speed.
 S2Status s2_joint_set_speed(S2World *world, S2JointId joint, double speed);
-// The bodies that s2_joint_set_speed moves (`bodies` holds all of the world), and whether they are
-// on the side of a. S2_UNAVAILABLE: loops move other bodies, too.
+// The bodies that s2_joint_set_speed moves (`bodies` holds all of the world), and whether this is
+// the side of a. S2_UNAVAILABLE: loops move other bodies, too.
 S2Status s2_joint_branch(S2World *world, S2JointId joint, S2BodyId *bodies, int *count, bool *of_a);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
 S2Status s2_joint_set_velocity(S2World *world, S2JointId joint,               // lock
@@ -402,7 +402,7 @@ typedef struct S2JointInfo {
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
-S2JointType s2_joint_type(const S2World *world, S2JointId joint); // of an existing joint
+S2JointType s2_joint_type(const S2World *world, S2JointId joint); // the joint must exist
 const char *s2_joint_name(const S2World *world, S2JointId joint); // "" if it was destroyed
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
 S2JointId s2_world_joint(const S2World *world, int index); // {0, 0}: there are fewer
@@ -433,7 +433,7 @@ typedef struct S2Slope {
 typedef struct S2ConstraintCall {
   S2JointId joint;                      // null while s2_joint_create runs
   int bodies;                           // 1 to 4
-  double q[S2_JOINT_BODIES][3];         // of a, b and S2JointDef.more
+  double q[S2_JOINT_BODIES][3];         // poses of a, b and S2JointDef.more
   double t;                             // s
   int rows;                             // of the joint
   double *value;                        // per row: g, m or rad
@@ -457,8 +457,8 @@ typedef struct S2SpringCall {
 
 // The derivative of one number of a force by one number of the state that the law read.
 typedef struct S2ForceTerm {
-  int number;       // of S2ForceCall.force
-  int32_t slot;     // of the body, S2BodyId.index - 1
+  int number;       // index in S2ForceCall.force
+  int32_t slot;     // slot of the body, S2BodyId.index - 1
   S2BodyField part; // S2_BODY_ANGLE to S2_BODY_VY
   double by;
 } S2ForceTerm;
@@ -674,7 +674,7 @@ typedef struct S2AuditStats {
   double energy;   // J, the sum of S2AuditResiduals.energy over islands with known work
 } S2AuditStats;
 
-uint64_t s2_audit_findings(const S2AuditStats *stats); // their sum
+uint64_t s2_audit_findings(const S2AuditStats *stats); // sum of all findings
 void s2_audit_stats_add(S2AuditStats *total, const S2AuditStats *stats);
 // The message of the first finding. "" if there is none, or if `audit` has been switched off since.
 // Valid until the next step.

@@ -33,7 +33,7 @@ typedef struct S2Field {
   size_t offset; // offset of the member in the definition
   S2FieldDomain domain;
   bool program;  // scripts cannot set it
-  bool required; // of a key
+  bool required; // whether the key is required
 } S2Field;
 
 // Tables that end with a NULL name: members of S2WorldDef, and of S2BodyDef (the fields of

@@ -370,8 +370,8 @@ static void audit_joint(const S2Step *step, int32_t slot) {
   const double *reaction = step->joint_reaction + 3 * slot;
   audit->driven[slot] += fabs(impulse[S2_JOINT_MOTOR]) + fabs(impulse[S2_JOINT_DRY]);
   audit->carried[slot] += hypot(reaction[1], reaction[2]);
-  // The force of a servo is not part of the reaction, and that of a gear acts on the bodies of its
-  // joints.
+  // The force of a servo is not part of the reaction, and the force of a gear acts on the bodies of
+  // its joints.
   bool unknown = s2_joint_may_hold(joint) || joint->type == S2_GEAR ||
                  (joint->has_servo && joint->type != S2_HINGE);
   const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};

@@ -180,7 +180,7 @@ void s2_audit_missed(const S2Step *step, const S2Island *island, double dynamics
 // A substep is complete but not yet in the world. Only for worlds with audits.
 void s2_audit_substep(const S2Step *step);
 void s2_audit_free(S2World *world);
-double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: largest from knot to knot
+double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: largest turn between knots
 // rad: the largest turn of a piece of its path if the body turned at the piece's largest angular
 // velocity throughout. So turns that reverse within a piece count, too.
 double s2_audit_turn_at_most(const S2Auditor *audit, int32_t slot);

@@ -171,7 +171,7 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   const double *q0 = audit->q0 + 3 * slot, *v0 = audit->v0 + 3 * slot;
   const double *q1 = world->q.at + 3 * slot, *v1 = world->v.at + 3 * slot;
   double h = audit->h;
-  // Impulses of contacts, joints, forces and corrections, and those of joints along with positions.
+  // Sum the impulses of contacts, joints, forces and corrections.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
   // The log only has the sum of the impulses of each feature, in which impacts from two sides
   // nearly cancel.
@@ -202,7 +202,7 @@ static S2Vec2 point_velocity(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// Whether friction held this pair in the previous step, too.
+// Whether friction also held this pair in the previous step.
 static bool held_before(const S2Auditor *audit, const S2Acted *acted) {
   int lo = 0, hi = audit->held_before;
   while (lo < hi) {

@@ -19,8 +19,8 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
                            const bool *touching);
 // Replaces s2_step_impact under S2_REFLECTIONS: the impact from v2, then the forces, into v2.
-// `choices` are those of the impact with Newton's targets; they are overwritten. The joints'
-// impulses are added to the present ones. False: aborted. (reflect.c)
+// `choices`: as for the impact with Newton's targets; they are overwritten. Impulses of joints are
+// added to the present ones. False: aborted. (reflect.c)
 bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching);
 // Stops the motion v2 of coordinates that reached a limit in this step. (The row of the limit let
 // them approach it.) The stop is computed at q1, after the positions are corrected, because its
@@ -41,8 +41,8 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island);
 // The energy that contacts took from an island until v1 (`room`), and the energy that a fraction of
 // the impact from v1 to `v2` (3 per node) returns: linear fraction + square fraction^2, J.
 // Velocities are relative to the touched body, because kinematic bodies may do any amount of
-// additional work. `touches` are those of the island's list; `pressed`, `struck`: impulses of
-// contacts in the motion and in the impact.
+// additional work. `touches`: the list in which the island's touches are indices; `pressed`,
+// `struck`: impulses of contacts in the motion and in the impact.
 typedef struct S2ImpactEnergy {
   double room, linear, square;
 } S2ImpactEnergy;

@@ -287,7 +287,8 @@ static double most_turning(const S2JointAt *at, const S2JointLoad *load, const d
   double linear = scale[1] + scale[4];
   double turn = arm_a * scale[0] * (scale[0] + 2 * scale[3]) + far * scale[3] * scale[3] +
                 2 * scale[3] * linear;
-  // Lengths turn across themselves, too: (1/L) (J't)(J't)', infinite if anchors coincide.
+  // Joints with a length also turn across their direction: (1/L) (J't)(J't)', infinite if anchors
+  // coincide.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0) {
     S2JointRow row;
     s2_measure_length(at, &row, NULL);

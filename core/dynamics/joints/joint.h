@@ -38,7 +38,7 @@ typedef enum S2JointParts { // parts that a definition may set for a type
   S2_HAS_DRIVE = 8, // motor and friction
   S2_HAS_LENGTH = 16,
   S2_HAS_AXIS = 32,
-  S2_HAS_OTHERS = 64, // its functions do not depend on the vector from its anchor on b to that on a
+  S2_HAS_OTHERS = 64, // its functions do not depend on the vector between its anchors
 } S2JointParts;
 
 typedef enum S2JointAnchors { // anchors that a definition sets
@@ -56,7 +56,7 @@ enum { S2_ALL_ROWS = -1 };
 typedef struct S2JointKind {
   S2JointTraits traits;
   unsigned parts;
-  // bits 1 << S2JointField: fields in addition to those of all joints and of `parts`
+  // bits 1 << S2JointField: additional fields, beside those of all joints and of `parts`
   unsigned fields;
   S2JointAnchors anchors;
   double bound; // default of max_force and max_torque
@@ -65,8 +65,8 @@ typedef struct S2JointKind {
   // the Hessians of the same rows.
   int (*rows)(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
   void (*hessians)(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
-  // With S2_HAS_STIFFNESS: the index of the compliant equation, or S2_ALL_ROWS. With
-  // S2_HAS_COMPLIANCE, too, it is the last equation, which exists only if the joint has a spring.
+  // With S2_HAS_STIFFNESS: the index of the compliant equation, or S2_ALL_ROWS. If the type also
+  // has S2_HAS_COMPLIANCE, it is the last equation, which exists only if the joint has a spring.
   int sprung;
   S2Measure *coordinate; // coordinate of limits and gears, or NULL
   S2Measure *drive;      // coordinate of motor and friction, or NULL

@@ -29,7 +29,7 @@ typedef struct Builder {
   int place;           // index of the joint in the island
   S2WideMovers *along; // movers of the last row, if it acts on more than two bodies
   double *speed;       // V, raised by driving rows
-  double *rhs;         // of the problem
+  double *rhs;         // right side of the problem
   List *given;         // impulses without a row
 } Builder;
 

@@ -23,7 +23,7 @@ static inline bool s2_limit_touches(const S2Island *island, const S2JointRow *ro
 // The arrival of a coordinate at a limit in this step. Speeds are rates of the distance (rad/s or
 // m/s): negative if it decreases.
 typedef struct S2LimitArrival {
-  S2JointRow row;           // at q0
+  S2JointRow row;           // the row at q0
   double sign;              // sign of d(distance)/d(coordinate): 1 for the lower limit
   double distance;          // rad or m, at q0
   double speed, free_speed; // at q0: before the step, and after forces alone

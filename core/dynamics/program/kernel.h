@@ -85,7 +85,7 @@ S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) 
     return;
   }
   solve_motion(&run);
-  // Reported impulses: first those of the solve; projection adds its own.
+  // Report the impulses of the solve first; projection adds its own.
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     run.lambda.at[g][0] = run.lambda.at[g][0] + none;
     run.lambda.at[g][1] = run.lambda.at[g][1] + none;

@@ -155,7 +155,8 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
     lane_get(lane, AT(S2TableState, q) + at, world->q.at + slot, 3);
     lane_get(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
-    if (table->floats) { // in other islands it is 0 since the step before the program was made
+    // in other islands the correction is 0 since the step before the program was made
+    if (table->floats) {
       lane_get(lane, AT(S2TableState, corrected) + at, world->corrected.at + slot, 3);
     }
   }

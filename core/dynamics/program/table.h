@@ -46,9 +46,9 @@ typedef struct S2Table {
   int16_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
   int16_t row[S2_TABLE_BLOCKS];        // per block: its row
   int16_t row_start[S2_TABLE_JOINTS + 1];
-  int16_t row_column[S2_TABLE_BLOCKS]; // the same blocks by rows
+  int16_t row_column[S2_TABLE_BLOCKS]; // the blocks in the order of rows
   int16_t row_block[S2_TABLE_BLOCKS];
-  uint8_t target[S2_TABLE_TARGETS]; // in the order of elimination
+  uint8_t target[S2_TABLE_TARGETS]; // blocks that change, in the order of elimination
   S2TableFill fill[S2_TABLE_FILLS];
 } S2Table;
 

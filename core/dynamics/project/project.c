@@ -481,7 +481,7 @@ static void project_once(S2Step *step, bool same_rows) {
         (void)project(step, island, worst, 1, NULL);
       }
     }
-    island->joint_error = NAN; // no longer valid
+    island->joint_error = NAN; // the stored error is no longer valid
     s2_arena_rewind(step->arena, mark);
   }
   step->world->stats.seconds_project += s2_stats_clock(step->world) - start;

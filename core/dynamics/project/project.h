@@ -12,7 +12,7 @@ void s2_step_project_start(S2Step *step);               // projects q0, for S2_P
 void s2_island_project(S2Step *step, S2Island *island); // projects the positions of one island
 
 typedef struct S2JointErrors { // the equations of an island's joints at q1
-  int rows;                    // in the order of the problem
+  int rows;                    // rows, in the order of the problem
   double *value;               // per row: g
   S2RowSides *side;            // per row
   double largest;              // m: largest error of a joint's equations; keeps a NaN
@@ -24,7 +24,7 @@ typedef struct S2JointErrors { // the equations of an island's joints at q1
 double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors);
 
 typedef struct S2Shaken { // displacements by joints so far
-  double *dq;             // 3 per node, including those of gears
+  double *dq;             // 3 per node, including nodes of gears
   double *lambda;         // 1 per joint equation; at most S2_JOINT_ROWS per joint
   S2JointPart *part;
   int count;

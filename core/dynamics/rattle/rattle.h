@@ -59,7 +59,7 @@ typedef struct S2RattleTerm { // the definition of a row of the island
   double speed;                   // rad/s or m/s: target of a motor
   double most;                    // N or N m; infinite: no bound
   double mu;                      // friction coefficient, for friction rows
-  double restitution;             // of limits
+  double restitution;             // restitution of limits
   bool changes;                   // the row contains the change of its value, not the value
   bool soft, trapezoid;           // compliant; by the trapezoidal rule, else by implicit Euler
   // the impulse is an actuator's, so not part of the joint's reaction
@@ -92,7 +92,7 @@ typedef struct S2Rattle {
   int rows, nodes;
   int touches;                      // number of touches that have points with rows
   int grounds;                      // number of joints that are ground friction
-  int32_t *touch;                   // of the step
+  int32_t *touch;                   // indices in the step
   S2RattleTerm *term;               // bilateral rows, bounded rows, limits, contacts
   int32_t (*row_of)[S2_JOINT_ROWS]; // per joint of the island: its terms, or S2_NONE
   double *inertial, *damping;       // 3 per node: I, m, m; these times the damping rates
@@ -164,8 +164,8 @@ typedef struct S2RattleFlow {
   S2Touch *first, *second;
   S2Residual residual;
   int solves;
-  bool frees; // set by the caller: pieces end where limits close
-  bool ahead; // set by the caller: points that begin open have rows, too
+  bool frees; // set by the caller: whether pieces end where limits close
+  bool ahead; // set by the caller: whether points that begin open also have rows
   // s: time at which a limit closes, if the piece was not solved for this reason; else infinite
   double met;
   double closes_at; // s: the last such time; `closes`: the row of that limit
@@ -310,7 +310,7 @@ static inline bool s2_rattle_turns(const S2RowSides *side) { // whether the row 
 // rattle_contact.c
 // Selects the points of the island that are to have rows.
 void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices);
-// Appends the terms of contacts to those of joints, with guesses.
+// Appends the terms of contacts to the terms of joints, with guesses.
 void s2_rattle_add_contacts(S2Rattle *rattle);
 // Sets C and b of compliant contacts in stage 1, from the start of the piece.
 void s2_rattle_soften_contacts(const S2Rattle *rattle);

@@ -175,8 +175,8 @@ bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// m: the largest difference between the measured errors and those of the certified problem, over
-// rows that push or are violated.
+// m: the largest difference between measured errors and errors of the certified problem, over rows
+// that push or are violated.
 static double off_certified(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = stage->turned;

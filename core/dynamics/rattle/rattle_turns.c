@@ -142,7 +142,7 @@ static double work_of_contacts(const S2Rattle *rattle) {
   return work;
 }
 
-// The speed that forces cause in the piece counts as motion, too.
+// The speed that forces cause in the piece also counts as motion.
 bool s2_rattle_contacts_bring(const S2Rattle *rattle) {
   const double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y};
   double moving = 0, h = rattle->h; // J

@@ -1081,7 +1081,7 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
   // 4. The piece ends at the meeting, or with the step.
   event->splits += way->meets || way->cut;
   s2_event_note_arrival(event, way->meets ? way->first : S2_NONE);
-  if (way->cut) { // its time depends on the inputs
+  if (way->cut) { // the time of the cut depends on the inputs
     s2_note_short(step, event->island, 1);
     event->most += event->cuts < S2_EVENT_CUTS;
     event->cuts += 1;

@@ -24,7 +24,7 @@ typedef struct S2EventRun {
   bool straight;      // whether this piece flows by implicit Euler
   bool rattles;       // whether the two stages (rattle/) make pieces with rows
   bool rattled;       // whether they make this piece
-  S2RattleFlow flow;  // their last result
+  S2RattleFlow flow;  // last result of the two stages
   bool ahead;         // whether the whole step is speculative
   bool halved;        // whether the whole step is speculative, in several pieces
   int halvings;       // how many times a piece may still be halved

@@ -325,7 +325,7 @@ static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
 }
 
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
-  // Discard the audit records of an earlier search, including those of the two stages, which take
+  // Discard the audit records of an earlier search, including records of the two stages, which take
   // whole steps.
   if (step->h == step->dt) {
     s2_audit_again(step, NULL);

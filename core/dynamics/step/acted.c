@@ -330,7 +330,7 @@ void s2_acted_commit(S2Step *step) {
       t += 1;
     }
     const S2Touch *touch = t < step->touch_count ? &step->touches[t] : NULL;
-    acted->next = S2_NONE; // it was an index into the log
+    acted->next = S2_NONE; // `next` was an index into the log
     acted->gone = true;
     for (int k = 0; touch != NULL && k < touch->count && acted->gone; k++) {
       if (touch->points[k].at.id == acted->feature && s2_acted_compare(acted, touch) == 0) {

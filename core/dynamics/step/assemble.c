@@ -193,7 +193,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
 
 S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
                        const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
-  // Space for the largest possible number of rows; nodes of gears follow those of bodies.
+  // Space for the largest possible number of rows; nodes of gears follow the nodes of bodies.
   int of_joints = S2_JOINT_ROWS * island->joints + s2_wide_room(step, island);
   for (int i = 0; i < island->joints; i++) {
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;

@@ -25,8 +25,9 @@ typedef struct S2Island { // bodies that act on each other; all lists are in asc
   // m: the largest error of its joints at the last evaluation, if it needed no length (no angles,
   // no limits); else NAN.
   double joint_error;
-  bool kept;      // whether it stays as the last step left it (rest/rest.h)
-  bool bounced;   // bisect: rebounds are part of its motion, and lifts may be repaid, too
+  bool kept; // whether it stays as the last step left it (rest/rest.h)
+  // bisect: whether rebounds are part of its motion, so that lifts may also be repaid
+  bool bounced;
   bool gave_up;   // the two stages (rattle/) did not solve it with their largest number of pieces
   bool accounted; // whether its lifts by projection are repaid (repay.c)
   double turning; // (h w)^2 of forces that turn too fast for the step (geometric.c); else 0
@@ -97,7 +98,7 @@ typedef struct S2Step {
   double *held, *law;
   double *law_begin; // 3 per slot: `law` at the start of the step
   int32_t *lawful;   // slots of the bodies with force laws, in the order of their calls
-  int laws;          // their number
+  int laws;          // number of these bodies
   // 3 per slot: diagonal of W (damping included); 0 for bodies that are not unknowns
   double *mass;
   double *free_v; // 3 per slot: W^-1 (M v0 + h f), the velocities without contacts and joints

@@ -210,7 +210,7 @@ void s2_step_islands(S2Step *step) {
       island->node[island->nodes++] = i;
     }
   }
-  // List touches and joints, in ascending order, too.
+  // List touches and joints, also in ascending order.
   for (int i = 0; i < touches + joints; i++) {
     S2Island *island = edge_island(step, island_of, edges[i]);
     if (island != NULL && i < touches) {
@@ -239,10 +239,10 @@ static double islands_faster(double speed, const S2Island *island, const double 
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
 
-// Fraction of the step. The rounding error of soft rows is that of a position divided by the length
-// of the piece. In shorter pieces the scale of speeds grows with this error, but only down to this
-// length. Without the limit, the scale was 3e11 m/s in pieces of 1e-18 s, and a solve that stopped
-// a body of 5 m/s was accepted.
+// Fraction of the step. The rounding error of soft rows is the rounding of a position, divided by
+// the length of the piece. In shorter pieces the scale of speeds grows with this error, but only
+// down to this length. Without the limit, the scale was 3e11 m/s in pieces of 1e-18 s, and a solve
+// that stopped a body of 5 m/s was accepted.
 static const double SHORTEST_SCALED = 1e-8;
 
 double s2_island_speed(const S2Step *step, const S2Island *island) {

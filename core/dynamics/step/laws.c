@@ -138,7 +138,7 @@ bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame,
   then.done -= step->h;
   View view = view_at(step, island, &then, q, v, 1);
   view.since = frame->done;
-  view.t = step->world->kept.time + frame->done; // in event stepping step->t moves, too
+  view.t = step->world->kept.time + frame->done; // in event stepping, step->t also moves
   int count = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];

@@ -212,8 +212,9 @@ static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, do
   *to = fmin(*to, fmax(one, other));
 }
 
-// Whether the boxes of a pair meet on their motions. The broad phase tests only the boxes around
-// the motions, which depend on the common velocity, and islands would then depend on it, too.
+// Whether the boxes of a pair meet on their motions. The broad phase only tests boxes around the
+// motions. These depend on the common velocity of both bodies, and without this test, islands would
+// also depend on it.
 static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;

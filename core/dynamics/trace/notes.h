@@ -27,7 +27,7 @@ typedef enum S2Act {
   S2_ACT_Q0_IS_Q1,  // (plain: q1) q0 = q1, after a projection before the step
   S2_ACT_NEXT,      // (end) q0 = q1, v0 = v2: the next fraction of a substep that bisect makes
   S2_ACT_COMMIT,    // (end) ends
-  S2_ACT_LAWS,      // (laws) force laws are called at q0, v0, for all bodies or those of an island
+  S2_ACT_LAWS,      // (laws) force laws are called at q0, v0, for all bodies or for an island
   // (laws) v2 agrees with the laws at q1; for an island, also v1 and force (laws.h)
   S2_ACT_LAWS_END,
   S2_ACT_DRIFT, // (no record) v1 = v2 = free_v and q1 = q0 + h (v0 + v1)/2 (event stepping)
@@ -48,7 +48,7 @@ typedef enum S2Act {
   S2_ACT_REFLECT, // (no record) reflections begin with v2 and the present touches
   S2_ACT_BLEND,   // (blend) v2 = e reflected + (1 - e) v2; undoing it restores S2_ACT_REWIND's v2
   S2_ACT_REWIND,  // (plain) v2 returns to its value at S2_ACT_REFLECT
-  S2_ACT_HIT,     // (no record) later acts contain an impact whose time is that of the step
+  S2_ACT_HIT,     // (no record) later acts contain an impact at the time of the step
   S2_ACT_STOP,    // (no record) later acts contain a stop of a joint at a limit, at the time of the
                   // step
   S2_ACT_SLOW,    // (energy) v2 loses the energy that a projection has added (repay.c)
@@ -187,7 +187,7 @@ typedef struct S2Note {
       S2SolveKind kind : 8;   // SOLVE, PROJECT
       S2ProjectRows from : 4; // PROJECT
       bool into_v1 : 1;       // SOLVE
-      bool of_motion : 1;     // SHAKE: its rows are those of the first solve
+      bool of_motion : 1;     // SHAKE: whether its rows are the rows of the first solve
       int rows;               // rows of the problem
       // fraction of the displacement; FEEDBACK: of the change of v2; SOLVE: of the change of v
       double fraction;
@@ -212,7 +212,7 @@ typedef struct S2Note {
     } blend;
     struct {
       bool edge : 1;        // REPAY: the added energy is close to zero
-      bool flowed : 1;      // REPAY: contacts contribute, too
+      bool flowed : 1;      // REPAY: whether contacts also contribute
       bool turned : 1;      // REPAY: v2 was solved with rows at q1, and the touches belong to q1
       bool fed : 1;         // SLOW: joint displacements were added to v2
       double loss, *before; // J

@@ -32,7 +32,7 @@ typedef struct RayQuery {
   const S2QueryFilter *filter;
   S2Vec2 from, to;
   RayFound *best; // one hit, or one for each body slot
-  bool each;      // the former
+  bool each;      // whether `best` has one hit for each body
 } RayQuery;
 
 static bool visit_ray(void *user, int32_t proxy) {

@@ -234,8 +234,9 @@ typedef struct S2JointRow {
   double bend; // v0' Hess v0: change of the speed by the motion alone (after s2_joint_bends)
 } S2JointRow;
 
-// A joint is in the lists of its two bodies; a gear also in those of its two joints, and a
-// constraint in those of its further bodies. A list links places: S2_JOINT_LINKS * slot + which.
+// A joint is in the lists of its two bodies; a gear is also in the lists of its two joints, and a
+// constraint in the lists of its further bodies. A list links places, S2_JOINT_LINKS * slot +
+// which.
 enum { S2_LINK_A, S2_LINK_B, S2_LINK_MORE, S2_JOINT_LINKS = S2_LINK_MORE + 2 };
 
 typedef struct S2JointLink {
@@ -276,7 +277,7 @@ typedef struct S2Joint {
 typedef struct S2TouchPoint {
   S2ManifoldPoint at;                     // at.point is the arm on a
   S2Vec2 arm_b;                           // the contact point relative to the centre of b
-  double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
+  double normal_impulse, tangent_impulse; // N s, of the last (sub-)step
   bool sliding;
   bool closed;  // event stepping: whether it overlapped at the end of its flow without an impulse
   bool pressed; // in notes: whether its normal impulse was above 0
@@ -479,7 +480,7 @@ struct S2World {
   int lanes;                 // most lanes in which it may be stepped; 0: no program
   // number of changes of all data that steps read, except state, forces and impulses
   uint64_t changes;
-  struct S2Notes *notes; // of the current step, for its derivative; NULL: none (notes.h)
+  struct S2Notes *notes; // notes of the current step, for its derivative; NULL: none (notes.h)
   S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
   int dumped; // problems dumped in this step
@@ -490,7 +491,7 @@ struct S2World {
   S2_ARRAY(S2Drive) drives;         // per joint slot, within a step
   uint32_t next_serial;             // ascending, so an old handle never names a newer object
   bool stepping;
-  S2_ARRAY(S2ForceTerm) slopes; // of the force law being called (s2_force_slope)
+  S2_ARRAY(S2ForceTerm) slopes; // slopes of the force law being called (s2_force_slope)
   S2_ARRAY(double) pushed;      // f before actuators acted, within a step
   bool listed;                  // whether it is among the worlds that are stepped side by side
   bool actuated;                // whether steps apply actuators

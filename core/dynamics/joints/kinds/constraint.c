@@ -17,7 +17,7 @@ typedef struct Probe { // a constraint being evaluated
   const S2Joint *joint;
   S2JointId id;
   int columns;                       // columns of its bodies: 6, or all if it has more than two
-  double q[COLUMNS], scale[COLUMNS]; // their poses, and the scales of changes
+  double q[COLUMNS], scale[COLUMNS]; // poses of the bodies, and the scales of their changes
   bool moves[COLUMNS];               // false for the world
   double t;
 } Probe;

@@ -55,7 +55,7 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
   double goal[3], rate[3];
   int count = 0, equations = 0;
   s2_lock_goal(at, goal, rate);
-  // The impulses of bounded components follow those of the equations.
+  // The impulses of bounded components follow the impulses of the equations.
   for (int i = 0; i < 3; i++) {
     equations += joint->locked[i] && !is_bounded(joint, i);
   }
