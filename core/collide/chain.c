@@ -62,7 +62,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
   if (side.owns_in > 0 && side.owns_out > 0) {
     return true;
   }
-  // Beyond the end of the first edge and before the start of the second.
+  // Sines of the angles by which the direction is past the normal of the first edge, and short of
+  // the normal of the second.
   double beyond = s2_dot(direction, side.in);
   double before = -s2_dot(direction, side.out);
   double slack = ANGLE_ROUNDING;

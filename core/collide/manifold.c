@@ -142,7 +142,7 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
   Candidates found = {0};
   int r = axis->edge;
   Edge edge = manifold_edge_of(reference, r);
-  // The rounding of coordinates of this size.
+  // The size of the coordinates, for their rounding.
   double size = manifold_magnitude(edge.start) + manifold_magnitude(edge.end) +
                 2 * manifold_magnitude(pair->b.pose.position);
   // A circle has a single vertex, so only that vertex can be in front of the edge.
@@ -326,7 +326,7 @@ static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   } else {
     point->normal = s2_rotate(pair->b.pose.rotation, point->local_normal);
   }
-  // The gap of the surfaces, along it.
+  // Set the gap of the surfaces along the normal.
   point->gap = s2_dot(from_b, point->normal) - ra - rb;
   // From the vertex, which is a point of its shape, half the gap towards the other surface.
   if (point->feature == S2_EDGE_B) {
@@ -426,11 +426,12 @@ static double sunk_depth(const Pair *pair) {
   return SUNK * size;
 }
 
-// The closest features belong to a neighbour of a joined shape, but this shape may still support
-// another vertex of the other one. While the cores are apart, no features are nearer than the
-// closest. If they overlap, this shape is inside the other one by at most the least translation
-// along its direction. The same bound holds for the part of an edge beyond a vertex of the other
-// shape, on the side of the edge that the translation leads to.
+// Adds points of a joined shape whose neighbour has the closest features, because this shape may
+// still support another vertex of the other one. `floor` bounds the gaps of such points. While the
+// cores are apart, no gap is smaller than the least one. If the cores overlap, the joined shape is
+// inside the other one by at most the least translation, along its direction. The same bound holds
+// for the part of an edge beyond a vertex of the other shape, on the side of the edge to which the
+// translation leads.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;

@@ -28,8 +28,8 @@ static void take_earlier(S2RayHit *hit, double fraction, S2Vec2 normal) {
   }
 }
 
-// The ray enters the disc about `centre`. The ray's nearest point to the centre is computed first,
-// because the usual discriminant is inaccurate far away.
+// Records where the ray enters the disc about `centre`. The ray's nearest point to the centre is
+// computed first, because the usual discriminant is inaccurate far away.
 static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radius) {
   // Pythagoras: half the chord is the root of r^2 - d^2, as a fraction of the ray's length.
   double length2 = s2_length2(ray->along);

@@ -26,7 +26,8 @@ static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *ot
   return (S2Axis){.edge = edge, .support = support, .separation = separation};
 }
 
-// In the frame of `placed`, so that its own vertices need no rotation.
+// The position of `other` in the frame of `placed`, so that the vertices of `placed` need no
+// rotation.
 static S2Vec2 separation_offset(const S2Placed *placed, const S2Placed *other) {
   return s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
 }
@@ -90,7 +91,7 @@ double s2_nearest_vertices(const S2Placed *a, const S2Placed *b, int *vertex_a, 
   double nearest2 = INFINITY;
   *vertex_a = *vertex_b = 0;
   for (int i = 0; i < a->shape->count; i++) {
-    // In b's frame, so that only one of the two is rotated.
+    // Compare in b's frame, so that only one of the two shapes is rotated.
     S2Vec2 p = s2_unrotate(b->pose.rotation, s2_sub(s2_placed_vertex(a, i), b->pose.position));
     for (int k = 0; k < b->shape->count; k++) {
       double distance2 = s2_length2(s2_sub(p, b->shape->vertices[k]));

@@ -43,7 +43,7 @@ typedef enum S2Stepping {
 
 typedef enum S2FlowRule {
   S2_FLOW_PROJECTED, // velocities by implicit Euler, positions by projection
-  S2_FLOW_RATTLE,    // positions, then velocities: two stages, order 2, where an island allows it
+  S2_FLOW_RATTLE,    // positions, then velocities: two stages, order 2, if an island allows it
   S2_FLOW_AUTO,      // S2_FLOW_RATTLE with event stepping, unless an option excludes it
 } S2FlowRule;
 // The friction law of contacts. S2_CONVEX is a convex form of Coulomb's law
@@ -348,7 +348,8 @@ bool s2_joint_type_has(S2JointType type, S2JointField field);
 bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
 S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
-// If the coordinate is beyond the new limits, a step moves it there. (s2_joint_create fails.)
+// If the coordinate is beyond the new limits, a step moves it there. (s2_joint_create refuses such
+// limits.)
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
 // Whether the coordinate is within the limits, up to S2_MISFIT of the bodies' size.
 bool s2_joint_is_within(const S2World *world, S2JointId joint);
@@ -747,7 +748,7 @@ typedef struct S2RayResult {
   double fraction;
 } S2RayResult;
 
-// Which bodies a query finds; never disabled ones. Without a filter, or all zeros: all but sensors.
+// Selects what a query finds (never disabled bodies). No filter, or all zeros: all but sensors.
 typedef struct S2QueryFilter {
   uint32_t category; // 0: any body; else the body's mask has one of these bits
   uint32_t mask;     // 0: any body; else the body's category has one of these bits

@@ -31,7 +31,7 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island);
 // The impulses and reactions of an island's joints, to copy them into the arena and to restore
 // them.
 typedef struct S2JointImpulses {
-  double *row, *reaction; // S2_JOINT_ROWS and 3 per joint of the island
+  double *row, *reaction; // per joint of the island: S2_JOINT_ROWS impulses; 3 numbers of reactions
 } S2JointImpulses;
 S2JointImpulses s2_step_take_joints(S2Step *step, const S2Island *island);
 void s2_step_put_joints(S2Step *step, const S2Island *island, const S2JointImpulses *kept);

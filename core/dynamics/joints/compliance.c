@@ -2,7 +2,7 @@
 // step plus 1 - alpha times the force at its start gives
 //
 //     lambda = -h (K (g + h alpha ((1 - beta) u_k + beta u)) + alpha D u + (1 - alpha) D u_k),
-//     u = J v + rate,    u_k the same at the start,
+//     u = J v + rate,    u_k: u at the start of the step,
 //
 // which is the row u + C' lambda + b = 0 with C' = (h alpha (h beta K + D))^-1 and b = h C' (K g +
 // (h alpha (1 - beta) K + (1 - alpha) D) u_k) (the notes on Compliant, eq. 37, with damping).
@@ -106,7 +106,7 @@ bool s2_joint_row_angular(const S2JointRow *row) {
 }
 
 static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *rows, int count) {
-  // A diagonal from the two numbers, unless there is a matrix.
+  // Make a diagonal matrix from the two numbers, unless there is a matrix.
   Matrix matrix = {0};
   for (int i = 0; i < count; i++) {
     matrix.at[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
@@ -122,7 +122,7 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 // with geometric stiffness: the row and its force turn together, and u_k stays O(h^2). A larger u_k
 // is an error and is ignored. Without bend and geometric stiffness, u_k is half of the row's turn
 // in a step, and reversing it conserves the energy. For beta < 1/2 speed errors would grow by (1 -
-// beta)/beta; so the row of beta = 1/2 is used. Projection removes the remaining error. At beta = 1
+// beta)/beta, so the row of beta = 1/2 is used. Projection removes the remaining error. At beta = 1
 // rows are at velocity level, and projection alone corrects positions. If no projection follows,
 // rows with geometric stiffness correct the positions at beta = 1, too.
 //
@@ -395,7 +395,7 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
 
 static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                           S2SoftRow *soft) {
-  // C and D as matrices over the joint's rows.
+  // Take C and D as matrices over the joint's rows.
   Matrix c = weights_matrix(&joint->compliance, rows, count), q;
   Matrix d = weights_matrix(&joint->damping, rows, count), turned = {0};
   double give[N] = {0}, eigenvalue[N] = {0}, largest = 0;

@@ -42,7 +42,7 @@ static void join_groups(S2Forest *f, int32_t slot) {
 }
 
 static void grow_forest(S2Forest *f, const int32_t *given, int count) {
-  // Given joints, then joints that carry bodies, then joints that only keep lengths.
+  // Add given joints, then joints that carry bodies, then joints that only keep lengths.
   for (int i = 0; i < count; i++) {
     f->given[given[i]] = true;
     join_groups(f, given[i]);

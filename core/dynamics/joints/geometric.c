@@ -280,7 +280,7 @@ static double most_turning(const S2JointAt *at, const S2JointLoad *load, const d
   for (int r = 0; r <= S2_JOINT_HI; r++) {
     force += fabs(load->impulse[r]) / load->time;
   }
-  // Blocks of Hess(g) by measure.c: turn against turn, turn of b against shift.
+  // Blocks of Hess(g), as in measure.c: turn against turn, turn of b against shift.
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
   // `far`: from b to the anchor
   double apart = hypot(qa[1] - qb[1], qa[2] - qb[2]), far = apart + arm_a;

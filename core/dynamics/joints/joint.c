@@ -194,7 +194,7 @@ static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, 
 static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   unsigned parts = s2_joint_kind(joint->type)->parts;
   S2Vec2 axis = def->axis;
-  // Lengths: the present direction between the anchors.
+  // For a length, take the present direction between the anchors.
   if ((parts & S2_HAS_LENGTH) != 0) {
     axis = s2_sub(s2_joint_anchor(world->q.at, joint->a, joint->local_a),
                   s2_joint_anchor(world->q.at, joint->b, joint->local_b));
@@ -326,7 +326,7 @@ static S2Status joint_read_softness(const S2JointDef *def, S2Joint *joint) {
   if (joint->has_spring && soft) {
     return s2_joint_either_spring(def->type, "stiffness");
   }
-  // The numbers of the spring. Damping alone is a spring of zero stiffness.
+  // Set the numbers of the spring. Damping alone is a spring of zero stiffness.
   if (joint->has_spring) {
     joint->stiffness = gives && isnan(def->stiffness) ? 0 : def->stiffness;
     S2_TRY(not_negative("stiffness", joint->stiffness, false));
@@ -526,7 +526,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .limit_hi = INFINITY,
       .servo_max = INFINITY,
   };
-  // A gear has the bodies of its joints, which its create() finds.
+  // A gear gets its bodies from its joints, in its create().
   if (def->type != S2_GEAR) {
     S2_TRY(joint_find_bodies(world, def, &joint));
   }

@@ -247,8 +247,8 @@ S2LockReturn s2_lock_return(double off, double push, double h);
 // long after its velocity is reversed. *held: the goal is unchanged. (Goals that are functions of
 // time are not moved.)
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held);
-// Called before and after a step. Outside a step, locks have their goals of the end of the last
-// one.
+// Called before and after a step. Outside a step, locks have their goals at the end of the last
+// step.
 void s2_motions_begin(S2World *world);
 void s2_motions_end(S2World *world);
 
@@ -345,8 +345,8 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
 typedef struct S2Servo {
   S2Joint spring;                     // a spring along the coordinate, with the servo's gains
   S2Blend blend;                      // implicit Euler, for all alpha and beta
-  S2JointRow row;                     // its value is the distance from the goal
-  S2JointHessian hessian;             // of the row
+  S2JointRow row;                     // row whose value is the distance from the goal
+  S2JointHessian hessian;             // Hessian of the row
   S2SoftRow soft[S2_JOINT_EQUATIONS]; // the first one is the row of the problem
 } S2Servo;
 

@@ -338,7 +338,7 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   return rests;
 }
 
-// Bodies at rest do not move.
+// In the lanes `rests`, keeps the poses and sets the velocities to 0.
 S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
   const S2Table *t = run->table;
   if (!any(rests)) {

@@ -111,7 +111,7 @@ static inline void read_state(const S2World *world, const S2ProgramIsland *islan
     lane_put(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
     lane_put(lane, AT(S2TableState, force) + at, world->f.at + slot, 3);
   }
-  // Ground that moves has a speed.
+  // Set the velocity of moving ground.
   for (int k = 0; k < table->grounds; k++) {
     size_t slot = 3 * (size_t)island->ground[k], at = 3 * (size_t)k;
     const double *q = table->stands[k] ? none : world->q.at + slot;

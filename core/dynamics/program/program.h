@@ -48,7 +48,8 @@ bool s2_program_ready(S2World *world);
 bool s2_program_run(S2World *world, S2Status *status);
 // s2_program_ready and s2_program_run for one world; also calls S2Callbacks.proceed.
 bool s2_program_step(S2World *world, S2Status *status);
-// Calls S2Callbacks.proceed, as solves do; and the status of a step that it stopped.
+// Calls S2Callbacks.proceed, as solves do; s2_program_stopped: the status of a step that it
+// stopped.
 bool s2_program_proceeds(S2World *world);
 S2Status s2_program_stopped(S2World *world);
 

@@ -283,7 +283,7 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
       return ABORTED;
     }
     set_force(rattle, law);
-    for (int i = 0; i < 3 * rattle->nodes; i++) { // f(u) + slope (u - the next u)
+    for (int i = 0; i < 3 * rattle->nodes; i++) { // the force becomes f(u) + slope (u - next u)
       rattle->force[i] += rattle->slope[i] * rattle->u[i];
     }
     if (off <= NEAR && off >= before) { // the law is not smooth enough for a smaller error
@@ -488,7 +488,8 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
     value[i] = rattle->at1.value[met];
   }
   rattle->rises = outcome == SOLVED ? (value[1] - value[0]) / (2 * RISES * tau) : 0;
-  // Restore that length and its guess, so that recording does not change the bits of the step.
+  // Restore the original length and its guess, so that recording does not change the bits of the
+  // step.
   rattle->h = tau;
   memcpy(rattle->l, guess, sizeof(double) * (size_t)rattle->rows);
   outcome = outcome == ABORTED ? outcome : look_again(rattle, law, last, tau, &value[0], &row);

@@ -170,7 +170,7 @@ typedef struct S2RattleFlow {
   double met;
   double closes_at; // s: the last such time; `closes`: the row of that limit
   int closes;
-  bool failed; // a piece was not solved since the caller cleared this
+  bool failed; // whether a piece was not solved since the caller cleared this
   // `solved` is false if there is no solution, or if it turns too far; `rests`: nothing moves at
   // all
   bool solved, rests;

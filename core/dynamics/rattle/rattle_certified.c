@@ -206,7 +206,8 @@ static bool stage_set_out(S2RattleStage *stage) {
   if (near) {
     s2_mcp_velocity(&stage->problem, stage->x, stage->v);
   }
-  for (int i = 0; i < 3 * rattle->nodes && near; i++) { // is the distance from v0 small enough?
+  // near: the distance from v0 is small enough
+  for (int i = 0; i < 3 * rattle->nodes && near; i++) {
     double size = i % 3 == 0 ? rattle->island->length : 1;
     near = fabs(stage->v[i] - rattle->v0[i]) * size <= rattle->speed;
   }

@@ -588,7 +588,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
         !lets_go_of(event, open)) {
       break;
     }
-    if (event->released < S2_EVENT_RELEASES) { // then another flow leads there
+    if (event->released < S2_EVENT_RELEASES) { // then the flow is repeated without these points
       rest_without(event, solved, open);
       *again = AGAIN_WITHOUT;
       return true;
@@ -1330,7 +1330,7 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
   event.island = island;
   event.splits = 0;
   if (island->touches > 0) {
-    island->motion = NULL; // so do the rows of the first solve
+    island->motion = NULL; // only islands of joints alone keep the rows of their first solve
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   step->h = step->dt;
@@ -1407,7 +1407,8 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
 
 bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
   const double *astray = search->astray;
-  double room = step->world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
+  // two bodies share the margin of a pair, so each has half
+  double room = step->world->kept.def.contact_margin / 2;
   bool found = false;
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
     if (astray[slot] > room + step->slack[slot]) {

@@ -69,7 +69,7 @@ static double first_root(double g, double u, double a) {
   if (inside < 0 || (u >= 0 && a >= 0)) {
     return INFINITY;
   }
-  // The form without cancellation. -0 is no approach.
+  // This form avoids cancellation. A speed of -0 does not approach.
   return u < 0 ? 2 * g / (sqrt(inside) - u) : fmax((u + sqrt(inside)) / (-2 * a), sqrt(g / -a));
 }
 

@@ -73,7 +73,7 @@ typedef struct S2EventSearch {
 } S2EventSearch;
 S2EventSearch s2_event_begin(S2Step *step);
 void s2_event_back_to_start(S2Step *step, const S2EventSearch *search);
-// more than the last search?
+// whether the last search found more than the one before
 bool s2_event_found_more(const S2Step *step, const S2EventSearch *search);
 bool s2_event_run(S2Step *step, S2EventSearch *search); // steps all islands; false: aborted
 // Whether bodies went where the search has not looked. Updates `slack`.

@@ -243,7 +243,8 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
 
 bool s2_step_outran(S2Step *step) {
   const S2World *world = step->world;
-  double room = world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
+  // two bodies share the margin of a pair, so each has half
+  double room = world->kept.def.contact_margin / 2;
   bool outran = false;
   for (int i = 0; i < step->island_count; i++) {
     for (int k = 0; k < step->islands[i].nodes; k++) {

@@ -229,7 +229,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
 static void solve_read_contacts(const S2Step *step, const S2Island *island, const S2Choice *choices,
                                 S2SolveKind kind, const S2Assembly *assembly,
                                 const double *lambda) {
-  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // whether earlier impulses stay
+  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // 1 if earlier impulses stay
   int n = assembly->parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
@@ -332,7 +332,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
   // Add the impulses of joints: those of their rows, and given elastic impulses.
-  double kept = motion ? 0 : 1; // earlier impulses stay
+  double kept = motion ? 0 : 1; // 1 if earlier impulses stay
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);

@@ -34,7 +34,7 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
   if (touch->count == 0 || !touch->allowed || !touch->enabled) {
     return;
   }
-  // Sensors report overlaps, contacts everything within the margin.
+  // Sensors report overlaps; contacts report everything within the margin.
   double gap = touch->points[touch_nearest(touch)].at.gap;
   found->sensor = touch->sensor;
   found->near |= gap <= (touch->sensor ? 0 : world->kept.def.contact_margin);

@@ -305,14 +305,14 @@ typedef struct S2Touch {
   int32_t body_a, body_b;   // slots
   uint32_t serial_a, serial_b;
   bool allowed; // the filter's answer
-  bool sensor;  // whether one of the two is a sensor
+  bool sensor;  // whether whether one of the two is a sensor a sensor
   bool asked;   // whether pre-solve was called in this step
   bool enabled; // pre-solve's answer
   // event stepping: whether it has no points yet because points at a chain's end belong to the
   // other segment, but may get some as the bodies turn
   bool hidden;
-  bool solved; // its motion was solved in this step: the guess was not the solution;
-  bool fresh;  // the same in the previous step
+  bool solved; // whether its motion needed a solve in this step (the guess was not the solution)
+  bool fresh;  // `solved` of the previous step
   bool on_way; // whether its points belong to a time within the present step
   double friction, restitution, surface_speed;
   double compliance, damping; // m/N, N s/m, for each point; compliance 0: rigid
@@ -359,7 +359,7 @@ static inline int s2_acted_compare(const S2Acted *acted, const S2Touch *touch) {
 typedef struct S2Couple {
   int32_t lo, hi; // slots, lo < hi; the array is sorted by (lo, hi, sensor)
   uint32_t serial_lo, serial_hi;
-  bool sensor;           // one of the two is
+  bool sensor;           // whether one of the two is a sensor
   bool flipped;          // whether events name hi first
   bool near, touching;   // whether a begin event was sent and the end event is still to come
   S2Vec2 impulse;        // N s, on the first body of its events, in this touch so far
@@ -379,7 +379,7 @@ typedef struct S2Actuator { // dynamics/control
   double lo, hi, delay, kp, kd, most;
 } S2Actuator;
 
-typedef struct S2Command { // of an actuator, by time
+typedef struct S2Command { // a command of an actuator, valid from `t` on
   int32_t actuator;
   double t, value;
 } S2Command;
