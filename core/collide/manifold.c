@@ -328,7 +328,7 @@ static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   }
   // Set the gap of the surfaces along the normal.
   point->gap = s2_dot(from_b, point->normal) - ra - rb;
-  // From the vertex, which is a point of its shape, half the gap towards the other surface.
+  // Start from the surface at the vertex and go half the gap towards the other surface.
   if (point->feature == S2_EDGE_B) {
     point->point = s2_add_scaled(pa, -(ra + point->gap / 2), point->normal);
   } else {

@@ -51,7 +51,7 @@ static bool on_outline(const S2Shape *shape, int i, S2Vec2 to) {
   return shape->sides == NULL || s2_side_has(shape, i, s2_dot(to, edge) / length, length, 0);
 }
 
-// The ray crosses, from outside, edge i moved outwards by the radius.
+// Records where the ray crosses, from outside, edge i moved outwards by the radius.
 static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i) {
   S2Vec2 p = shape->vertices[i], q = shape->vertices[s2_edge_end(shape, i)];
   S2Vec2 normal = s2_edge_normal(shape, i);
@@ -193,7 +193,8 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
   if (!(s2_length2(along) > 0)) {
     return hit;
   }
-  // In the frame of the shape. The outline of a rounded one consists of discs and shifted edges.
+  // Work in the frame of the shape. The outline of a rounded shape consists of discs and shifted
+  // edges.
   Ray ray = {s2_pose_local(pose, from), s2_unrotate(pose.rotation, along)};
   double size = s2_shape_reach(shape);
   double rounding = POINT_ROUNDING * (fabs(from.x) + fabs(from.y) + fabs(pose.position.x) +

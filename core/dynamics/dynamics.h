@@ -369,7 +369,7 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
 // stay closed. S2_INVALID, with nothing changed: a joint of another type, or a loop that does not
 // permit the speed.
 S2Status s2_joint_set_speed(S2World *world, S2JointId joint, double speed);
-// The bodies that s2_joint_set_speed moves (`bodies` holds all of the world), and whether this is
+// The bodies that s2_joint_set_speed moves (`bodies` has room for all bodies), and whether this is
 // the side of a. S2_UNAVAILABLE: loops move other bodies, too.
 S2Status s2_joint_branch(S2World *world, S2JointId joint, S2BodyId *bodies, int *count, bool *of_a);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
@@ -521,7 +521,7 @@ typedef struct S2Callbacks {
   void *user;
   // Adds to call->force (torque, fx, fy); called for bodies with a law, in creation order.
   bool (*force)(void *user, S2World *world, S2ForceCall *call);
-  // Whether these two may touch. Called when their boxes meet, and again after they parted.
+  // Whether these two may touch. Called each time that their boxes begin to overlap.
   bool (*filter)(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide);
   bool (*pre_solve)(void *user, S2World *world, S2PreContact *contact);
   // Fills in the requested numbers. While this is NULL, joints of type S2_CONSTRAINT do not act.

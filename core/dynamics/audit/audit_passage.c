@@ -357,10 +357,10 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   return bend;
 }
 
-// m: the larger of two distances at the end of the step. One is from the point of an impulse on
-// another piece of the same body to piece `of`, the other from that piece to the shape `other`.
-// Neighbouring pieces and segments of a chain share a surface. So a point that is stopped by the
-// row of one piece may be over the other piece.
+// m: for each neighbour of piece `of` on its body, the larger of two distances at the end of the
+// step: from the neighbour to piece `other`, and from the neighbour to the point of the impulse.
+// Returns the smallest of these. Neighbouring pieces and segments of a chain share a surface. So a
+// point that is stopped by the row of one piece may be over the other piece.
 static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
                                     int32_t of, int32_t other) {
   const S2Vec2 centre = {0, 0};

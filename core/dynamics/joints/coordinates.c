@@ -210,7 +210,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
   double unused, most = 0;
   int32_t of = S2_NONE;
   loop_errors(c, r, &unused, &of);
-  // Columns of J by differences.
+  // Compute the columns of J by differences.
   for (size_t k = 0; k < n; k++) {
     double *value = &c->value[c->free[k]], kept = *value;
     *value = kept + DIFFERENCE;
@@ -397,7 +397,7 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
     c.value[given[i]] = set[i].value;
     c.from[i] = coordinate_value(world, &world->joints.at[given[i]]);
   }
-  // Trees, poses along them, then the joints that close loops.
+  // Build the trees, place the bodies along them, then close the loops.
   s2_forest_grow(&c.forest, world, c.from + count, given, count);
   place_bodies(&c);
   S2Status status = close_loops(&c, length);

@@ -131,7 +131,7 @@ bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
 // Fills in only type, bodies, axis and anchors of `info`, which actuators need in each step.
 void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info);
-// Whether all of its equations are rigid separately.
+// Whether each equation of the joint is rigid by itself.
 bool s2_joint_is_rigid(const S2Joint *joint);
 // The joint's rigid equations, as combinations if it has matrices; returns their number.
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);

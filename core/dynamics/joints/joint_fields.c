@@ -191,7 +191,7 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
     double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
     return s2_joint_check_limits(joint->type, lo, hi);
   }
-  // The domain and its range.
+  // Check the domain and its range.
   bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
   if (bound && joint->type == S2_LOCK) { // an infinite bound means rigid
     domain = BOUND;
@@ -223,7 +223,7 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   if (field == S2_JOINT_RATIO && value == 0) {
     return s2_error(S2_INVALID, "%s: a finite number other than 0 expected, got %g", name, value);
   }
-  // Conditions on the joint's other numbers.
+  // Check conditions on the joint's other numbers.
   bool rigid = joint->compliance.size == 0 && joint->compliance.linear == 0 &&
                joint->compliance.angular == 0;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;

@@ -81,7 +81,7 @@ S2_INLINE void stages_accept(Run *run, const Pairs *off, Real speed, Mask on) {
   state->joint = select(on, keep_larger(state->joint, raw), state->joint);
 }
 
-// Moving ground is at its pose at the end of the piece.
+// Places moving ground at its pose at the end of the piece.
 S2_KERNEL void stages_ground(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Seats *seats = &stages->seats;

@@ -233,7 +233,7 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[normal];
   double near =
       s2_rattle_of_contact(term) ? S2_TOUCH_SLOP * rattle->island->length : rattle->enough;
-  if (term->soft) { // implicit Euler: a closed contact may push only at the end
+  if (term->soft) { // by implicit Euler, a closed contact may push only at the end
     near = s2_rattle_halved(term) ? -INFINITY : 0;
   }
   return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near;
@@ -244,7 +244,8 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int numbers = 3 * step->world->bodies.count;
-  // Kinematic bodies keep their mean velocity, and the prescribed one at the end of the step.
+  // Kinematic bodies have their mean velocity in `u`, and their prescribed velocity at the end of
+  // the step in `v1`.
   return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
                         .v1 = s2_arena_copy(arena, step->given_end, numbers),
                         .halves = S2_TAKE(arena, double, 6 * island->joints),

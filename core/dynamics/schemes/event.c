@@ -574,7 +574,8 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
     forget_closed(event);
     bool changed = false;
     event_project(event, !event->limited);
-    if (close_driven(event, open)) { // to the last digits, from both sides
+    // so that these points close to the last digits, from both sides
+    if (close_driven(event, open)) {
       event_project(event, !event->limited);
     }
     S2LawFrame frame = law_frame(event);

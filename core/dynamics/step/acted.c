@@ -135,7 +135,7 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
       continue;
     }
     s2_audit_contact(step, as, k, normal, tangent);
-    // Add it to the log's entry of the same feature.
+    // Add the impulse to the log's entry of the same feature.
     int32_t last = S2_NONE, known = step->logged[index];
     while (known != S2_NONE && log->at[known].feature != as->points[k].at.id) {
       last = known;

@@ -293,7 +293,7 @@ static void note_keep_touches(const S2Step *step, const S2Island *island, const 
   S2Notes *notes = step->world->notes;
   S2NoteIsland *of = note->of;
   int count = 0, used = 0;
-  // Number of touches with rows, and of used points.
+  // Count the touches with rows, and the used points.
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     bool first = choices != NULL && choices[2 * index].use;
@@ -301,7 +301,7 @@ static void note_keep_touches(const S2Step *step, const S2Island *island, const 
     count += choices == NULL || first || second;
     used += first + second;
   }
-  // The touches, in the island's order, with the choices of their points.
+  // Record the touches, in the island's order, with the choices of their points.
   of->island.touches = count;
   of->touch = s2_note_take(notes, sizeof(const void *) * (size_t)count);
   of->biases = s2_note_take(notes, sizeof(double) * (size_t)used);

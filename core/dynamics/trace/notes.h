@@ -270,7 +270,7 @@ typedef struct S2Notes {
   int slots, joint_slots;
   int substep; // index of the first note of its substep
   S2_ARRAY(const void *)
-  latest;             // per touch: its last record in this step; until the end of the step
+  latest;             // per touch: its last record in this step; valid until the step ends
   int touches;        // larger than every S2Note.of.touch_index
   bool linearised;    // whether there is an S2_ACT_LINEARISE, also in discarded notes
   const char *reason; // NULL, or the part of the step that has no derivative

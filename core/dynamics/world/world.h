@@ -305,7 +305,7 @@ typedef struct S2Touch {
   int32_t body_a, body_b;   // slots
   uint32_t serial_a, serial_b;
   bool allowed; // the filter's answer
-  bool sensor;  // whether whether one of the two is a sensor a sensor
+  bool sensor;  // whether one of the two is a sensor
   bool asked;   // whether pre-solve was called in this step
   bool enabled; // pre-solve's answer
   // event stepping: whether it has no points yet because points at a chain's end belong to the

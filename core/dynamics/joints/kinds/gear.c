@@ -69,7 +69,7 @@ static void gear_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_
 
 // Finds the bodies of the gear: the bodies of its joints that are not static.
 static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinges) {
-  // Each body once, in the order of the joints; static bodies have no column.
+  // List each body once, in the order of the joints; static bodies have no column.
   int32_t *const at[4] = {&gear->a, &gear->b, &gear->more[0], &gear->more[1]};
   int count = 0;
   for (int i = 0; i < 4; i++) {
