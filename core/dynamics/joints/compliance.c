@@ -33,8 +33,7 @@ static void eigen_rotate(int n, int i, int j, double *a, double *q) {
   if (a[i * n + j] == 0) {
     return;
   }
-  // Of the two rotations that make a[i][j] zero, take the smaller; t is its tangent (Golub, Van
-  // Loan).
+  // Two rotations make a[i][j] zero. Take the smaller one; t is its tangent (Golub, Van Loan).
   double theta = (a[j * n + j] - a[i * n + i]) / (2 * a[i * n + j]);
   double t = copysign(1, theta) / (fabs(theta) + hypot(theta, 1));
   double c = 1 / hypot(t, 1), s = t * c;

@@ -138,9 +138,10 @@ static bool rows_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 
-// Finds resolved rows, for which (h w)^2 <= 4 and h w D <= 2 over the whole step, that is w <= C of
-// the trapezoid. Rows that matrices couple are resolved together or not at all. `soft`: the rows of
-// the trapezoid over dt.
+// Finds resolved rows: those with w <= 2 C', where w is the mobility of the row and C' its
+// compliance by the trapezoid over the whole step h. Without damping, this is h^2 w K <= 4; without
+// a spring, it is h w D <= 2. Rows that matrices couple are resolved together or not at all.
+// `soft`: the rows of the trapezoid over dt.
 static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
                           const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS],
                           S2SoftRow soft[S2_JOINT_EQUATIONS]) {
