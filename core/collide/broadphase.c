@@ -1,8 +1,8 @@
 // A balanced binary tree of boxes, stored like a heap (children of node k: 2k+1, 2k+2). It is built
 // by repeatedly halving the proxies along the longer side. If a box moves, the boxes above it are
 // updated at once. So the tree is always correct, but it gets slower when proxies mingle. It is
-// rebuilt when a search visits clearly more nodes than after the last building. Proxies added since
-// then are loose: they are few, and tested one by one.
+// rebuilt when a search visits clearly more nodes than the first search after the last rebuild.
+// Proxies added since then are loose: they are in no leaf and are tested one by one.
 
 #include "collide/collide.h"
 
@@ -15,7 +15,7 @@
 
 enum {
   LOOSE_MIN = 32,   // this many loose proxies cost less than a rebuild
-  LOOSE_SHARE = 16, // as does one loose proxy per this many in the tree
+  LOOSE_SHARE = 16, // one loose proxy per this many in the tree also costs less
 };
 
 // The tree is rebuilt when a search visits this many times the nodes of a fresh tree.
@@ -23,25 +23,25 @@ static const double WORN = 1.5;
 
 enum { ABSENT, INACTIVE, ACTIVE };
 
-// Instead of a leaf of a proxy: none, or its position in the list of loose ones.
+// Values of `leaves` for a proxy without a leaf: NO_LEAF, or loose_at(its position in `loose`).
 enum { NO_LEAF = -1 };
 
-static int32_t loose_at(int32_t place) { // it is its own inverse
+static int32_t loose_at(int32_t place) { // this function is its own inverse
   return NO_LEAF - 1 - place;
 }
 
 typedef struct Node {
   S2Box box;
-  int32_t proxy; // of a leaf; -1 for an inner node
+  int32_t proxy; // the proxy of a leaf; -1 for an inner node
   bool active;   // whether there is an active proxy below
 } Node;
 
 struct S2Broadphase {
   int32_t capacity; // proxies are 0 .. capacity - 1
-  S2Box *boxes;     // as given; empty for absent proxies
+  S2Box *boxes;     // boxes as given; empty for absent proxies
   uint8_t *states;
   int32_t *leaves; // node of a proxy, loose_at(place in `loose`) or NO_LEAF
-  int32_t *loose;  // proxies without a leaf, in any order: pairs and finds are sorted
+  int32_t *loose;  // proxies without a leaf, in any order, because results are sorted
   int32_t loose_count;
   Node *nodes;
   int32_t node_count, node_room;
@@ -49,7 +49,8 @@ struct S2Broadphase {
   int32_t *order; // scratch memory of building
   S2Pair *found;  // scratch memory of the search
   int64_t found_count, found_room;
-  int64_t visits, visits_fresh; // in the last search, in the first one after building; 0: none yet
+  int64_t visits, visits_fresh; // nodes visited by the last search and by the first one after a
+                                // rebuild; 0: none yet
 };
 
 // Overlaps nothing, and does not change a box that it is joined with.
@@ -113,7 +114,7 @@ static void broadphase_grow(S2Broadphase *b, int32_t least) {
   b->leaves = s2_memory_grow(b->leaves, count * sizeof *b->leaves);
   b->loose = s2_memory_grow(b->loose, count * sizeof *b->loose);
   b->order = s2_memory_grow(b->order, count * sizeof *b->order);
-  // Memory for building is reserved now, because a failed step is undone without allocations.
+  // Memory for a rebuild is reserved now, because undoing a failed step must not allocate.
   b->nodes = s2_memory_grow(b->nodes, 2 * count * sizeof *b->nodes);
   b->node_room = 2 * capacity;
   for (int32_t i = b->capacity; i < capacity; i++) {
@@ -149,18 +150,18 @@ static void set_leaf(S2Broadphase *b, int32_t node, S2Box box, bool active) {
 
 static double broadphase_middle(S2Box box, bool along_y) {
   double at = along_y ? box.lo.y / 2 + box.hi.y / 2 : box.lo.x / 2 + box.hi.x / 2;
-  return isnan(at) ? 0 : at; // from -infinity to infinity
+  return isnan(at) ? 0 : at; // 0 for a box from -infinity to infinity
 }
 
-// Moves the `first` smallest along the axis to the front (Hoare's selection). It affects only
-// speed.
+// Moves the `first` proxies with the smallest centres along the axis to the front (Hoare's
+// selection). The order affects only speed, not results.
 static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, int32_t first,
                             bool along_y) {
   int32_t lo = 0;
   int32_t hi = count - 1;
   while (lo < hi) {
     int32_t pivot_index = order[lo + (hi - lo) / 2];
-    // Splits about the middle one.
+    // The pivot is the element in the middle.
     double pivot = broadphase_middle(boxes[pivot_index], along_y);
     int32_t i = lo;
     int32_t j = hi;
@@ -179,7 +180,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
         order[j--] = kept;
       }
     }
-    // Continues in the part that contains the border.
+    // Continues in the part that contains position `first`.
     if (first <= j) {
       hi = j;
     } else if (first >= i) {
@@ -303,7 +304,7 @@ static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
   bool leaf_q = is_leaf(b, q);
   if (leaf_p && leaf_q) {
     broadphase_add_pair(b, np->proxy, nq->proxy);
-  } else if (leaf_q || (!leaf_p && p < q)) { // the lower number is the higher, so larger, node
+  } else if (leaf_q || (!leaf_p && p < q)) { // lower numbers are higher in the tree, so larger
     pairs_across(b, 2 * p + 1, q);
     pairs_across(b, 2 * p + 2, q);
   } else {
@@ -369,7 +370,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
   if (b->visits_fresh == 0) {
     b->visits_fresh = b->visits;
   }
-  // Loose proxies against the tree, and against each other.
+  // Test loose proxies against the tree, and against each other.
   for (int32_t i = 0; i < b->loose_count; i++) {
     if (b->node_count > 0) {
       pairs_of_loose(b, 0, b->loose[i]);

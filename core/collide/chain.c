@@ -8,18 +8,18 @@
 // origin.
 static const double ANGLE_ROUNDING = 1e-12;
 
-// A joint bent by less is straight, rad: an edge across it rests on its own two ends.
+// rad: a joint with a smaller bend counts as straight. An edge across it rests on its own two ends.
 static const double STRAIGHT = 1e-9;
 
-// An edge resting on two joints of a hill tilts slightly. Then its direction leaves the cone of the
-// joint that it lifts from by that tilt, and without that contact it would rock for ever. This
-// fraction of the bend (and at most this angle, rad) is allowed. It is zero at straight joints,
-// where it would give a false contact.
+// An edge resting on two joints of a hill tilts slightly. The tilt moves its normal out of the cone
+// of one joint. If that joint lost its contact, the edge would rock for ever. So a tilt of up to
+// this fraction of the bend, and at most TILT_MAX rad, is allowed. At straight joints the allowance
+// is zero, because it would give a false contact.
 static const double TILT_FRACTION = 0.25;
 static const double TILT_MAX = 0.01;
 
-// Divides the cone between the two segments, as a ratio of sines. It is not the middle, because
-// many scenes are symmetric, and rounding would decide.
+// Divides the cone between the two segments, as a ratio of sines. The division is not in the
+// middle, because rounding would then decide in symmetric scenes.
 static const double DIVISION = 0.86;
 
 static bool is_chained(const S2Shape *shape) {
@@ -62,7 +62,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
   if (side.owns_in > 0 && side.owns_out > 0) {
     return true;
   }
-  // Beyond the end of the first edge and before the start of the second.
+  // Sines of the angles by which the direction is past the normal of the first edge, and short of
+  // the normal of the second.
   double beyond = s2_dot(direction, side.in);
   double before = -s2_dot(direction, side.out);
   double slack = ANGLE_ROUNDING;
@@ -85,8 +86,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
          (side.owns_out > 0 && past >= -ANGLE_ROUNDING);
 }
 
-// `in` and `out` are the directions of the outline before and after the vertex; the solid is on the
-// left.
+// `in` and `out` are the directions of the outline before and after the vertex; the solid is on
+// their left.
 static bool is_hollow(S2Vec2 in, S2Vec2 out) {
   double sine = s2_cross(in, out) / (s2_length(in) * s2_length(out));
   return sine < -SHARP || (sine < -STRAIGHT && s2_dot(in, out) < 0);
@@ -100,7 +101,7 @@ static double chain_overhang(const S2Shape *segment, int edge, bool at_end, S2Ve
   S2Vec2 joint = segment->vertices[vertex];
   S2Vec2 own = s2_sub(segment->vertices[1 - vertex], joint);
   S2Vec2 other = s2_sub(vertex == 0 ? segment->previous : segment->next, joint);
-  // The outline before and after, with the edge's normal on its right.
+  // The outline's directions before and after the vertex; the outward normal is on their right.
   S2Vec2 in = at_end ? s2_neg(own) : s2_neg(other), out = at_end ? other : own;
   *normal = s2_scale(1 / s2_length(other), s2_right(at_end ? out : in));
   return is_hollow(in, out) ? OVERHANG * fmin(s2_length(in), s2_length(out)) : 0;

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-// Whether it is a segment of a chain, or a piece that is beside others of its body.
+// Whether it is a segment of a chain, or a piece that adjoins other pieces of its body.
 bool s2_is_joined(const S2Shape *shape);
 
 // Whether this joined shape reports a contact at its vertex `vertex`. `direction` is the unit
@@ -19,8 +19,8 @@ bool s2_is_joined(const S2Shape *shape);
 // (approximately) the nearer normal.
 bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool against_edge);
 
-// Whether the position `at`, m along edge `edge` of `length`, is in front of this edge and not
-// beyond a joint or at another piece of the body.
+// Whether the position `at` (m along edge `edge`, whose length is `length`) is on the outline: not
+// beyond a joint, and not at another piece of the body.
 bool s2_side_has(const S2Shape *shape, int edge, double at, double length, double tolerance);
 
 // The length, m, by which an edge is extended beyond one of its ends; 0 unless the corner is

@@ -21,7 +21,7 @@ typedef enum S2Feature {
 
 typedef struct S2ManifoldPoint {
   S2Feature feature;
-  uint32_t id;    // vertices and edges: the same id in the next step is the same contact
+  uint32_t id;    // made of vertex and edge indices: equal ids in two steps mean the same contact
   S2Vec2 local_a; // core point in the frame of a: the vertex, or a point of the edge
   S2Vec2 local_b;
   S2Vec2 local_normal; // EDGE_A: outward unit normal of a's edge in a's frame, EDGE_B likewise in
@@ -36,10 +36,10 @@ typedef struct S2Manifold {
   S2ManifoldPoint points[2];
 } S2Manifold;
 
-// Contact of two shapes not further apart than `reach` (m, >= 0): every point returned has gap <=
-// reach. The distance is exact while the cores are apart; otherwise it is the least overlap. All
-// arithmetic is relative to pose_a, so it is accurate far from the origin. Swapping a and b gives
-// the mirrored manifold.
+// Finds the contact points of two shapes whose gap is at most `reach` (m, >= 0). The gap is the
+// exact distance while the cores are apart; otherwise it is minus the least overlap. All arithmetic
+// is relative to pose_a, so it is accurate far from the origin. Swapping a and b gives the mirrored
+// manifold.
 void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
                 S2Manifold *manifold);
 
@@ -51,7 +51,7 @@ void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose p
 
 // The features of an id; s2_manifold_point_update computes the point.
 S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shape *b);
-// Their indices: of a vertex, or of an edge if the feature has one on that side.
+// The index in each shape: of an edge if the feature has one on that side, otherwise of a vertex.
 void s2_manifold_indices(uint32_t id, int *in_a, int *in_b);
 
 typedef struct S2Closest {
@@ -68,8 +68,8 @@ typedef struct S2RayHit {
   double fraction; // 0..1 along from -> to
   S2Vec2 point;
   S2Vec2 normal;   // outward, unit; for a line, to the side the ray comes from
-  bool on_surface; // it began there, or ran in the line of a segment: a small displacement gives
-                   // another hit or none
+  bool on_surface; // the ray began on the surface, or ran along the line of a segment. A small
+                   // displacement gives another hit or none
 } S2RayHit;
 
 // A ray that begins on a surface, or below it by at most this fraction of the shape's size, hits at

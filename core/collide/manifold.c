@@ -1,5 +1,5 @@
-// Contact points of a pair. Each is a vertex against an edge or two vertices, the only features in
-// the plane, so that a point can be updated exactly when the bodies move
+// Contact points of a pair. Each is a vertex against an edge, or a vertex against a vertex. The
+// plane has no other cases, so a point can be updated exactly when the bodies move
 // (s2_manifold_point_update).
 //
 // The edge with the largest separation and the edge of the other shape that faces it give at most
@@ -27,7 +27,7 @@ static const double SUNK = 1e-2;
 // Two vertices nearer than this fraction of their coordinates define no direction.
 static const double NO_DIRECTION = 1e-12;
 
-// A unit vector whose component across a segment is below this is along it, on neither side.
+// A unit vector with a smaller component across a segment points along it, to neither side.
 static const double ALONG_SEGMENT = 1e-9;
 
 // If the component of the least translation across a segment is at least this, it leads to the far
@@ -39,7 +39,7 @@ static const double TO_FAR_SIDE = 1e-2;
 typedef struct Candidate {
   S2Feature feature;
   int index_a, index_b; // vertices, or an edge if the feature has one
-  double gap;           // between the cores
+  double gap;           // gap between the cores
 } Candidate;
 
 typedef struct Candidates {
@@ -100,9 +100,9 @@ static void add_candidate(Candidates *found, Candidate candidate, double floor) 
   }
 }
 
-// Selects one of a segment's two edges, which are its two sides. Neither side faces an edge
-// (`against`) that ends on the end of the segment, across it. Then the contact is on the side
-// towards which the other shape extends from there: along its edge (`along`, unit) and inwards.
+// Selects one of a segment's two edges, which are its two sides. If an edge (`against`) across the
+// segment ends at the segment's end, neither side faces that edge. Then the contact is on the side
+// to which the other shape extends from there, along its edge (`along`, unit) and inwards.
 static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along, int *index,
                       Edge *edge) {
   if (placed->shape->count == 2 && s2_dot(edge->normal, s2_sub(along, against->normal)) < 0) {
@@ -111,7 +111,7 @@ static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along,
   }
 }
 
-// Whether more of the shape is before the line through `point` than behind it.
+// Whether the shape extends farther in front of the line through `point` than behind it.
 static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
   double highest = -INFINITY, lowest = INFINITY;
   for (int i = 0; i < placed->shape->count; i++) {
@@ -123,7 +123,7 @@ static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
 }
 
 // Whether a vertex of `shape`, at the distance `beyond` past an end of edge `index`, touches the
-// extension of that edge. It does if most of its shape is in front of both edges of the hollow
+// extension of that edge. It does if most of `shape` is in front of both edges of the hollow
 // corner. *over: length of the extension, m.
 static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index, const Edge *edge,
                        bool at_end, double beyond, double *over) {
@@ -133,8 +133,8 @@ static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index,
          is_before(shape, joint, s2_rotate(placed->pose.rotation, normal));
 }
 
-// The points between the edge of `axis` and the one facing it whose gap is at least `floor`. A
-// point with a smaller gap is not in front of its edge but behind the whole shape.
+// The contact points between the edge of `axis` and the edge facing it, with a gap of at least
+// `floor`. A point with a smaller gap is not in front of its edge but behind the whole shape.
 static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
                                 double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
@@ -142,10 +142,10 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
   Candidates found = {0};
   int r = axis->edge;
   Edge edge = manifold_edge_of(reference, r);
-  // The rounding of coordinates of this size.
+  // The size of the coordinates, for their rounding.
   double size = manifold_magnitude(edge.start) + manifold_magnitude(edge.end) +
                 2 * manifold_magnitude(pair->b.pose.position);
-  // A circle has one vertex, which is in front of the edge or not.
+  // A circle has a single vertex, so only that vertex can be in front of the edge.
   if (incident->shape->count == 1) {
     S2Vec2 w = s2_placed_vertex(incident, 0);
     double rounding = ROUNDING * (size + manifold_magnitude(w));
@@ -155,7 +155,7 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     }
     return found;
   }
-  // Two edges: each pair of ends that are near to each other gives at most one point.
+  // Two edges: the end of one and the near end of the other give at most one point.
   int i = facing_edge(incident, axis->support, edge.normal);
   Edge other = manifold_edge_of(incident, i);
   double shorter = fmin(edge.length, other.length);
@@ -163,7 +163,7 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
       ROUNDING * (size + manifold_magnitude(other.start) + manifold_magnitude(other.end));
   found.tolerance = TIE * shorter + rounding;
   // A joined shape contributes its edge, because its vertex may belong to its neighbour. Otherwise
-  // a does.
+  // a contributes its edge.
   bool edge_of_a = !s2_is_joined(pair->b.shape);
   // The edges have opposite directions: the end of one is near the start of the other.
   for (int k = 0; k < 2; k++) {
@@ -174,7 +174,8 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     double w_at = s2_dot(s2_sub(w, edge.start), edge.along);
     double v_at = s2_dot(s2_sub(v, other.start), other.along);
     double beyond = k == 0 ? -w_at : w_at - edge.length;
-    // The end of the incident edge in front of the reference edge; otherwise the other way round.
+    // Use the end of the incident edge if it is in front of the reference edge; otherwise the end
+    // of the reference edge, if that is in front of the incident edge.
     bool tie =
         fabs(beyond) <= found.tolerance && manifold_within(v_at, other.length, found.tolerance);
     double over, v_beyond = k == 0 ? v_at - other.length : -v_at;
@@ -212,10 +213,11 @@ static bool shares_vertex(const Candidate *p, const Candidate *primary) {
   return (same_a && p->index_a == primary->index_a) || (same_b && p->index_b == primary->index_b);
 }
 
-// The closest features of the two cores (for overlapping cores those of least translation), and the
-// further point of the two facing edges. The closest features have the least gap.
+// Finds the closest features of the two cores (for overlapping cores, the features of least
+// translation), and the second point of the two facing edges. The closest features have the least
+// gap.
 static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double separation) {
-  // The edge with the larger separation; if they are almost equal, that of a.
+  // Take the edge with the larger separation; if they are almost equal, the edge of a.
   double margin = TIE * fmin(axes[0].length, axes[1].length);
   int first = axes[1].separation > axes[0].separation + margin ? 1 : 0;
   if (axes[first].edge < 0) {
@@ -250,7 +252,7 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
     primary = against_edge(first == 0, axes[first].edge, &edge, support,
                            s2_placed_vertex(incident, support));
   }
-  // The other point of the facing edges, unless it is the same vertex.
+  // Add the other point of the facing edges, unless it is the same vertex.
   Candidates all = {.list = {primary}, .count = 1, .tolerance = found.tolerance};
   for (int k = 0; k < found.count && all.count < 2; k++) {
     if (!shares_vertex(&found.list[k], &primary)) {
@@ -262,7 +264,7 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
 
 // ---- Points -----------------------------------------------------------------------------------
 
-enum { INDEX_BITS = 15, INDEX_MASK = (1 << INDEX_BITS) - 1 }; // of S2ManifoldPoint.id
+enum { INDEX_BITS = 15, INDEX_MASK = (1 << INDEX_BITS) - 1 }; // bits of S2ManifoldPoint.id
 
 static inline S2ManifoldPoint of_features(S2Feature feature, int index_a, int index_b,
                                           const S2Shape *a, const S2Shape *b) {
@@ -324,9 +326,9 @@ static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   } else {
     point->normal = s2_rotate(pair->b.pose.rotation, point->local_normal);
   }
-  // The gap of the surfaces, along it.
+  // Set the gap of the surfaces along the normal.
   point->gap = s2_dot(from_b, point->normal) - ra - rb;
-  // From the vertex, which is a point of its shape, half the gap towards the other surface.
+  // Start from the surface at the vertex and go half the gap towards the other surface.
   if (point->feature == S2_EDGE_B) {
     point->point = s2_add_scaled(pa, -(ra + point->gap / 2), point->normal);
   } else {
@@ -377,8 +379,8 @@ static S2Vec2 least_normal(const Pair *pair, const Candidates *found) {
 
 typedef enum Dropped { KEPT, DROPPED_BY_A, DROPPED_BY_B } Dropped;
 
-// Adds the candidates that belong to this pair and are within reach. Returns the shape that dropped
-// the one with the least gap, because that belongs to another shape of its body.
+// Adds the candidates that belong to this pair and are within reach. If the candidate with the
+// least gap belongs to another shape of the same body, returns which shape dropped it.
 static Dropped add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found,
                          double reach) {
   Dropped dropped = KEPT;
@@ -409,7 +411,8 @@ static void add_all(S2Manifold *manifold, const Pair *pair, const Candidates *fo
   }
 }
 
-// m: if the cores of two shapes overlap by more, one is inside the other, not at its surface.
+// m: if the cores of two shapes overlap by more, one counts as inside the other, not at its
+// surface.
 static double sunk_depth(const Pair *pair) {
   double size = INFINITY;
   for (int i = 0; i < 2; i++) {
@@ -423,11 +426,12 @@ static double sunk_depth(const Pair *pair) {
   return SUNK * size;
 }
 
-// The closest features belong to a neighbour of a joined shape, but this shape may still support
-// another vertex of the other one. While the cores are apart, no features are nearer than the
-// closest. If they overlap, this shape is inside the other one by at most the least translation
-// along its direction. The same bound holds for the part of an edge beyond a vertex of the other
-// shape, on the side of the edge that the translation leads to.
+// Adds points of a joined shape whose neighbour has the closest features, because this shape may
+// still support another vertex of the other one. `floor` bounds the gaps of such points. While the
+// cores are apart, no gap is smaller than the least one. If the cores overlap, the joined shape is
+// inside the other one by at most the least translation, along its direction. The same bound holds
+// for the part of an edge beyond a vertex of the other shape, on the side of the edge to which the
+// translation leads.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;

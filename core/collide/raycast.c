@@ -28,8 +28,8 @@ static void take_earlier(S2RayHit *hit, double fraction, S2Vec2 normal) {
   }
 }
 
-// The ray enters the disc about `centre`. The ray's nearest point to the centre is computed first,
-// because the usual discriminant is inaccurate far away.
+// Records where the ray enters the disc about `centre`. The ray's nearest point to the centre is
+// computed first, because the usual discriminant is inaccurate far away.
 static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radius) {
   // Pythagoras: half the chord is the root of r^2 - d^2, as a fraction of the ray's length.
   double length2 = s2_length2(ray->along);
@@ -51,7 +51,7 @@ static bool on_outline(const S2Shape *shape, int i, S2Vec2 to) {
   return shape->sides == NULL || s2_side_has(shape, i, s2_dot(to, edge) / length, length, 0);
 }
 
-// The ray crosses, from outside, edge i moved outwards by the radius.
+// Records where the ray crosses, from outside, edge i moved outwards by the radius.
 static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i) {
   S2Vec2 p = shape->vertices[i], q = shape->vertices[s2_edge_end(shape, i)];
   S2Vec2 normal = s2_edge_normal(shape, i);
@@ -117,7 +117,7 @@ static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray
     double height = s2_dot(n, s2_sub(ray->from, shape->vertices[i]));
     double approach = -s2_dot(n, ray->along);
     if (height < -depth || !on_outline(shape, i, s2_sub(ray->from, shape->vertices[i]))) {
-      continue; // below it, or at an inner cut
+      continue; // below the surface, or at an inner cut
     }
     if (approach <= ALONG_SINE * length) {
       return;
@@ -141,8 +141,8 @@ static void begin_on_line(S2RayHit *hit, const S2Shape *shape, const Ray *ray) {
   }
 }
 
-// Whether the ray begins on or in the shape. Then it cannot hit another part of it, so the hit is
-// decided here.
+// Whether the ray begins on or in the shape. Such a ray cannot hit another part of the shape, so
+// its hit is decided here.
 static bool ray_begins(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double depth) {
   bool inside = false;
   S2Vec2 offset = s2_sub(ray->from, ray_nearest(shape, ray->from, &inside));
@@ -183,7 +183,7 @@ static void cast_along(S2RayHit *hit, const S2Shape *shape, const Ray *ray, doub
     double ahead = s2_dot(to, ray->along) / length;
     double fraction = ahead < 0 && ahead >= -rounding ? 0 : ahead / length;
     take_earlier(hit, fraction, s2_scale(-1 / length, ray->along));
-    hit->on_surface = hit->hit; // it would miss if it were slightly beside the line
+    hit->on_surface = hit->hit; // a ray slightly beside the line would miss
   }
 }
 
@@ -193,7 +193,8 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
   if (!(s2_length2(along) > 0)) {
     return hit;
   }
-  // In the frame of the shape. The outline of a rounded one consists of discs and shifted edges.
+  // Work in the frame of the shape. The outline of a rounded shape consists of discs and shifted
+  // edges.
   Ray ray = {s2_pose_local(pose, from), s2_unrotate(pose.rotation, along)};
   double size = s2_shape_reach(shape);
   double rounding = POINT_ROUNDING * (fabs(from.x) + fabs(from.y) + fabs(pose.position.x) +

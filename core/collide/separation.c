@@ -3,14 +3,15 @@
 
 #include <math.h>
 
-// The edge's separation; `offset` goes to the other's position, in the frame of `placed`.
+// The separation along the normal of an edge. `offset` leads to the position of `other`, in the
+// frame of `placed`.
 static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *other, S2Vec2 offset,
                                       int edge) {
   const S2Shape *against = other->shape;
   S2Vec2 normal = s2_edge_normal(placed->shape, edge);
-  // The normal in the other's frame, where its lowest vertex is searched.
+  // Turn the normal into the frame of `other`, to find its lowest vertex.
   S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
-  // The search is in the other's frame, where its vertices are given.
+  // The search is in the frame of `other`, in which its vertices are given.
   int support = 0;
   double least = s2_dot(turned, against->vertices[0]);
   for (int k = 1; k < against->count; k++) {
@@ -25,7 +26,8 @@ static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *ot
   return (S2Axis){.edge = edge, .support = support, .separation = separation};
 }
 
-// In the frame of `placed`, so that its own vertices need no rotation.
+// The position of `other` in the frame of `placed`, so that the vertices of `placed` need no
+// rotation.
 static S2Vec2 separation_offset(const S2Placed *placed, const S2Placed *other) {
   return s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
 }
@@ -89,7 +91,7 @@ double s2_nearest_vertices(const S2Placed *a, const S2Placed *b, int *vertex_a, 
   double nearest2 = INFINITY;
   *vertex_a = *vertex_b = 0;
   for (int i = 0; i < a->shape->count; i++) {
-    // In b's frame, so that only one of the two is rotated.
+    // Compare in b's frame, so that only one of the two shapes is rotated.
     S2Vec2 p = s2_unrotate(b->pose.rotation, s2_sub(s2_placed_vertex(a, i), b->pose.position));
     for (int k = 0; k < b->shape->count; k++) {
       double distance2 = s2_length2(s2_sub(p, b->shape->vertices[k]));

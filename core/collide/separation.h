@@ -2,9 +2,8 @@
 // to collide/.
 //
 // In the plane these two determine the distance, which is the largest separation over all
-// directions. While the cores are apart, that is either along an edge's normal (then that edge has
-// the largest separation of all) or between two vertices. No iteration is needed, so none can fail
-// to end.
+// directions. While the cores are apart, this largest separation is either along an edge's normal
+// or between two vertices. So no iteration is needed.
 #ifndef S2_SEPARATION_H
 #define S2_SEPARATION_H
 
@@ -17,7 +16,8 @@ typedef struct S2Axis {
   double length;     // m, of the edge
 } S2Axis;
 
-// The edge of `placed` from which the whole of `other` is furthest away. Ties: lowest index.
+// The edge of `placed` from whose line the nearest vertex of `other` is furthest away. Ties: lowest
+// index.
 S2Axis s2_separation(const S2Placed *placed, const S2Placed *other);
 
 // The largest separation over the edges that are on the outline of the body of `placed`.

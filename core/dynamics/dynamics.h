@@ -43,8 +43,8 @@ typedef enum S2Stepping {
 
 typedef enum S2FlowRule {
   S2_FLOW_PROJECTED, // velocities by implicit Euler, positions by projection
-  S2_FLOW_RATTLE,    // positions and velocities in a stage each, order 2, where an island allows it
-  S2_FLOW_AUTO,      // S2_FLOW_RATTLE with event stepping and no option that excludes it
+  S2_FLOW_RATTLE,    // positions, then velocities: two stages, order 2, if an island allows it
+  S2_FLOW_AUTO,      // S2_FLOW_RATTLE with event stepping, unless an option excludes it
 } S2FlowRule;
 // The friction law of contacts. S2_CONVEX is a convex form of Coulomb's law
 // (mcp/problem/convex.h), for rigid contacts under S2_SPECULATIVE.
@@ -54,15 +54,15 @@ typedef enum S2Stabilization { // how joint errors and overlaps are removed
   S2_NO_STABILIZATION,
   S2_BAUMGARTE,     // rows ask for a fifth of the error within the step
   S2_PRE,           // positions projected by one linear solve before the step
-  S2_POST,          // after it, with the rows of its start and the errors of its end
-  S2_POST_ASSEMBLY, // after it, with rows assembled again
+  S2_POST,          // linear solve after the step: rows of its start, errors of its end
+  S2_POST_ASSEMBLY, // linear solve after the step, with rows assembled again
 } S2Stabilization;
 // Fraction of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a
-// step. 1 overshoots where rows are curved, and the correction stays in the velocities as energy.
+// step. A factor of 1 overshoots where rows are curved, and its correction stays in the velocities.
 #define S2_BAUMGARTE_FACTOR 0.2
 
 typedef enum S2RestitutionModel {
-  S2_NEWTON,      // every contact of an impact leaves with e times the speed it arrived with
+  S2_NEWTON,      // every contact of an impact leaves with e times its arrival speed
   S2_REFLECTIONS, // generalised reflections: an impact travels through bodies that touch
 } S2RestitutionModel;
 // The unknown of the step problem: v+, v+ - v_k or (v+ - v_k)/h. The trajectory is the same.
@@ -71,10 +71,10 @@ typedef enum S2Formulation {
   S2_FORM_ACCELERATION,
   S2_FORM_VARIATION
 } S2Formulation;
-// How springs and compliant joints enter it: as rows J v + C' l + b = 0, or as stiffness in W with
-// the elastic force on the right side. The trajectory is the same.
+// How springs and compliant joints enter the step problem: as rows J v + C' l + b = 0, or as
+// stiffness in W with the elastic force on the right side. The trajectory is the same.
 typedef enum S2Elasticity { S2_AS_COMPLIANCE, S2_AS_STIFFNESS } S2Elasticity;
-// The stiffness by turning joint forces that is added to W: none, all, or its positive part.
+// The part of the stiffness of turning joint forces that is added to W: none, all, or positive.
 typedef enum S2GeometricStiffness {
   S2_GEOMETRIC_OFF,
   S2_GEOMETRIC_ON,
@@ -83,7 +83,7 @@ typedef enum S2GeometricStiffness {
 // Which derivative s2_trace_vjp (diff/step/trace.h) gives. The motion is the same.
 typedef enum S2GradientMode {
   S2_GRADIENT_EXACT,  // contacts keep the modes that they have in the step
-  S2_GRADIENT_SMOOTH, // velocities as on the central path at `smoothing` (mcp/adjoint/mcp_vjp.h)
+  S2_GRADIENT_SMOOTH, // velocities on the central path at `smoothing` (mcp/adjoint/mcp_vjp.h)
 } S2GradientMode;
 typedef enum S2Combine {
   S2_COMBINE_GEOMETRIC, // sqrt(a b)
@@ -95,7 +95,7 @@ typedef enum S2Combine {
 
 // fields.def lists the settings with their defaults and domains. With `alpha` below 1, forces act
 // with alpha times their value at the end of the step and the rest from its start. With `beta`
-// below 1, positions move likewise with beta times the velocity at the end
+// below 1, positions move with beta times the velocity at the end and the rest from the start
 // (docs/stepping-options.md). (1, 1) is implicit Euler, (1/2, 1/2) is of second order; beta = 0
 // needs compliant joints. `tolerance` bounds S2Residual.scaled, and `smoothing` is the kappa of
 // S2_GRADIENT_SMOOTH.
@@ -121,8 +121,8 @@ S2Status s2_world_configure(S2World *world, const S2WorldDef *def);
 double s2_world_time(const S2World *world); // s
 uint64_t s2_world_step_count(const S2World *world);
 // A revision number of the world's contents: bodies, shapes and joints, their names, types, colours
-// and masses, and whether they are enabled. It does not change with the motion. An equal number
-// means that these are unchanged. It is never 0. Numbers of different worlds cannot be compared.
+// and masses, and whether they are enabled. It does not change with the motion. If two numbers of
+// the same world are equal, all of these are unchanged. It is never 0.
 uint64_t s2_world_revision(const S2World *world);
 
 // ---- Bodies -----------------------------------------------------------------------------------
@@ -131,16 +131,16 @@ typedef enum S2BodyType { S2_DYNAMIC, S2_STATIC, S2_KINEMATIC } S2BodyType;
 
 enum { S2_NAME_SIZE = 48 }; // bytes of a name with its final 0
 
-// m/N: compliance of a contact that carries one micronewton per metre of depth; for softer contacts
-// C/h^2 might overflow.
+// m/N: the largest compliance of a contact: one micronewton per metre of depth. For softer
+// contacts, C/h^2 might overflow.
 #define S2_SOFTEST_CONTACT 1e6
 
 typedef struct S2ShapeDef {
   const S2Vec2 *vertices; // m, relative to the body's given position; copied
   int count;
   double radius;                // m
-  double friction, restitution; // NAN: the body's
-  double density;               // kg/m^2; NAN: the body's
+  double friction, restitution; // NAN: the body's value
+  double density;               // kg/m^2; NAN: the body's value
   bool has_previous, has_next;  // terrain chains, see S2Shape
   S2Vec2 previous, next;
 } S2ShapeDef;
@@ -169,7 +169,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId body); // also destroys its jo
 bool s2_body_alive(const S2World *world, S2BodyId body);
 
 // Numbers of a body, by name. Setting one checks it (finite, in its domain; the message names
-// field, value and domain). A position set by hand drops the warm start of the body's contacts.
+// field, value and domain). Setting a position drops the warm start of the body's contacts.
 typedef enum S2BodyField {
   S2_BODY_ANGLE,
   S2_BODY_X,
@@ -191,7 +191,7 @@ const S2Field *s2_body_field(S2BodyField field); // for fields of the state: nam
 S2Status s2_body_get(const S2World *world, S2BodyId body, S2BodyField field, double *value);
 S2Status s2_body_set(S2World *world, S2BodyId body, S2BodyField field, double value);
 S2Status s2_body_set_q(S2World *world, S2BodyId body,
-                       const double q[3]); // angle, x, y; all or none
+                       const double q[3]); // angle, x, y; sets all or none
 S2Status s2_body_set_v(S2World *world, S2BodyId body, const double v[3]);
 S2Status s2_body_q(const S2World *world, S2BodyId body, double q[3]);
 S2Status s2_body_v(const S2World *world, S2BodyId body, double v[3]);
@@ -253,8 +253,8 @@ typedef enum S2JointType {
 // matrix over all rows (hinge: x, y in b's frame; weld: x, y, angle; slider: across, angle).
 typedef struct S2JointWeights {
   double linear, angular;
-  int size;         // 0: the two numbers; else rows (and columns) of the matrix
-  double matrix[9]; // row-major, size * size of it
+  int size;         // 0: linear and angular count; else rows (and columns) of the matrix
+  double matrix[9]; // row-major; the first size * size are used
 } S2JointWeights;
 
 // Bodies that a constraint may join, and the columns of its gradient.
@@ -262,40 +262,40 @@ enum { S2_JOINT_BODIES = 4, S2_JOINT_COLUMNS = 3 * S2_JOINT_BODIES };
 
 typedef struct S2JointDef {
   S2JointType type;
-  S2BodyId a, b;             // one of them may be null: the world (lock and mouse: b is)
-  S2Vec2 anchor_a, anchor_b; // m, world coordinates; NAN: the centre of mass. Where the bodies
-                             // share a point (hinge, weld, slider, wheel) it is anchor_a
+  S2BodyId a, b;             // one may be null, meaning the world (lock and mouse: b is null)
+  S2Vec2 anchor_a, anchor_b; // m, world coordinates; NAN: the centre of mass. If the bodies share
+                             // a point (hinge, weld, slider, wheel), it is anchor_a
 #define S2_JOINT_KEY(member, type, default, domain, required) type member;
 #include "dynamics/fields.def"
-  double stiffness;                // spring, mouse, wheel: N/m, >= 0, to be given
+  double stiffness;                // spring, mouse, wheel: N/m, >= 0, required
   S2JointId joint_a, joint_b;      // gear
   bool lock_x, lock_y, lock_angle; // lock
-  bool driven;                     // lock: moves as S2Callbacks.motion says
-  bool has_law;                    // spring: pulls as S2Callbacks.spring says; no stiffness then
+  bool driven;                     // lock: moves as S2Callbacks.motion specifies
+  bool has_law;                    // spring: S2Callbacks.spring gives its pull; no stiffness then
   S2Vec2 velocity;                 // lock: m/s
   S2JointWeights compliance;       // zero: rigid; not for spring, mouse, wheel, rope
-  S2JointWeights damping;          // of compliant rows; spring, mouse, wheel: `linear`
+  S2JointWeights damping;          // damping of compliant rows; spring, mouse, wheel: `linear`
   bool has_limits, has_motor;      // on the coordinate: hinge, slider, spring, wheel
   double limit_lo, limit_hi;       // rad or m; may be infinite
   double motor_speed, motor_max;   // rad/s or m/s; N m or N, >= 0, may be infinite
   double break_force;              // N (N m where there is no force), > 0, may be infinite
   S2BodyId more[2];                // constraint: its third and fourth body, null: none
-  int rows;                        // constraint: 1 to 3; of a unilateral one 1
+  int rows;                        // constraint: 1 to 3; 1 if unilateral
   bool velocity_only;              // constraint: rows J v + rate = 0 without a value
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
-  // constraint: whether the callback computes them; else finite differences
+  // constraint: whether the callback computes these; else finite differences are used
   bool has_jacobian, has_hessian;
-  bool has_rate; // whether the callback computes the rate; without it 0 (velocity_only) or a
-                 // difference over dt
+  // whether the callback computes the rate; else it is 0 (velocity_only) or a difference over dt
+  bool has_rate;
   // A bounded constraint has one row: J v + rate = 0, as far as a force from bound_lo to bound_hi
   // (N or N m, lo < hi, finite) can achieve it. With coupled_to it is the friction of a unilateral
   // constraint between the same bodies: the bound is `friction` times that constraint's force.
-  // Neither holds a value.
+  // Neither form holds a value.
   bool bounded;
   double bound_lo, bound_hi;
   S2JointId coupled_to;
-  // NAN: the world's setting. Otherwise projections ignore the error of this joint, and rows of a
-  // motion remove this fraction of it within the step, 0 to 1
+  // NAN: the world's setting. Otherwise (0 to 1) projections ignore the error of this joint, and
+  // its rows in the solve remove this fraction of the error within the step.
   double stabilization;
   bool collide; // whether the two bodies still collide (default no)
   const char *name;
@@ -348,7 +348,8 @@ bool s2_joint_type_has(S2JointType type, S2JointField field);
 bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
 S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
-// Limits that exclude the coordinate move it there within a step. (s2_joint_create refuses them.)
+// If the coordinate is beyond the new limits, a step moves it there. (s2_joint_create refuses such
+// limits.)
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
 // Whether the coordinate is within the limits, up to S2_MISFIT of the bodies' size.
 bool s2_joint_is_within(const S2World *world, S2JointId joint);
@@ -358,18 +359,18 @@ typedef struct S2JointCoordinate {
 } S2JointCoordinate;
 // Moves bodies so that these joints have these coordinates, while all joints stay as exact as
 // before. It moves the lighter side of each joint with all attached bodies. Other coordinates stay,
-// except those that close a loop; the loop keeps its assembly mode. Speeds of coordinates stay; the
-// next step makes those of a loop consistent. S2_INVALID, with nothing moved: a joint of another
-// type, a value beyond its limits, or a loop that cannot be closed.
+// except in closed loops, which keep their assembly mode. Speeds of coordinates stay; the next step
+// makes the speeds in a loop consistent. S2_INVALID, with nothing moved: a joint of another type, a
+// value beyond its limits, or a loop that cannot be closed.
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count);
 // Gives the bodies on one side of a joint (hinge, slider, wheel, spring, rope) the rigid motion
 // with which its coordinate changes at this rate, rad/s or m/s. The side is the lighter one, or the
-// one that is not attached to the ground. Speeds of other coordinates stay, except those of loops,
-// which stay closed. S2_INVALID, with nothing changed: a joint of another type, or a loop that does
-// not permit the speed.
+// one that is not attached to the ground. Speeds of other coordinates stay, except in loops, which
+// stay closed. S2_INVALID, with nothing changed: a joint of another type, or a loop that does not
+// permit the speed.
 S2Status s2_joint_set_speed(S2World *world, S2JointId joint, double speed);
-// The bodies that s2_joint_set_speed moves (`bodies` holds all of the world), and whether they are
-// on the side of a. S2_UNAVAILABLE: loops move other bodies, too.
+// The bodies that s2_joint_set_speed moves (`bodies` has room for all bodies), and whether this is
+// the side of a. S2_UNAVAILABLE: loops move other bodies, too.
 S2Status s2_joint_branch(S2World *world, S2JointId joint, S2BodyId *bodies, int *count, bool *of_a);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
 S2Status s2_joint_set_velocity(S2World *world, S2JointId joint,               // lock
@@ -379,13 +380,13 @@ enum { S2_JOINT_WAY = 2 };
 
 typedef struct S2JointInfo {
   S2JointType type;
-  S2BodyId a, b, more[2];     // more: of a gear or constraint; null if there is none
+  S2BodyId a, b, more[2];     // more: further bodies of a gear or constraint, or null
   S2JointId joint_a, joint_b; // gear
   bool enabled, broken, collide;
-  bool compliant;            // has compliant rows other than those of springs
+  bool compliant;            // has compliant rows that are not springs
   const char *name;          // borrowed
   S2Vec2 anchor_a, anchor_b; // world coordinates now
-  int ways;                  // points of the world that it passes from anchor_a to anchor_b
+  int ways;                  // number of points in `way`, passed from anchor_a to anchor_b
   S2Vec2 way[S2_JOINT_WAY];
   S2Vec2 axis;            // slider, wheel: unit vector, world coordinates now
   S2Vec2 target;          // mouse
@@ -394,15 +395,15 @@ typedef struct S2JointInfo {
   double velocity[3];     // lock: angle, x, y; driven: the mean of the last (sub-)step
   S2Vec2 impulse;         // on a, N s, of the last step or part of it (world axes)
   double angular_impulse; // on a, about its anchor, N m s
-  S2Vec2 force;           // on a, N: impulse over the time it acted
+  S2Vec2 force;           // on a, N: impulse divided by the time it acted
   double torque;          // on a, about its anchor, N m
   double angle, speed;    // of a against b, rad and rad/s, zero at creation
-  // m: of rigid rows and limits (angles times the bodies' size); constraints: after the last step
+  // m: error of rigid rows and limits (angles times bodies' size); constraints: after the last step
   double error;
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
-S2JointType s2_joint_type(const S2World *world, S2JointId joint); // of an existing joint
+S2JointType s2_joint_type(const S2World *world, S2JointId joint); // the joint must exist
 const char *s2_joint_name(const S2World *world, S2JointId joint); // "" if it was destroyed
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
 S2JointId s2_world_joint(const S2World *world, int index); // {0, 0}: there are fewer
@@ -425,24 +426,24 @@ typedef struct S2PreContact {
 // then the previous velocity.
 typedef struct S2Slope {
   double by[S2_JOINT_COLUMNS + 1];
-  uint32_t origin; // another source that it depends on: a number that the callback defines, 0: none
+  uint32_t origin; // further source of the number, in a numbering of the callback; 0: none
 } S2Slope;
 
 // A call of a constraint's function. Poses are angle (rad), x, y (m). A field that is NULL is not
 // requested. The answer must depend on the arguments alone, because a step stores it.
 typedef struct S2ConstraintCall {
-  S2JointId joint;                      // null while s2_joint_create makes it
+  S2JointId joint;                      // null while s2_joint_create runs
   int bodies;                           // 1 to 4
-  double q[S2_JOINT_BODIES][3];         // of a, b and S2JointDef.more
+  double q[S2_JOINT_BODIES][3];         // poses of a, b and S2JointDef.more
   double t;                             // s
   int rows;                             // of the joint
   double *value;                        // per row: g, m or rad
   double (*jacobian)[S2_JOINT_COLUMNS]; // per row: dg by (angle, x, y) of a, of b, ...
   double *rate;                         // per row: dg/dt at fixed poses, m/s or rad/s
   double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // per row: second derivatives
-  // NULL, or one for each requested number, in their order; zero until it is filled in
+  // NULL, or one for each requested number, in their order; initially zero
   S2Slope *slope;
-  // set by the callback if it has filled in `slope`; else the step has no derivative
+  // the callback sets this if it has filled in `slope`; else the step has no derivative
   bool sloped;
 } S2ConstraintCall;
 
@@ -451,14 +452,14 @@ typedef struct S2ConstraintCall {
 typedef struct S2SpringCall {
   S2JointId joint;
   double extension, force, tangent;
-  S2Slope *slope; // NULL, or of force and tangent
+  S2Slope *slope; // NULL, or slopes of force and tangent
   bool sloped;
 } S2SpringCall;
 
 // The derivative of one number of a force by one number of the state that the law read.
 typedef struct S2ForceTerm {
-  int number;       // of S2ForceCall.force
-  int32_t slot;     // of the body, S2BodyId.index - 1
+  int number;       // index in S2ForceCall.force
+  int32_t slot;     // slot of the body, S2BodyId.index - 1
   S2BodyField part; // S2_BODY_ANGLE to S2_BODY_VY
   double by;
 } S2ForceTerm;
@@ -471,19 +472,19 @@ typedef struct S2ForceCall {
   S2BodyId body;
   double t;        // s, of the state
   double dt;       // s, of the step (or substep)
-  double force[3]; // N m, N: 0 until it is added to
+  double force[3]; // N m, N: initially 0; add to it
   // For the derivative of the step:
-  bool wanted; // whether slopes are requested; only then is the rest read
-  bool timed;  // by_time too, although dt is no variable: t is the time at which bodies meet
-  bool sloped; // set by the callback if it has given slopes; else the step has no derivative
+  bool wanted; // whether slopes are requested; otherwise the rest is not read
+  bool timed;  // by_time is requested, too: t is a time at which bodies meet
+  bool sloped; // the callback sets this if it has given slopes; else the step has no derivative
   double by_time[3], by_dt[3];
   uint32_t origin[3]; // as in S2Slope
 } S2ForceCall;
-// To be called within S2Callbacks.force: `force[number]` changes by `by` for each unit of that
-// component of the state of the body in that slot. Terms add up.
+// Call this within S2Callbacks.force: `force[number]` changes by `by` for each unit of `part` of
+// the state of the body in `slot`. Terms add up.
 void s2_force_slope(S2World *world, int number, int32_t slot, S2BodyField part, double by);
 
-enum { S2_MOTION_NUMBERS = 9 }; // of v, start and end of S2MotionCall
+enum { S2_MOTION_NUMBERS = 9 }; // numbers in v, start and end of S2MotionCall
 
 // The velocity that a kinematic body (s2_body_set_motion) or a driven lock is to have in the
 // (sub-)step from t to t + h. For a position p(t) this is (p(t + h) - q)/h, which is exact at t + h
@@ -494,19 +495,19 @@ typedef struct S2MotionCall {
   S2JointId joint;
   double t, h;    // s
   double q[3];    // angle (rad), x, y (m): where the body is, or where the lock holds it, at t
-  double v[3];    // the mean velocity, rad/s, m/s; initially that of the last step
+  double v[3];    // the mean velocity, rad/s, m/s; initially the mean of the last step
   S2Slope *slope; // NULL, or slopes of v and then, if `ends` is set, of start and end
   bool sloped;
-  // `ends` requests the velocities at t and t + h (S2_FLOW_RATTLE). NAN: taken from v.
+  // `ends` requests `start` and `end`, the velocities at t and t + h (S2_FLOW_RATTLE). NAN: use v.
   bool ends;
   double start[3], end[3];
-  // Set where v leads to a prescribed place p(t + h). A lock or body with a bound on its force then
-  // returns there after it has yielded. Otherwise it continues from its present place.
+  // Set this if v leads to a prescribed place p(t + h). Then a lock or body with a bound on its
+  // force returns there after it has yielded. Otherwise it continues from its present place.
   bool place[3];
 } S2MotionCall;
 
-// Callbacks run within s2_world_step. They must not change the world (S2_BUSY) except through their
-// results. If one returns false, the step is undone and s2_world_step returns S2_ABORTED.
+// Callbacks run within s2_world_step. They may change the world only through their results
+// (S2_BUSY). If one returns false, the step is undone and s2_world_step returns S2_ABORTED.
 typedef struct S2ProgramCall {
   int program; // the setting `solver_program`
   const S2Problem *problem;
@@ -520,7 +521,7 @@ typedef struct S2Callbacks {
   void *user;
   // Adds to call->force (torque, fx, fy); called for bodies with a law, in creation order.
   bool (*force)(void *user, S2World *world, S2ForceCall *call);
-  // Whether these two may touch. Called when their boxes meet, and again after they parted.
+  // Whether these two may touch. Called each time that their boxes begin to overlap.
   bool (*filter)(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide);
   bool (*pre_solve)(void *user, S2World *world, S2PreContact *contact);
   // Fills in the requested numbers. While this is NULL, joints of type S2_CONSTRAINT do not act.
@@ -534,7 +535,7 @@ typedef struct S2Callbacks {
   bool (*spring)(void *user, S2World *world, S2SpringCall *call);
   // Solves a problem for S2_SOLVER_PROGRAM; `found` is the result of that S2ProgramSolver.
   bool (*solve)(void *user, S2World *world, S2ProgramCall *call);
-  // Polled now and then in long steps. If it returns false, the step ends as an abort (Ctrl-C).
+  // Polled repeatedly in long steps. If it returns false, the step ends as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;
 
@@ -542,23 +543,22 @@ void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks);
 
 // Advances the world by dt (with stepping_partial possibly by less), in `substeps` equal parts.
 // Applied forces act in all of them. Each substep calls the force laws with its time and length.
-// Events and impulses of contacts are those of the whole step; residuals are the largest of its
-// substeps.
+// Events and impulses of contacts cover the whole step; residuals are the largest of its substeps.
 S2Status s2_world_step(S2World *world);
 
 // Steps many worlds, which do not interact. Each gets the same bits as from s2_world_step. Worlds
-// of hinges and sliders alone, in which nothing can collide, are stepped side by side in the lanes
-// of the processor if their joints connect them in the same way (masses, anchors, states and dt may
-// differ). The others are stepped one after the other. `each` (may be NULL) receives the status of
-// each world; the result is the first failure. If a world occurs twice, the call returns S2_INVALID
-// and steps nothing. Callbacks of each world are called from this thread.
+// whose only joints are hinges and sliders, and in which nothing can collide, are stepped side by
+// side in the lanes of the processor if their joints form the same graph (masses, anchors, states
+// and dt may differ). Other worlds are stepped one after the other. `each` (may be NULL) receives
+// the status of each world; the result is the first failure. If a world occurs twice, the call
+// returns S2_INVALID and steps nothing. Callbacks of each world are called from this thread.
 S2Status s2_worlds_step_many(S2World *const *worlds, int count, S2Status *each);
 
 // Moves the bodies to static equilibrium: no body would accelerate from rest by more than
 // `tolerance` (rotation is measured at the farthest point of a body). Time does not advance,
 // applied forces act throughout, and kinematic bodies stand still. Velocities of dynamic bodies are
-// 0 at the end. A failure to converge is no error: result->solved is false, and the bodies are
-// where `max_steps` steps moved them. If a step fails, the world is unchanged.
+// 0 at the end. If it does not converge, this is not an error: result->solved is false, and the
+// bodies stay where `max_steps` steps moved them. If a step fails, the world is unchanged.
 typedef struct S2StaticOptions {
   double tolerance; // m/s^2, > 0
   int max_steps;    // >= 1
@@ -574,17 +574,17 @@ S2StaticOptions s2_static_options(void); // the defaults
 S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
                                S2StaticResult *result);
 
-// Saves the state inside the world (one level) and restores it: for callers whose callbacks run
+// Saves the state inside the world (one level) and restores it. For callers whose callbacks run
 // around a step and may fail.
 void s2_world_mark(S2World *world);
 void s2_world_rollback(S2World *world);
 
 typedef enum S2EventType {
-  // Events of two bodies, for any of their shapes and features:
+  // Events of a pair of bodies, whichever shapes and features touch:
   S2_CONTACT_BEGIN, // nearer than contact_margin, or they touched within the step
   S2_CONTACT_END,
   S2_TOUCH_BEGIN,  // an impulse acted between them in the step, or there is no gap
-  S2_TOUCH_END,    // a step without either
+  S2_TOUCH_END,    // a step with neither of these
   S2_SENSOR_BEGIN, // `a` is the sensor
   S2_SENSOR_END,
   S2_CONTACT_IMPULSE, // the impulse of this step, one event for each contact with a normal impulse
@@ -595,11 +595,11 @@ typedef enum S2EventType {
 typedef struct S2Event {
   S2EventType type;
   S2BodyId a, b;        // may be null (warnings), may be stale when they are read
-  S2Vec2 point, normal; // of touch_begin: where the largest impulse acted
-  // N s; of touch_begin: the whole step between the two bodies; of touch_end: since touch_begin
-  double normal_impulse, tangent_impulse; // of touch_end only the former
-  S2Vec2 impulse;      // N s, on a: the same as a vector (contact_impulse, touch_begin, touch_end)
-  double speed;        // approach before the step, m/s; of touch_begin: when they met
+  S2Vec2 point, normal; // touch_begin: where the largest impulse acted
+  // N s; touch_begin: sum over the step for the two bodies; touch_end: sum since touch_begin
+  double normal_impulse, tangent_impulse; // touch_end: only normal_impulse
+  S2Vec2 impulse;      // N s, on a, as a vector (contact_impulse, touch_begin, touch_end)
+  double speed;        // m/s: approach before the step; touch_begin: approach when they met
   S2JointId joint;     // the broken joint; it broke at `point`
   double force;        // N, the force that broke it
   const char *message; // warnings; else ""
@@ -612,8 +612,8 @@ const S2Event *s2_world_events(S2World *world, int *count);
 
 typedef struct S2Contact {
   S2BodyId a, b;
-  S2Vec2 point;  // world: position of this feature at the end of the step, touching or not
-  S2Vec2 normal; // from b to a, as the impulse acted; without an impulse, at the end of the step
+  S2Vec2 point;  // world: position of this feature at the end of the step, even without touching
+  S2Vec2 normal; // from b to a, when the impulse acted; without an impulse, at the end of the step
   double gap;    // m, at the end of the step
   // N s on a, along the normal and the left-turned normal: all impulses of the step at this
   // feature. So the sum over contacts is the whole impulse on a body.
@@ -623,12 +623,12 @@ typedef struct S2Contact {
   double angular_impulse_a, angular_impulse_b;
   bool sliding;             // carries an impulse and its friction is at its bound
   int32_t shape_a, shape_b; // indices of the world's shapes
-  uint32_t feature;         // of these shapes; the same in the next step
+  uint32_t feature;         // of these shapes; keeps its value from step to step
 } S2Contact;
 
-// Contacts (sensors excluded) closer than contact_margin after the last step, and all that carried
-// an impulse in it. Valid until the next change of the world. If you have moved bodies since, the
-// geometry is still that of the last step.
+// Contacts (sensors excluded) closer than contact_margin after the last step, and all contacts that
+// carried an impulse in the step. Valid until the next change of the world. If you have moved
+// bodies since, the geometry is still that of the last step.
 const S2Contact *s2_world_contacts(S2World *world, int *count);
 
 // The impulse of all contacts of the last step on a body: angular about its centre (N m s), x, y.
@@ -649,13 +649,13 @@ void s2_world_momentum(const S2World *world, double momentum[3]); // angular abo
 
 // Findings of the setting `audit` in the last step, the largest of each kind (docs/audits.md).
 typedef struct S2AuditResiduals {
-  double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap at its start
-  double jump;     // m, motion of a body that its velocity and impulses do not explain
-  double slip;     // m, between surfaces that friction holds
-  double momentum; // N s, of a body; not explained by forces, contacts and joints
-  double energy;   // J, gained (> 0) or lost without a cause by bodies that act on each other
-  double distance; // m, between shapes with an impulse between them
-  double drift;    // m/s or rad/s, of a row of a rigid joint: violation by the velocities
+  double passage;  // m: overlap of rigid shapes within the step, beyond the overlap at its start
+  double jump;     // m: motion of a body that its velocity and impulses do not explain
+  double slip;     // m: slip between surfaces that friction holds
+  double momentum; // N s: change that forces, contacts and joints do not explain
+  double energy;   // J: gained (> 0) or lost without a cause by bodies that act on each other
+  double distance; // m: distance of shapes with an impulse between them
+  double drift;    // m/s or rad/s: violation of a rigid joint's row by the velocities
 } S2AuditResiduals;
 
 typedef struct S2WorldResiduals {
@@ -667,7 +667,7 @@ typedef struct S2WorldResiduals {
 
 S2WorldResiduals s2_world_residuals(const S2World *world);
 
-// Findings of the setting `audit`. A step with one counts as unsolved.
+// Numbers of findings of the setting `audit`. A step with a finding counts as unsolved.
 typedef struct S2AuditStats {
   uint64_t passages, overlaps; // pairs that changed sides; pairs that overlapped
   uint64_t jumps, slips, momenta, energies, events;
@@ -675,7 +675,7 @@ typedef struct S2AuditStats {
   double energy;   // J, the sum of S2AuditResiduals.energy over islands with known work
 } S2AuditStats;
 
-uint64_t s2_audit_findings(const S2AuditStats *stats); // their sum
+uint64_t s2_audit_findings(const S2AuditStats *stats); // sum of all findings
 void s2_audit_stats_add(S2AuditStats *total, const S2AuditStats *stats);
 // The message of the first finding. "" if there is none, or if `audit` has been switched off since.
 // Valid until the next step.
@@ -685,18 +685,18 @@ typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // steps with a solve that missed the tolerance, or a finding of an audit
-  uint64_t unsolved_solves; // island solves that missed it; a step may have several
+  uint64_t unsolved_solves; // island solves that missed the tolerance; a step may have several
   uint64_t cut; // steps with a solve that the budget ended; they do not count as unsolved
-  // islands whose step with new rows was not solved, so that the old rows stayed
+  // islands that kept their old rows because the step with new rows was not solved
   uint64_t rows_stayed;
   uint64_t halved;    // large islands stepped in two halves because the whole step was not solved
   uint64_t kept;      // islands that a step left unchanged without solving for them
   uint64_t shared;    // phases of islands that ran in threads (the setting `threads`)
   uint64_t stiffened; // islands that took implicit Euler with "psd", because forces turned too fast
-  // Impacts taken as inelastic: restitution targets that provably have no solution, and impacts for
-  // which no solution was found to the tolerance without such a proof.
+  // Impacts taken as inelastic: because their restitution targets provably have no solution, or
+  // without such a proof, because no solver reached the tolerance.
   uint64_t contradictions, unsolved_impacts;
-  // Contact points whose mode (open, stuck or sliding) differs from the step before. A point that
+  // Contact points whose mode (open, stuck or sliding) differs from the last step. A point that
   // begins or ceases to carry an impulse, or whose friction reaches or leaves its bound, counts 1.
   uint64_t mode_changes;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
@@ -722,8 +722,8 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats);
 // most `capacity` are written. Free the problem with s2_problem_free.
 S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity);
 
-// From now on, also writes every island problem to DIR/problem-SSSSSS-II.txt (step, number of the
-// solve within it). NULL ends this.
+// From now on, steps also write every island problem to DIR/problem-SSSSSS-II.txt (SSSSSS: step,
+// II: solve within the step). NULL ends this.
 S2Status s2_world_dump_problems(S2World *world, const char *directory);
 
 // ---- Overlaps ---------------------------------------------------------------------------------
@@ -735,7 +735,7 @@ typedef struct S2Overlap {
 
 // Rigid pairs that now overlap by more than the tolerance, deepest first; returns their number. The
 // overlap of compliant pairs is their deformation and does not count. Returns 0 if a filter aborts,
-// or if there are too many pairs for a step (which then reports that).
+// or if there are too many pairs for a step (the next step reports them).
 int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity);
 // Separates bodies by the smallest mass-weighted motion; `remaining` is the largest overlap left.
 S2Status s2_world_resolve_overlaps(S2World *world, double *remaining);
@@ -748,10 +748,10 @@ typedef struct S2RayResult {
   double fraction;
 } S2RayResult;
 
-// The bodies that a query finds; never disabled ones. All zeros, or no filter: all except sensors.
+// Selects what a query finds (never disabled bodies). No filter, or all zeros: all but sensors.
 typedef struct S2QueryFilter {
-  uint32_t category; // 0, or bits one of which the body's mask has
-  uint32_t mask;     // 0, or bits one of which the body's category has
+  uint32_t category; // 0: any body; else the body's mask has one of these bits
+  uint32_t mask;     // 0: any body; else the body's category has one of these bits
   const S2BodyId *ignored;
   int ignored_count;
   bool sensors; // whether sensors are found, too
@@ -784,7 +784,7 @@ void s2_world_state(const S2World *world, double *state);
 S2Status s2_world_set_state(S2World *world, const double *state, int count); // drops warm starts
 
 // The whole world, bit for bit: a restored world continues with the same bits. Handles to objects
-// that existed then are valid again; handles to later objects are stale.
+// of that time are valid again; handles to later objects are stale.
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
@@ -795,6 +795,6 @@ S2Status s2_world_image_return(S2World *world, const void *image, size_t size, u
 uint64_t s2_world_changes(const S2World *world);
 S2Status s2_world_clone(const S2World *world, S2World **clone); // without callbacks
 
-uint64_t s2_world_hash(const S2World *world); // of the bits of time, q and v: for comparing runs
+uint64_t s2_world_hash(const S2World *world); // hash of the bits of time, q and v, to compare runs
 
 #endif

@@ -155,7 +155,7 @@ static void audit_make_room_for_held(const S2World *world, S2Auditor *audit) {
   }
 }
 
-// Stores the pairs whose friction is below its bound, so that it holds.
+// Stores the pairs that friction holds, because their friction is below its bound.
 static void audit_keep_held(const S2World *world, S2Auditor *audit) {
   audit->held_before = 0;
   for (int i = 0; i < world->acted.count; i++) {
@@ -189,7 +189,7 @@ static int knots_needed(const S2World *world) {
     fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
   }
   // An impact may set a slow body spinning within a step. Worlds of few bodies reserve knots for
-  // that; a body alone meets nothing.
+  // that. A single body has no impacts.
   int count = world->order.count;
   bool few = count > 1 && world->bodies.count <= S2_AUDIT_FEW;
   bool spins = few || fastest * world->kept.def.dt > S2_AUDIT_SPIN;
@@ -309,7 +309,7 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
     S2AuditFlight flight = flight_of(step, slot);
     s2_audit_flight(step, slot, h, h, &flight, curved);
   }
-  if (audit != NULL && island == NULL) { // no search returns before this point
+  if (audit != NULL && island == NULL) { // no search goes back before this point
     s2_audit_keep(step);
   }
 }
@@ -350,7 +350,7 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
   if (audit->knots[slot] == 0 ||
       audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)audit->knots[slot] - 1].t <=
           audit->h) {
-    // A body of no island flies; in event stepping by the trapezoid.
+    // A body in no island flies freely; in event stepping, by the trapezoidal rule.
     bool flies = step->share < 1 && step->node_of[slot] == S2_GROUND && s2_body_moves(body);
     S2AuditKnot knot = {.t = audit->h + h, .curved = flies};
     memcpy(knot.q, q1, sizeof knot.q);
@@ -370,8 +370,8 @@ static void audit_joint(const S2Step *step, int32_t slot) {
   const double *reaction = step->joint_reaction + 3 * slot;
   audit->driven[slot] += fabs(impulse[S2_JOINT_MOTOR]) + fabs(impulse[S2_JOINT_DRY]);
   audit->carried[slot] += hypot(reaction[1], reaction[2]);
-  // The force of a servo is not part of the reaction, and that of a gear acts on the bodies of its
-  // joints.
+  // The force of a servo is not part of the reaction, and the force of a gear acts on the bodies of
+  // its joints.
   bool unknown = s2_joint_may_hold(joint) || joint->type == S2_GEAR ||
                  (joint->has_servo && joint->type != S2_HINGE);
   const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -460,7 +460,7 @@ double s2_audit_turn_at_most(const S2Auditor *audit, int32_t slot) {
   for (int k = 0; k < audit->knots[slot]; k++) {
     const S2AuditKnot *knot = &audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k];
     double gone = knot->q[0] - at, first = (knot->t - begin) * knot->v[0];
-    // The final speed of a parabola is twice the mean speed less the initial one.
+    // On a parabola, the final speed is twice the mean speed minus the initial speed.
     turn = fmax(turn, knot->curved ? fmax(fabs(first), fabs(2 * gone - first)) : fabs(gone));
     at = knot->q[0];
     begin = knot->t;

@@ -33,10 +33,11 @@
 // Shapes that came closer than this fraction of the smaller body have touched. The time of a
 // meeting is found to 1e-5 of the touching distance, and a step solves for it at several lengths.
 #define S2_AUDIT_TOUCH 1e-5
-// The sides of a pair are determined when its cores are apart by this fraction of the smaller body.
+// The sides of a pair are determined while its cores are at least this fraction of the smaller body
+// apart.
 #define S2_AUDIT_SIDE 1e-7
-// An overlap within a step is no finding up to this fraction of the thinner shape, as far as
-// turning explains it: paths between two known poses are not bent as turning surfaces are.
+// An overlap within a step is allowed up to this fraction of the thinner shape if turning explains
+// it. The reason: paths between two known poses do not have the bend of turning surfaces.
 #define S2_AUDIT_DEPTH 0.25
 // Samples of the relative motion of a near pair within a step: minimum and maximum.
 #define S2_AUDIT_SAMPLES      64
@@ -50,17 +51,18 @@
 // steps.
 #define S2_AUDIT_ENERGY 1e-3
 // Fraction of the kinetic energy that the work of corrections may miss, in addition to the part
-// that turning explains. Bodies slow down by half of that in a step, by a thousandth in 200 steps.
+// that turning explains. At this limit a body slows down by half the fraction in a step, so by a
+// thousandth in 200 steps.
 #define S2_AUDIT_CORRECTION 1e-5
 // The effect of rigid joints on the energy oscillates with the state: its amplitude is at most this
 // multiple of the part that turning explains in one step (for a pendulum: a tenth of that).
 #define S2_AUDIT_SWAY 1
-// In addition, errors that differ from step to step add up as a random walk: number of standard
-// deviations.
+// In addition, errors that differ from step to step add up as a random walk; this many standard
+// deviations of it are allowed.
 #define S2_AUDIT_SPREAD 3
-// Fraction of the kinetic energy of a joint's bodies that may violate the joint. Velocities along
-// the chord of a step that turns by phi have an error of phi/2 of the speed, phi^2/4 of the energy;
-// this corresponds to a turn of 0.06 rad per step.
+// Fraction of the kinetic energy of a joint's bodies that may violate the joint. If a step turns by
+// phi, velocities along its chord have an error of phi/2 of the speed, or phi^2/4 of the energy. So
+// the fraction corresponds to a turn of 0.06 rad per step.
 #define S2_AUDIT_DRIFT 1e-3
 // rad: a step that turns bodies by more does not resolve their energy, so its balance is not
 // judged.
@@ -79,36 +81,38 @@ typedef struct S2AuditKnot { // the end of a piece of a body's path
   bool curved; // a parabola that begins with v; else straight, with constant angular velocity
 } S2AuditKnot;
 
-// Pieces of a substep that are stored separately; later ones are merged into the last. Fast turning
-// splits a step into up to S2_TURN_PIECES pieces. There are more knots for a body that turns by
-// more than S2_AUDIT_SPIN (rad) in a step, and for all bodies of worlds with at most S2_AUDIT_FEW.
+// Knots for each body: the number of pieces of a substep that are stored separately. Further pieces
+// are merged into the last. Fast turning splits a step into up to S2_TURN_PIECES pieces. There are
+// more knots for a body that turns by more than S2_AUDIT_SPIN (rad) in a step, and for all bodies
+// of worlds with at most S2_AUDIT_FEW.
 enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320, S2_AUDIT_FEW = 64 };
 #define S2_AUDIT_SPIN 0.02
 
 // Work on one body within a step, J. The mean of the velocities before and after an impulse gives
 // the exact change of kinetic energy.
 typedef struct S2AuditWork {
-  double contacts; // of contacts, by the relative velocity of the two surfaces: rebounds, friction
-  double ground;   // of contacts, by the velocity of kinematic bodies and of belts
-  double integrated; // of forces: h f (v0 + v2)/2 less h f times the carrying velocity
-  double
-      swept; // of forces: h f (v0 + v2)/2 less f times the whole displacement, corrections included
-  double corrected; // of velocity corrections
-  double halves;    // N s: sum of the lengths of joint impulses of the halves, which may cancel
-  double struck;    // N s: the same for contacts
-  double spun;      // N m s: the same for torques of contacts
+  double contacts; // work of contacts by the relative velocity of the surfaces: rebounds, friction
+  double ground;   // work of contacts by the velocity of kinematic bodies and of belts
+  double integrated; // work of forces: h f (v0 + v2)/2 less h f times the carrying velocity
+  // Work of forces: h f (v0 + v2)/2 less f times the whole displacement, corrections included.
+  double swept;
+  double corrected; // work of velocity corrections
+  // N s: sum of the lengths of joint impulses of the two half-steps, which may cancel
+  double halves;
+  double struck; // N s: sum of the lengths of contact impulses
+  double spun;   // N m s: sum of the sizes of angular impulses of contacts
 } S2AuditWork;
 
 // Energy that a group of bodies with joints only has gained or lost over consecutive steps.
 typedef struct S2AuditRun {
-  int members;    // bodies; a group of another size is a different one
+  int members;    // number of bodies; a group of another size is a different group
   uint64_t step;  // the last
   double rest;    // J, sum of the unexplained energy, with its sign
   double most;    // J, largest tolerance of a step
   double spread2; // J^2, the sum of squares of errors that differ from step to step
 } S2AuditRun;
 
-typedef struct S2AuditFlight { // of one body in a piece, 3 numbers each
+typedef struct S2AuditFlight { // motion of one body in a piece; 3 numbers each
   const double *q0, *q1, *v0, *v2;
   const double *carry; // the velocity that moves the positions
 } S2AuditFlight;
@@ -132,25 +136,25 @@ typedef struct S2Auditor {
   double *excused;            // per slot: m that the initial overlaps explain
   // per slot: m, its reach, or the largest distance of a joint from its centre
   double *arm;
-  S2AuditWork *done, *tried; // per slot: of kept work; of work that a search may still repeat
-  S2AuditRun *run;           // per slot: of the group with this smallest slot
+  S2AuditWork *done, *tried; // per slot: work that counts; work that a search may still repeat
+  S2AuditRun *run;           // per slot: the run of the group whose smallest slot this is
   S2AuditHeld *before;       // sorted
   int held_before, held_room;
   double *left;      // 6 per slot: pose and velocity at the end of the last step
-  bool *set;         // per slot: whether the program has changed one of them since
+  bool *set;         // per slot: whether the program has changed pose or velocity since then
   double *missed;    // per slot: N s, N m s that solves above the tolerance have left unexplained
   bool *jointed;     // per slot: whether a joint acts on it
-  bool *held;        // per slot: whether a joint with unknown shares for its bodies acts on it
-  int32_t *root;     // per slot: the smallest slot that acts on it, also indirectly
+  bool *held;        // per slot: whether a joint acts on it whose impulse on each body is unknown
+  int32_t *root;     // per slot: the smallest slot of a body that acts on it, directly or not
   int *knots;        // per slot: number of knots
-  S2AuditKnot *knot; // knot_room a slot
+  S2AuditKnot *knot; // knot_room for each slot
   int joint_room;
-  double *coordinate;   // per joint slot: coordinate of motor and friction at the start
-  double *pace;         // per joint slot: its rate at the start, rad/s or m/s
+  double *coordinate;   // per joint slot: coordinate of its motor and friction at the start
+  double *pace;         // per joint slot: rate of that coordinate at the start, rad/s or m/s
   double *elastic;      // per joint slot: J in its springs, at the start
   double *driven;       // per joint slot: N s or N m s of its motor and friction
-  double *carried;      // per joint slot: N s between its bodies
-  unsigned char *image; // the world at the start of the step if it is strict
+  double *carried;      // per joint slot: N s that it transmits between its bodies
+  unsigned char *image; // image of a strict world at the start of the step
   size_t image_size, image_room;
   S2Arena arena; // of one step
   // The first finding of all steps, or "".
@@ -170,44 +174,45 @@ void s2_audit_flight(const S2Step *step, int32_t slot, double end, double h,
 // Discards the poses of this substep for an island (NULL: for all bodies), because the attempt is
 // repeated.
 void s2_audit_again(const S2Step *step, const S2Island *island);
-// A solve missed its tolerance, so the step is unsolved. `dynamics`: N s and N m s between the
-// velocities and the impulses of any one body.
+// A solve missed its tolerance, so the step is unsolved. `dynamics`: N s and N m s, the largest
+// difference between momentum change and impulses of any one body.
 void s2_audit_missed(const S2Step *step, const S2Island *island, double dynamics);
 // A substep is complete but not yet in the world. Only for worlds with audits.
 void s2_audit_substep(const S2Step *step);
 void s2_audit_free(S2World *world);
-double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: largest from knot to knot
-// rad: the largest turn of a piece of its path at the fastest angular velocity in it. This also
-// counts turns that reverse within a piece.
+double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: largest turn between knots
+// rad: the largest turn of a piece of its path if the body turned at the piece's largest angular
+// velocity throughout. So turns that reverse within a piece count, too.
 double s2_audit_turn_at_most(const S2Auditor *audit, int32_t slot);
 
-// Work within a step (audit_work.c). Recorded work counts only after s2_audit_keep. These two are
-// for worlds with audits.
+// Work within a step (audit_work.c). Recorded work counts only after s2_audit_keep. The next two
+// functions are only for worlds with audits.
 void s2_audit_forget(const S2Step *step);
 void s2_audit_keep(const S2Step *step);
 // A solve gave these impulses to point k of a touch, between the velocities v0 and v2.
 void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double normal,
                       double tangent);
-// before the correction is in v2
+// Call this before the correction is added to v2.
 void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]);
-// Impulses of a joint in the two halves of a piece, or before a limit and at it: angular, x, y
-// each, on its first body.
+// Impulses of a joint on its first body (angular, x, y) in the two half-steps of a piece, or before
+// a limit and at it.
 void s2_audit_halves(const S2Step *step, const S2Joint *joint, const double first[3],
                      const double second[3]);
 void s2_audit_integrated(const S2Step *step, int32_t slot, double h, const S2AuditFlight *flight);
-// Counts a finding. The first one of a step is its text, and a warning unless the step has another.
+// Counts a finding. The first finding of a step gives its text, which is issued as a warning unless
+// the step already has a warning.
 void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double t,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 // The pose of a body at a time of the step; and bounds of its velocity until `to`, m/s and rad/s.
 void s2_audit_pose(const S2Auditor *audit, int32_t slot, double t, double pose[3]);
-double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t); // s; the end: INFINITY
+double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t); // s; INFINITY: none
 void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to, S2Vec2 v[2],
                    double *turn);
 double s2_audit_elastic(const S2World *world, int32_t joint);    // J, now
 double s2_audit_coordinate(const S2World *world, int32_t joint); // rad or m, now
-double s2_audit_pace(const S2World *world, int32_t joint);       // its speed
-// The world's data of a pair of shapes, a < b; NULL: it has not examined the pair.
+double s2_audit_pace(const S2World *world, int32_t joint);       // speed of that coordinate
+// The touch of a pair of shapes, a < b; NULL: the world has not examined the pair.
 const S2Touch *s2_audit_touch(const S2World *world, int32_t shape_a, int32_t shape_b);
 S2Vec2 s2_audit_point(const double q[3], S2Vec2 local); // world coordinates
 S2Vec2 s2_audit_rod(const S2Joint *joint,
@@ -225,8 +230,8 @@ double s2_audit_beyond(const S2Shape *a, const double qa[3], const S2Shape *b, c
                        S2Vec2 *normal);
 double s2_audit_thickness(const S2Shape *shape); // m: its smallest width
 
-// audit_end.c: judges the step that has ended. S2_UNSOLVED in a strict world with a finding, which
-// is then restored to the state before the step.
+// audit_end.c: judges the step that has ended. In a strict world, a finding gives S2_UNSOLVED, and
+// the world returns to its state before the step.
 S2Status s2_audit_end(S2World *world);
 void s2_audit_passages(S2World *world, S2Auditor *audit);
 void s2_audit_jumps(S2World *world, S2Auditor *audit);

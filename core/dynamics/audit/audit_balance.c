@@ -27,13 +27,13 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
     double v0 = audit->v0[3 * slot + c], v1 = world->v.at[3 * slot + c];
     double given = audit->force[3 * slot + c] + audit->pushed[3 * slot + c] + contacts[c] +
                    audit->corrected[3 * slot + c];
-    double unit = c == 0 ? body->reach : 1; // a torque acts at the reach
+    double unit = c == 0 ? body->reach : 1; // N m s divided by the reach are N s
     double rate = c == 0 ? body->angular_damping : body->linear_damping;
     rest[c] = (inertial[c] * (v1 - v0) - given) / unit;
     terms +=
         (fabs(inertial[c] * v0) + fabs(inertial[c] * v1) + fabs(audit->force[3 * slot + c])) / unit;
-    // Damping acts on the velocity at the end of each piece of a step. With the flow by two stages
-    // it acts on the carrying velocity.
+    // In general, damping acts on the velocity at the end of each piece of a step. In the flow by
+    // two stages it acts on the carrying velocity.
     bool stages = s2_world_rattles(&world->kept.def);
     double carried = (world->q.at[3 * slot + c] - audit->q0[3 * slot + c]) / audit->h;
     double change = fabs(v1 - v0) + (stages ? fabs(carried - v1) : 0);
@@ -43,7 +43,8 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
   // A momentum that moves a body by less than the tolerance of lengths is rounding.
   terms += body->mass * S2_AUDIT_LENGTH * body->reach / audit->h;
-  // Solves that missed their tolerance have reported their error: each of x and y, and a torque.
+  // Solves that missed their tolerance have reported their error, which may occur in x, in y and in
+  // the torque.
   double missed = audit->missed[slot] * fmax(sqrt(2), 1 / body->reach);
   *allowed = S2_AUDIT_MOMENTUM * terms + 2 * damped + missed;
   return fmax(hypot(rest[1], rest[2]), fabs(rest[0]));
@@ -55,14 +56,14 @@ static void judge_momentum(S2World *world, const S2Auditor *audit, const double 
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
     if (!s2_body_moves(body) || body->type != S2_DYNAMIC || body->has_law || audit->held[slot]) {
-      continue; // a law may be called more than once in a step
+      continue; // a law may be called more than once in a step, so its force is unknown
     }
     double allowed;
     double rest = momentum_rest(world, audit, slot, contacts + 3 * slot, size[slot], &allowed);
     if (rest > allowed) {
       world->residuals.audit.momentum = fmax(world->residuals.audit.momentum, rest);
       s2_audit_find(world, &world->stats.audit.momenta, slot, S2_NONE, 0,
-                    "%.3g N s of its momentum come from nothing", rest);
+                    "%.3g N s of its momentum have no cause", rest);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Energy of a group, which is bodies that act on each other. By M (v+ - v) = h f + P, the change of
+// Energy of a group of bodies that act on each other. By M (v+ - v) = h f + P, the change of
 // kinetic energy in a step is the work of its impulses at the mean of the velocities before and
 // after. So
 //
@@ -6,39 +6,41 @@
 //         = work of contacts + work of moving ground and belts + work of joints and forces
 //           + integration + lifts + corrections
 //
-// The first line is physics. The second is the contribution of the method:
+// The first line of the right side is physics. The second is the contribution of the method:
 //
 // - integration: forces act along the mean of the velocities, while bodies move along the carrying
 //   velocity. For implicit Euler this is -h f (v+ - v)/2, which is known exactly; for the trapezoid
 //   it is 0.
-// - lifts and corrections: positions are corrected against forces, and velocities pay for that. The
-//   exact motion has neither. Rows that turn by phi within a step miss surfaces and anchors by
+// - lifts and corrections: positions are corrected against forces, and velocities lose the energy
+// that this takes. The exact motion has neither effect. Rows that turn by phi within a step miss
+// surfaces and anchors by
 //   phi^2/2 of the reach, so a force F corrects up to F phi^2 reach.
 //
-// Neither is estimated by a bound on impulses: a support impulse does no work.
+// Neither term is estimated from the size of impulses, because a support impulse is large and does
+// no work.
 #include "dynamics/audit/audit.h"
 
-typedef struct Budget { // of a group, by its smallest slot
+typedef struct Budget { // the energies of a group; the index is its smallest slot
   int members;          // moving bodies
-  bool jointed, meets;  // whether joints, and contacts, act on it
+  bool jointed, meets;  // whether joints act on it; whether contacts do
   bool unknown;         // whether something with unknown work drives it
   S2Vec2 frame;         // m/s: mean velocity of the kinematic bodies that touch it
-  int grounds;          // number of those
-  double slow;          // J: of moving bodies, at speeds within the tolerances of lengths
+  int grounds;          // number of such bodies
+  double slow;          // J: energy of bodies at speeds within the tolerances of lengths
   double change;        // J: kinetic, of gravity and of springs, less the work of forces
   double kinetic;       // J: before and after, against the frame
   double gain, loss;    // J: largest gain and loss by motors, friction and damping
   double contacts;      // J: work of contacts
   double ground;        // J: work of kinematic bodies and of belts
   double integrated;    // J: work of the integration of forces
-  double swept;         // J: the same including position corrections
+  double swept;         // J: work of the integration of forces, including position corrections
   bool set;             // whether a body of it was moved or got a velocity before the step
   double paced;         // J: largest effect of the integration of motors and friction
   double correction;    // J: work of corrections, against the frame
-  double lifted;        // J: the part of it that turning and initial overlaps explain
-  double unresolved;    // J: of speeds that forces cause in half a step
+  double lifted;        // J: the part of `correction` that turning and initial overlaps explain
+  double unresolved;    // J: energy of speeds that forces cause in half a step
   bool gives;           // whether springs or limits act, whose impulses are not known separately
-  double turn;          // rad: largest of a body or a rod
+  double turn;          // rad: largest turn of a body or a rod
 } Budget;
 
 static double audit_dot(const double a[3], const double b[3]) {
@@ -71,8 +73,8 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->integrated += work->integrated;
   budget->swept += work->swept;
   budget->set |= audit->set[slot];
-  // Forces times the bend by turning, and times initial overlaps and joint errors, whose correction
-  // does work. (The step may move the body by both.)
+  // Corrections do work: forces times the bend by turning, plus forces times initial overlaps and
+  // joint errors. (The step may move the body by both.)
   double turn = s2_audit_turn(audit, slot);
   double force = body->mass * hypot(g.x, g.y) + (contacts + audit->size[slot]) / audit->h;
   budget->lifted += force * (turn * turn * audit->arm[slot] + 2 * audit->excused[slot]);
@@ -150,13 +152,14 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
   }
   Budget *budget = &budgets[audit->root[of]];
   budget->jointed = true;
-  // Motor and friction by the change of the coordinate; springs by their elastic energy.
+  // The work of motor and friction follows from the change of the coordinate, and the work of
+  // springs from their elastic energy.
   double way = s2_audit_coordinate(world, slot) - audit->coordinate[slot];
   double work = audit->driven[slot] * fabs(way) / audit->h;
   budget->gain += joint->has_motor ? work : 0;
   budget->loss += work;
-  // Their part of the integration: impulses act at the mean speed, while the joint moves by its
-  // actual change.
+  // The part of motor and friction in the integration: their impulses act at the mean speed, but
+  // the joint moves at the rate `way / h`.
   double mean = (audit->pace[slot] + s2_audit_pace(world, slot)) / 2;
   budget->paced += audit->driven[slot] * fabs(mean - way / audit->h);
   double elastic = s2_audit_elastic(world, slot) - audit->elastic[slot];
@@ -165,7 +168,7 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
                  joint->compliance.angular > 0 || joint->type == S2_SPRING ||
                  joint->type == S2_WHEEL;
   if (springs || joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY) {
-    // Implicit springs and dashpots take energy; impulse and speed bound the amount.
+    // Implicit springs and dashpots take an unknown amount of energy, so no loss is a finding.
     budget->loss += INFINITY;
     budget->gives = true;
   }
@@ -186,8 +189,9 @@ static double audit_beyond(double value, double lo, double hi) {
 
 // If only joints act, the kinetic energy changes by the work of forces at the mean velocity (known
 // from the integration) and by the effect of rigid joints, which should be zero. This is judged
-// over a run of steps. A sound method oscillates with the state, and errors that differ from step
-// to step add up as a random walk. An error of constant sign grows with the number of steps.
+// over a run of steps. With a sound method the sum oscillates with the state, and errors that
+// differ from step to step add up as a random walk. An error of constant sign grows with the number
+// of steps.
 static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
   S2AuditRun *run = &audit->run[slot];
   uint64_t now = world->kept.steps;
@@ -195,7 +199,7 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
     *run = (S2AuditRun){.members = budget->members};
   }
   run->step = now;
-  if (budget->set) { // velocities that violate the joints stop in this step
+  if (budget->set) { // this step removes velocities that violate the joints
     return;
   }
   double may = budget->turn * budget->turn * (budget->kinetic + budget->gain) + budget->slow +
@@ -215,13 +219,13 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
 }
 
 static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
-  bool stops = budget->jointed && budget->set; // velocities that violate the joints
+  bool stops = budget->jointed && budget->set; // the step removes velocities that violate joints
   if (budget->unknown || !(budget->turn <= S2_AUDIT_TURN)) {
     return;
   }
   double square = budget->turn * budget->turn;
-  // Contacts take energy by their work; a gain there is not physical. (The energy of springs is
-  // computed from their state, not from the mean of the velocities.)
+  // Contacts may take energy by their work; a gain from them is not physical. (The energy of
+  // springs is computed from their state, not from the mean of the velocities.)
   double taken = budget->gives ? 0 : fmin(budget->contacts, 0);
   double change = budget->change - budget->ground - taken;
   double rest = audit_beyond(change, stops ? -INFINITY : -budget->loss, budget->gain);
@@ -280,7 +284,8 @@ void s2_audit_energies(S2World *world, S2Auditor *audit) {
     int32_t slot = world->order.at[i];
     if (s2_body_moves(&world->bodies.at[slot])) {
       budget_body(world, audit, slot, size[slot], &budgets[audit->root[slot]]);
-      // The audit does not know the forces of a law at both ends of each piece.
+      // The group is not judged: the audit does not know the forces of a law at both ends of each
+      // piece.
       const S2Body *body = &world->bodies.at[slot];
       budgets[audit->root[slot]].unknown |= body->type != S2_DYNAMIC || body->has_law;
     }

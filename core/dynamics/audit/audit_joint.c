@@ -5,10 +5,10 @@
 enum { ROWS = S2_JOINT_EQUATIONS + 1 };
 
 typedef struct Against {
-  double speed;   // m/s or rad/s: largest of a row
+  double speed;   // m/s or rad/s: largest speed of a row
   double energy;  // J: energy loss of an inelastic impact along the rows, u' (J M^-1 J')^-1 u / 2
-  double kinetic; // J, of the bodies that the joint moves
-  double slow;    // J, of speeds that move them by the tolerance of lengths in a step
+  double kinetic; // J: kinetic energy of the bodies that the joint moves
+  double slow;    // J: energy of speeds that move them by the tolerance of lengths in a step
 } Against;
 
 static double row_dot(const S2World *world, const S2Joint *joint, const S2JointRow *a,
@@ -54,7 +54,8 @@ static void joint_kinetic(const S2World *world, const S2Joint *joint, double h, 
 // adds nothing.
 static Against joint_against(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, double h) {
-  const double INDEPENDENT = 1e-9; // fraction of a row that does not depend on others
+  // A row is independent if more than this fraction of its square remains.
+  const double INDEPENDENT = 1e-9;
   double l[ROWS][ROWS], z[ROWS];
   Against against = {0};
   joint_kinetic(world, joint, h, &against);
@@ -76,9 +77,9 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
   return against;
 }
 
-// Whether the joint has a body that a function of time moves, which has the mean velocity of the
-// step. In the flow by two stages a lock that a function moves has the velocity at the end of the
-// step.
+// Whether a function of time moves a body of the joint. Such a body has the mean velocity of the
+// step. In the flow by two stages, a lock driven by a function counts, too: it has the velocity at
+// the end of the step.
 static bool follows_a_motion(const S2World *world, const S2Joint *joint) {
   const S2Body *bodies = world->bodies.at;
   return (joint->driven && s2_world_rattles(&world->kept.def)) ||

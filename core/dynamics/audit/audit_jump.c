@@ -58,8 +58,8 @@ static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joi
   return length > 0 ? fmin(across * across / length, 2 * length) : 0;
 }
 
-// m: the initial error of a joint's two anchors, which the step may close, and its bend; also the
-// largest distance of a body's joints from its centre.
+// Sets, for each body, the distances (m) that joints explain: initial errors of anchors, which the
+// step may close, and bends. Also sets the largest distance of a body's joints from its centre.
 static void excuse_joints(const S2World *world, const S2Auditor *audit) {
   for (int32_t slot = 0; slot < audit->slots; slot++) {
     audit->arm[slot] = world->bodies.at[slot].reach;
@@ -91,8 +91,8 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
 }
 
 // N s, N m s: bounds of the contact impulses on a body within the step. A motion and an impact have
-// separate friction, and one may cancel the other. Each is at most mu times its normal impulse, and
-// normal impulses only add up.
+// separate friction impulses, which may cancel. Each is at most mu times its normal impulse, and
+// normal impulses cannot cancel.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
@@ -123,8 +123,8 @@ static double longest_piece(const S2Auditor *audit, int32_t slot) {
   return longest;
 }
 
-// m: the bend of the path of a body by a turning kinematic body that acts on it, in a piece of the
-// path.
+// m: the largest bend, within a piece, of the path of a body on which a turning kinematic body
+// acts.
 static void excuse_driven(const S2World *world, S2Auditor *audit, int32_t driven, int32_t slot,
                           double *bent) {
   const S2Body *body = &world->bodies.at[driven];
@@ -152,8 +152,8 @@ static void spread_excuses(const S2World *world, S2Auditor *audit, double *group
   }
 }
 
-// m: the distance of a displacement from the one by velocity alone, or from a fraction of that. (A
-// step may shorten the motion of an island before a body passes through another one.)
+// m: the distance of a displacement from the one by velocity alone, or from the nearest fraction of
+// it. (A step may stop an island early so that no body passes through another.)
 static double jump_from(S2Vec2 way, S2Vec2 led) {
   double unit = fmax(fmax(fabs(way.x), fabs(way.y)), fmax(fabs(led.x), fabs(led.y)));
   if (!(unit > 0)) {
@@ -171,9 +171,10 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   const double *q0 = audit->q0 + 3 * slot, *v0 = audit->v0 + 3 * slot;
   const double *q1 = world->q.at + 3 * slot, *v1 = world->v.at + 3 * slot;
   double h = audit->h;
-  // Impulses of contacts, joints, forces and corrections, and those of joints along with positions.
+  // Sum the impulses of contacts, joints, forces and corrections.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
-  // The log has sums of the impulses of a feature; impacts from two sides nearly cancel there.
+  // The log only has the sum of the impulses of each feature, in which impacts from two sides
+  // nearly cancel.
   const S2AuditWork *done = &audit->done[slot];
   double pushed = fmax(linear, done->struck) + fmax(audit->size[slot], done->halves) +
                   hypot(force[1], force[2]) + hypot(own[1], own[2]);
@@ -186,7 +187,8 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;
   double over = body->reach * (turned - h * fmax(most, fabs(v1[0] - v0[0])));
   double jump = fmax(beyond, over) - 2 * excuse;
-  // The audit knows only the mean of a law's forces at both ends.
+  // Bodies with a law are not judged: the audit knows only the mean of the law's forces at both
+  // ends.
   if (body->type == S2_DYNAMIC && !body->has_law && jump > S2_AUDIT_LENGTH * body->reach) {
     world->residuals.audit.jump = fmax(world->residuals.audit.jump, jump);
     s2_audit_find(world, &world->stats.audit.jumps, slot, S2_NONE, 0,
@@ -200,7 +202,7 @@ static S2Vec2 point_velocity(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// Whether friction held this pair in the previous step, too.
+// Whether friction also held this pair in the previous step.
 static bool held_before(const S2Auditor *audit, const S2Acted *acted) {
   int lo = 0, hi = audit->held_before;
   while (lo < hi) {
@@ -219,8 +221,8 @@ static bool acted_on_same(const S2Acted *a, const S2Acted *b) {
   return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
 }
 
-// m: the sliding distance of two bodies with relative speed u until all friction of the pair stops
-// them, by their masses without rotation; within a step.
+// m: the distance that two bodies with relative speed u slide within a step until the pair's whole
+// friction stops them. Their rotation is ignored.
 static double sliding_way(const S2World *world, const S2Acted *acted, double u, double h) {
   const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
   const S2Body *a = &world->bodies.at[acted->body_a], *b = &world->bodies.at[acted->body_b];
@@ -267,7 +269,7 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
     rolled[k] = point_velocity(way, arm);
   }
   double h = audit->h, size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
-  // A body that pivots keeps its point. One that rolls goes as far as its rim turns.
+  // A pivoting body keeps its material point. A rolling body moves as far as its rim turns.
   double slip = fmin(fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0]))),
                      fabs(s2_dot(tangent, s2_sub(rolled[0], rolled[1]))));
   double before = s2_length(s2_sub(speed[0][0], speed[1][0]));

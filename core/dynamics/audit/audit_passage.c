@@ -126,9 +126,9 @@ static double pair_way(const Pair *pair) {
   }
 }
 
-// m: the apparent overlap of a pair between two correct poses, because paths between them are not
-// bent as turning surfaces are. A smaller overlap occurs when a shape goes around a corner, or
-// slides over a round shape. For the latter its radius and the whole slide count.
+// m: the largest apparent overlap of a pair between two correct poses, because the paths between
+// them do not have the bend of turning surfaces. Overlap also occurs when a shape goes around a
+// corner or slides over a round shape. For a round shape, its radius and the whole slide count.
 static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
   const int32_t slots[2] = {pair->a, pair->b};
@@ -151,7 +151,7 @@ static S2Vec2 in_frame(const double q[3], S2Vec2 v) {
   return s2_vec2(c * v.x + s * v.y, c * v.y - s * v.x);
 }
 
-// A round shape looks the same from all sides, so it has no frame for a side.
+// A round shape looks the same from all sides, so its frame does not define a side.
 static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[2]) {
   bool flips_a = pair->shape_a.count == 1 || s2_dot(in[0], out[0]) < 0;
   bool flips_b = pair->shape_b.count == 1 || s2_dot(in[1], out[1]) < 0;
@@ -159,9 +159,9 @@ static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[
 }
 
 typedef struct Found {
-  double depth, at; // m, s: deepest overlap
+  double depth, at; // m, s: deepest overlap, and its time
   double nearest;   // m: smallest distance
-  double crossed;   // s: time at which it came out on the other side; INFINITY: it did not
+  double crossed;   // s: time at which one came out on the other side; INFINITY: none did
 } Found;
 
 // The side on which a pair was when it was last apart.
@@ -171,8 +171,8 @@ typedef struct Side {
   double depth;     // m: deepest overlap since then
 } Side;
 
-// Examines one sample. Normals of touching cores are rounding, so the side is determined at a
-// larger distance.
+// Examines one sample. The normals of touching cores are dominated by rounding, so the side is
+// determined at a larger distance.
 static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal,
                          const double qa[3], const double qb[3]) {
   double cores = gap + pair->shape_a.radius + pair->shape_b.radius;
@@ -214,7 +214,7 @@ static Found pair_follow(const Pair *pair) {
       t = to;
       continue;
     }
-    // Overlapping, or nearly: a twentieth of the thin shape.
+    // If the pair overlaps, or nearly so, each step is a twentieth of the thinner shape.
     double small = fmin(end / S2_AUDIT_SAMPLES, pair->thin / 20 / speed);
     t = fmin(to, t + fmax(fmax(gap / speed, small), least));
   }
@@ -251,8 +251,8 @@ static double core_reach(const S2Shape *shape) { // m, from the centre of the bo
   return sqrt(square);
 }
 
-// m: a lower bound of the pair's distance throughout the step: the distance of a beyond b in one
-// direction, less the largest reduction by velocities and turning. *normal: from b to a at the
+// m: a lower bound of the pair's distance throughout the step. It is the initial distance along one
+// direction, minus the largest reduction by velocities and turning. *normal: from b to a at the
 // start.
 static double pair_least(const Pair *pair, S2Vec2 normal) {
   const S2Auditor *audit = pair->audit;
@@ -331,10 +331,10 @@ static void pair_judge(Pair *pair) {
 
 // ---- Where impulses acted ---------------------------------------------------------------------
 
-// m, a slot: the distance by which joints may move a body from the position that its contacts
-// permit, as the connected bodies turn: quadratic in the turn. If the body itself turns about a
+// m, for each slot: the distance by which joints may move a body away from the position that its
+// contacts permit. It is quadratic in the turn of the connected bodies. If the body turns about a
 // hinge by phi, a point at the distance r leaves the plane of a row by phi^2 r/2, because the row
-// is that of the start of the step.
+// is taken at the start of the step.
 static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -357,10 +357,10 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   return bend;
 }
 
-// m: the larger of two distances at the end of the step. One is from the point of an impulse on
-// another piece of the same body to piece `of`, the other from that piece to the shape `other`.
-// Neighbouring pieces and segments of a chain share a surface, and a point that a row of one piece
-// stops may then be over the other piece.
+// m: for each neighbour of piece `of` on its body, the larger of two distances at the end of the
+// step: from the neighbour to piece `other`, and from the neighbour to the point of the impulse.
+// Returns the smallest of these. Neighbouring pieces and segments of a chain share a surface. So a
+// point that is stopped by the row of one piece may be over the other piece.
 static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
                                     int32_t of, int32_t other) {
   const S2Vec2 centre = {0, 0};
@@ -388,7 +388,7 @@ static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted
   Pair pair = pair_make(world, audit, acted->shape_a, acted->shape_b);
   double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
   touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
-  // Most touch at the end of the step or at its start; follow the others.
+  // Most pairs touch at the end of the step or at its start; only the others are followed.
   S2Vec2 normal;
   if (pair_distance(&pair, INFINITY, qa, qb, &normal) <= touch ||
       pair_distance(&pair, 0, qa, qb, &normal) <= touch) {
@@ -409,11 +409,11 @@ static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted
   return nearest > most ? nearest : 0;
 }
 
-// An impulse between shapes that stayed apart throughout the step is no contact.
+// Shapes that stayed apart throughout the step must not have an impulse.
 static void judge_events(S2World *world, S2Auditor *audit) {
   const double *joined = bends_of_joints(world, audit);
   double apart = 0;
-  const S2Acted *last = NULL; // the one of `apart`; points of a pair follow each other
+  const S2Acted *last = NULL; // the contact of `apart`; points of a pair are consecutive
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
     if (!(acted->normal_impulse > 0)) {

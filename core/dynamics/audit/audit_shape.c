@@ -75,7 +75,7 @@ static double place_both(Placed *pa, const S2Shape *a, const double qa[3], Place
   shape_place(pa, a, qa, qa);
   shape_place(pb, b, qb, qa);
   S2Vec2 n_a = {0, 0}, n_b = {0, 0};
-  // From a to b along a's normals, from b to a along b's.
+  // n_a points from a to b, and n_b from b to a.
   double of_a = widest_gap(pa, pb, &n_a), of_b = widest_gap(pb, pa, &n_b);
   *normal = of_a > of_b ? s2_scale(-1, n_a) : n_b;
   return of_a > of_b ? of_a : of_b;

@@ -1,7 +1,7 @@
 // Work within a step, recorded where impulses are logged. With the velocities v0 before an impulse
 // P and v2 after it, P (u0 + u2)/2 is exactly its change of the kinetic energy. So the loss by a
-// contact needs no bound: the normal impulse of a contact that stays closed takes nothing, however
-// large it is, and friction takes its impulse times the sliding distance.
+// contact is known exactly. The normal impulse of a contact that stays closed takes no energy,
+// however large it is; friction takes its impulse times the sliding distance.
 //
 // A search may be repeated. Its work counts only after s2_audit_keep.
 #include "dynamics/audit/audit.h"
@@ -36,8 +36,8 @@ static S2Vec2 work_velocity_of(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// The work of friction against ground whose speed changes by `change` during the impulse. A slide
-// that ends within that change has speed 0 where friction reverses, and gains nothing.
+// The work of friction against ground whose speed changes by `change` during the impulse. If the
+// slide ends within that change, its speed is 0 when friction reverses, so it gains no energy.
 static double work_of_friction(double tangent, double along, double change) {
   bool ends = tangent * along > 0 && fabs(along) <= fabs(change) / 2;
   return ends ? 0 : tangent * along;
@@ -64,7 +64,8 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   if (!moves[0] && !moves[1]) {
     return;
   }
-  // On the moving side; the surface of a kinematic body does additional work.
+  // The contact's own work uses the relative velocity. The surface of a kinematic body does
+  // additional work (`ground`).
   S2Vec2 apart = s2_sub(mean[0], mean[1]);
   double along = s2_dot(t, apart) - touch->surface_speed;
   double given = moves[0] && moves[1] ? 0 : s2_dot(t, change[moves[0]]);
@@ -78,7 +79,8 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   }
   work_add(&audit->tried[moves[0] ? slot[0] : slot[1]], &work);
   for (int i = 0; i < 2; i++) {
-    if (moves[i]) { // islands of other threads may share bodies that do not move
+    if (moves[i]) { // islands in other threads may share bodies that do not move, so those are not
+                    // written
       audit->tried[slot[i]].struck += s2_length(impulse);
       audit->tried[slot[i]].spun += fabs(s2_cross(arm[i], impulse));
     }

@@ -9,7 +9,7 @@ const char *const s2_actuator_kind_names[] = {"force", "torque", "speed", "posit
 
 // Tolerance, as a fraction of a step, of times that are sums of dt.
 static const double ROUNDING = 1e-6;
-// N/m, N s/m (or about an angle): default gains.
+// Default gains: N/m and N s/m, or N m/rad and N m s/rad.
 static const double STIFF = 100, DAMPED = 10;
 
 // A row counts as independent if this fraction of it (squared, mass-weighted) remains after the
@@ -74,7 +74,7 @@ static S2Status servo_tune(S2World *world, const S2Actuator *actuator) {
 S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index) {
   S2_TRY(s2_world_idle(world));
   S2Actuator actuator;
-  memset(&actuator, 0, sizeof actuator); // its padding goes into images
+  memset(&actuator, 0, sizeof actuator); // images contain the padding, so it is zeroed
   actuator.kind = def->kind;
   actuator.joint = def->joint;
   actuator.body = def->body;
@@ -216,7 +216,8 @@ void s2_world_set_actuated(S2World *world, bool actuated) {
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Removes the commands of one actuator from a time on (those of a future that was undone).
+// Removes the commands of one actuator that begin at `from` or later: they belong to a future that
+// was undone.
 static void commands_cut(S2World *world, int index, double from) {
   int kept = 0;
   for (int i = 0; i < world->commands.count; i++) {
@@ -328,7 +329,7 @@ bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n) {
   return length > 0;
 }
 
-// The lever arm does not depend on the angle.
+// Force and arm turn together, so the lever arm does not depend on the body's angle.
 double s2_actuator_arm(const S2Actuator *actuator) {
   return s2_cross(actuator->at, actuator->direction);
 }
@@ -352,7 +353,7 @@ static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, doub
   }
   // Equal and opposite forces on both bodies, along the joint's coordinate.
   S2JointInfo info;
-  s2_joint_ends(world, (int32_t)actuator->joint.index - 1, &info); // it is alive
+  s2_joint_ends(world, (int32_t)actuator->joint.index - 1, &info); // the joint is alive
   if (actuator->turns) {
     S2_TRY(actuator_turn(world, info.a, value));
     return actuator_turn(world, info.b, -value);
@@ -406,8 +407,8 @@ static double row_beside(double along[][6], int count) {
   return left;
 }
 
-// Speed of the joint's coordinate per unit impulse along it, if only the joint's own rigid rows
-// hold its two bodies: the inverse of its inertia. Other constraints make it smaller. 0: not above
+// The inverse inertia of the joint's coordinate: its speed per unit impulse if only the joint's own
+// rigid rows hold the two bodies. Other constraints reduce it. Returns 0 if it does not exceed
 // `most` even without those rows.
 static double actuator_mobility(const S2World *world, const S2Joint *joint, double most) {
   double along[S2_JOINT_EQUATIONS + 1][6];
@@ -429,8 +430,8 @@ static double actuator_mobility(const S2World *world, const S2Joint *joint, doub
   return row_beside(along, count);
 }
 
-// With the effort of the start of a step, damping changes the speed by the fraction kd dt / I.
-// Beyond 2 the speed grows from step to step, with alternating sign.
+// Explicit damping uses the speed at the start of a step, and changes it by the fraction kd dt / I.
+// Above 2 the speed grows from step to step, with alternating sign.
 static void actuator_check_damping(S2World *world, int index) {
   S2Actuator *actuator = &world->actuators.at[index];
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
@@ -443,7 +444,7 @@ static void actuator_check_damping(S2World *world, int index) {
   actuator->warned = true;
   s2_world_warn(
       world,
-      "actuator '%s': its explicit damping turns the speed round in each step, as kd dt = "
+      "actuator '%s': its explicit damping reverses the speed in each step, because kd dt = "
       "%.3g is above 2 I = %.3g: leave out implicit = false, or take kd below %.3g or dt "
       "below %.3g s",
       actuator->name, actuator->kd * dt, 2 / inverse, 2 / (dt * inverse),

@@ -9,11 +9,11 @@
 #include "dynamics/dynamics.h"
 
 typedef enum S2ActuatorKind {
-  S2_ACTUATOR_FORCE,  // N: of a body along `direction`; of a joint along its coordinate
+  S2_ACTUATOR_FORCE,  // N: on a body along `direction`, or on a joint along its coordinate
   S2_ACTUATOR_TORQUE, // N m
-  S2_ACTUATOR_SPEED,  // of a joint's motor, rad/s or m/s
-  // a goal, rad or m, held by the effort kp (goal - position) - kd speed, in addition to the
-  // joint's spring and damping
+  S2_ACTUATOR_SPEED,  // speed of a joint's motor, rad/s or m/s a goal, rad or m, held by the effort
+                      // kp (goal - position) - kd speed, in addition to the joint's spring and
+                      // damping
   S2_ACTUATOR_POSITION
 } S2ActuatorKind;
 
@@ -22,16 +22,18 @@ typedef struct S2ActuatorDef {
   S2ActuatorKind kind;
   S2JointId joint; // exactly one of joint and body is set
   S2BodyId body;
-  S2Vec2 direction; // of a body's force; of any length except 0
+  S2Vec2 direction; // direction of the force on a body; any length except 0
   bool fixed;       // direction and `at` are in the body's frame and turn with it: a thruster
   S2Vec2 at;        // m: where a fixed force acts, from the centre of mass
   double lo, hi;    // range to which commands are clipped; may be infinite
   double delay;     // s, rounded up to whole steps
   double kp, kd;    // N/m and N s/m, or N m/rad and N m s/rad
-  // N m or N, >= 0: largest effort of a position; motor_max of a speed's motor if finite
+  // N m or N, >= 0: the largest effort (position actuators), or motor_max of the motor if finite
+  // (speed actuators)
   double most;
-  // For positions: the effort is that of the end of the step, by the servo of the joint, which is
-  // stable at any gains. Otherwise it is that of the start, which needs kd dt < 2 I.
+  // For position actuators. If true, the joint's servo applies the effort of the end of the step,
+  // which is stable at any gains. Otherwise the effort is computed at the start, and stability
+  // needs kd dt < 2 I.
   bool implicit;
 } S2ActuatorDef;
 
@@ -51,13 +53,14 @@ S2Status s2_actuator_command(S2World *world, int index, double u, bool *clipped)
 // The definition, with `direction` as a unit vector. The name belongs to the world.
 S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def);
 void s2_actuator_range(const S2World *world, int index, double *lo, double *hi);
-// Sets gains (>= 0) and largest effort of a position. S2_INVALID: another kind, or out of range.
+// Sets the gains (>= 0) and the largest effort of a position actuator. S2_INVALID: it has another
+// kind, or a number is out of range.
 S2Status s2_actuator_tune(S2World *world, int index, double kp, double kd, double most);
 double s2_actuator_value(const S2World *world, int index); // the last command, clipped
 // The command in force and the time at which it was given; -INFINITY: there is none.
 double s2_actuator_held(S2World *world, int index, double *time);
-// Whether steps apply actuators; true at first. Images do not store this. If you switch it off,
-// apply their effects by forces and motor speeds.
+// Whether steps apply actuators; initially true. Images do not store this setting. If you switch it
+// off, you must apply their effects by forces and motor speeds.
 void s2_world_set_actuated(S2World *world, bool actuated);
 
 typedef struct S2ObservationDef {
@@ -69,14 +72,13 @@ typedef struct S2ObservationDef {
   double noise; // standard deviation, >= 0
 } S2ObservationDef;
 
-enum { S2_OBSERVED_FIELDS = 12 }; // of one observation
+enum { S2_OBSERVED_FIELDS = 12 }; // most fields of one observation
 
 S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int *index);
-int s2_world_observation_size(const S2World *world); // numbers in all
-// Fills s2_world_observation_size numbers. S2_STALE: an observed object is gone.
+int s2_world_observation_size(const S2World *world); // observed values
 S2Status s2_world_observe(S2World *world, double *numbers);
 // Noise is a function of this seed and of the world's time, so a clone observes the same noise as
-// its original. 0: no noise is declared. Images store the seed.
+// its original. Returns 0 if no noise is declared. Images store the seed.
 void s2_world_set_noise_seed(S2World *world, uint64_t seed);
 uint64_t s2_world_noise_seed(const S2World *world);
 // Draws the seed of an episode from its generator. A world without noise draws nothing.

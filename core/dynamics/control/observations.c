@@ -27,7 +27,7 @@ static int observed_field(const S2World *world, const S2ObservationDef *def, con
 S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int *index) {
   S2_TRY(s2_world_idle(world));
   S2Observation observation;
-  memset(&observation, 0, sizeof observation); // its padding goes into images
+  memset(&observation, 0, sizeof observation); // images contain the padding, so it is zeroed
   observation.body = def->body;
   observation.joint = def->joint;
   observation.noise = def->noise;

@@ -87,7 +87,7 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
 S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
                                 const double *pressed, const double *struck, const double *v2) {
   S2ImpactEnergy energy = {0};
-  // Inertial parts of stop and rebound, 1/2 dv'M dv of each.
+  // The inertial parts of the stop (v0 to v1) and of the rebound (v1 to v2): 1/2 dv'M dv of each.
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -98,7 +98,7 @@ S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, cons
       energy.square += inertial[c] * thrown * thrown / 2;
     }
   }
-  // Contacts: the work of their impulses at the velocities between the two.
+  // The part of contacts: the work of their impulses at v1, between stop and rebound.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
@@ -125,7 +125,7 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v2 + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // linear fraction + square fraction^2 <= room
+  // Find the largest fraction with linear fraction + square fraction^2 <= room.
   S2ImpactEnergy energy = s2_impact_energy(step, step->touches, island, pressed, struck, v2);
   double b = energy.linear, a = energy.square, room = fmax(energy.room, 0);
   if (!(a > 0) || a + b <= room * (1 + S2_KEEP_ROUNDING)) {
@@ -170,7 +170,8 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
     if (worst <= tiny) {
       break;
     }
-    // Contacts as slow as a step of the forces, and sequences that do not end, stop in one solve.
+    // If the approach is as slow as the forces of a step make it, or if the sequence does not end,
+    // one inelastic solve stops all contacts.
     bool last = pass == S2_IMPACT_PASSES || worst <= slow || step->hurries;
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
@@ -203,7 +204,7 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
       bounces |= choices[2 * island->touch[i] + k].bias < 0;
     }
   }
-  // With targets, first as an attempt, because they may contradict each other.
+  // A solve with targets is only an attempt at first, because targets may contradict each other.
   if (bounces) {
     S2SolveStatus outcome = S2_SOLVED;
     if (!s2_step_solve(step, island, choices, kind, step->v2, &outcome)) {

@@ -43,8 +43,8 @@ static void limits_put_nodes(const S2Step *step, const S2Island *island, const d
   }
 }
 
-// J, impulses of limits since `before` (NULL: all) times the speeds of `v` (3 per slot). `q`: the
-// poses; `elapsed`: s after the start of the substep.
+// J: the impulses of limits since `before` (NULL: all impulses) times the speeds of `v` (3 per
+// slot). `q`: the poses; `elapsed`: s after the start of the substep.
 static double limits_work(const S2Step *step, const S2Island *island, const S2JointImpulses *before,
                           const double *q, double elapsed, const double *v) {
   static const int side[2] = {S2_JOINT_LO, S2_JOINT_HI};
@@ -67,7 +67,7 @@ static double limits_work(const S2Step *step, const S2Island *island, const S2Jo
   return work;
 }
 
-// J, impulses of contacts since `before` (NULL: all) times the speeds of `v`.
+// J: the impulses of contacts since `before` (NULL: all impulses) times the speeds of `v`.
 static double limits_work_of_contacts(const S2Step *step, const S2Island *island,
                                       const double *before, const double *v) {
   double work = 0;
@@ -86,7 +86,7 @@ static double limits_work_of_contacts(const S2Step *step, const S2Island *island
   return work;
 }
 
-// J, 1/2 dv'M dv.
+// J: 1/2 dv'M dv, where dv is the change of v2 since `before`.
 static double limits_square(const S2Step *step, const S2Island *island, const double *before) {
   double square = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -99,9 +99,9 @@ static double limits_square(const S2Step *step, const S2Island *island, const do
   return square;
 }
 
-// J, the work along the motion of all rows except limits: of joints, and of moving ground.
-// (Contacts take energy by pressing. In bisecting steps the motion contains their rebounds;
-// otherwise the energy that contacts took belongs to their own impacts.)
+// J: the work along the motion of all rows except limits: of joints, and of moving ground. (In
+// bisecting steps, contacts count, too, because the motion contains their rebounds. Otherwise the
+// energy that contacts took belongs to their own impacts.)
 static double limits_work_of_others(const S2Step *step, const S2Island *island) {
   double work = 0, elapsed = step->t - step->world->kept.time;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -113,8 +113,8 @@ static double limits_work_of_others(const S2Step *step, const S2Island *island) 
   return work - (bisect ? 0 : limits_work_of_contacts(step, island, NULL, step->carry));
 }
 
-// J, the deficit of v2 relative to the kinetic energy at the start and the work of forces from q0
-// to q1.
+// J: the energy that v2 lacks, relative to the kinetic energy at the start plus the work of forces
+// from q0 to q1.
 static double limits_lacking(const S2Step *step, const S2Island *island) {
   double lacking = 0;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -127,7 +127,7 @@ static double limits_lacking(const S2Step *step, const S2Island *island) {
   return lacking;
 }
 
-// J, the work of moving ground through limits in the stop since `before`.
+// J: the work that moving ground has done through limits in the stop since `before`.
 static double limits_driven(const S2Step *step, const S2Island *island, const Taken *before) {
   double elapsed = step->t - step->world->kept.time + step->h;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -139,12 +139,13 @@ static double limits_driven(const S2Step *step, const S2Island *island, const Ta
   return given;
 }
 
-// The fraction of the rebound since `stopped` that adds at most `room`, J.
+// The largest fraction of the rebound since `stopped` that adds at most the energy `room` (J).
 static double limits_fraction(const S2Step *step, const S2Island *island, const Taken *stopped,
                               double room) {
   double elapsed = step->t - step->world->kept.time + step->h;
   double square = limits_square(step, island, stopped->v);
-  // linear f + square f^2 <= room, with the linear part at the velocities before.
+  // The condition is linear f + square f^2 <= room, with the linear part at the velocities before
+  // the rebound.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *thrown = limits_velocities(step, island);
   limits_put_nodes(step, island, stopped->v);
@@ -190,8 +191,8 @@ static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopp
   }
 }
 
-// The rebound after the stop, which began `before`; `others`: limits_work_of_others. If targets
-// contradict each other, there is no rebound.
+// Makes the rebound after the stop; `before`: the state before the stop; `others`:
+// limits_work_of_others. If targets contradict each other, there is no rebound.
 static bool limits_rebound(S2Step *step, const S2Island *island, const S2Choice *choices,
                            const Taken *before, double others) {
   Taken stopped = limits_now(step, island);

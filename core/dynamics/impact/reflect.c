@@ -12,7 +12,8 @@
 // Joints are rows of every pass.
 //
 // If all contacts of the impact have the same e < 1, the result is e times the reflected velocities
-// plus 1 - e times the inelastic ones. If they differ, each contact uses its own e in the passes.
+// plus 1 - e times the inelastic ones. If their e differ, each contact uses its own e in the
+// passes.
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
@@ -22,10 +23,10 @@
 typedef struct Reflection {
   S2Step *step;
   const S2Island *island;
-  S2Choice *choices;    // of the present solve
+  S2Choice *choices;    // choices of the present solve
   const bool *touching; // 2 per touch, like the choices
-  double tiny;          // m/s: slower speeds are solver errors
-  bool one;             // all contacts have the restitution e
+  double tiny;          // m/s: lower speeds are solver errors
+  bool one;             // whether all contacts have the restitution e
   double e;
 } Reflection;
 
@@ -69,7 +70,8 @@ static bool choose_approaching(const Reflection *run) {
   return some;
 }
 
-// Friction of one pass: `before` (2 per touch) are the normal impulses at its start.
+// Applies the friction of one pass. `before` (2 per touch): the normal impulses at the start of the
+// pass.
 static bool reflect_friction(const Reflection *run, const double *before) {
   bool rough = false;
   for (int i = 0; i < run->island->touches; i++) {
@@ -88,7 +90,7 @@ static bool reflect_friction(const Reflection *run, const double *before) {
                                  run->step->v2, NULL);
 }
 
-// One solve without restitution over all contacts.
+// Ends the impact by one solve without restitution over all contacts.
 static bool end_inelastically(const Reflection *run) {
   for (int i = 0; i < run->island->touches; i++) {
     int32_t index = run->island->touch[i];
@@ -123,17 +125,17 @@ static bool reflect_all(const Reflection *run) {
   return going;
 }
 
-// e times the reflected result plus 1 - e times the inelastic impact from the same start. Impulses
-// are scaled so that those of the joints before the impact count once.
+// Sets the result to e times the reflected result plus 1 - e times the inelastic impact from the
+// same start. Impulses are scaled so that the joint impulses from before the impact count once.
 static bool reflect_blend(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = run->e;
-  // The later scaling by 1 - e then gives e times the reflected impulses.
+  // After the later scaling by 1 - e, this gives e times the reflected impulses.
   s2_step_scale_contacts(step, island, e / (1 - e));
   s2_step_scale_joints(step, island, e / (1 - e));
-  // The inelastic impact, from the start of the reflections.
+  // Solve the inelastic impact from the start of the reflections.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -155,8 +157,8 @@ static bool reflect_blend(const Reflection *run, const double *start) {
   return going;
 }
 
-// At e = 1 nothing is blended, but the derivative by e is that of the blend. Records its notes,
-// then restores the step to the state before.
+// At e = 1 nothing is blended, but the derivative by e is the derivative of the blend. This records
+// the notes of the blend, then restores the step.
 static bool note_slope(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;
@@ -175,7 +177,7 @@ static bool note_slope(const Reflection *run, const double *start) {
     memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
     memcpy(reaction, step->joint_reaction, 3 * joints);
   }
-  // The blend that e < 1 would solve.
+  // Record the blend that e < 1 would solve.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -199,9 +201,10 @@ static bool note_slope(const Reflection *run, const double *start) {
   return going;
 }
 
-// The forces of the step. Resting contacts keep their rows. Reflected contacts leave at least with
-// the reflected speed, plus the speed that arriving bodies would have gained on the remaining way
-// (`more`, 2 per touch; negative: did not arrive). Springs act where `more` is 0.
+// Solves the forces of the step after the reflections. Resting contacts keep their rows. Reflected
+// contacts leave with at least the reflected speed plus the speed that arriving bodies would have
+// gained over the remaining distance (`more`, 2 per touch; negative: did not arrive). Soft contacts
+// act if `more` is not negative.
 static bool reflect_follow(const Reflection *run, const double *more) {
   for (int i = 0; i < run->island->touches; i++) {
     int32_t index = run->island->touch[i];
@@ -234,7 +237,8 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
   for (int i = 0; i < island->nodes; i++) {
     memcpy(start + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // Arriving contacts, and the speed that they would have gained on the remaining way.
+  // Find the arriving contacts, and the speed that they would have gained over the remaining
+  // distance.
   bool bounces = false;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];

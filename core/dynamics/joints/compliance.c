@@ -2,38 +2,38 @@
 // step plus 1 - alpha times the force at its start gives
 //
 //     lambda = -h (K (g + h alpha ((1 - beta) u_k + beta u)) + alpha D u + (1 - alpha) D u_k),
-//     u = J v + rate,    u_k the same at the start,
+//     u = J v + rate,    u_k: u at the start of the step,
 //
 // which is the row u + C' lambda + b = 0 with C' = (h alpha (h beta K + D))^-1 and b = h C' (K g +
 // (h alpha (1 - beta) K + (1 - alpha) D) u_k) (the notes on Compliant, eq. 37, with damping).
-// Multiplied by C this form also holds for a rigid row, C = 0. In the form with stiffness the part
-// of lambda known before the solve is given, and the row has b = 0. If C' would be infinite (alpha
-// = 0, or beta = 0 without damping), all of lambda is given.
+// Multiplied by C this form also holds for a rigid row, C = 0. In the form with stiffness, the part
+// of lambda that is known before the solve is given, and the row has b = 0. If C' would be infinite
+// (alpha = 0, or beta = 0 without damping), all of lambda is given.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
 
 enum { N = S2_JOINT_EQUATIONS };
 
-// Fraction of the largest eigenvalue: below it is rounding, and the row is rigid.
+// An eigenvalue below this fraction of the largest one is rounding, and its row is rigid.
 static const double RIGID = 1e-13;
-// Below this alpha beta elastic forces are given, as in "stiffness". C' grows like 1/(alpha beta),
-// and b with it, until the rounding of b reaches the tolerance of a solve.
+// If alpha * beta is below this, elastic forces are given, as with "stiffness". C' and b grow like
+// 1/(alpha beta), and the rounding of b would reach the tolerance of a solve.
 static const double NEARLY_EXPLICIT = 1e-3;
-// From this alpha and beta on, each step leaves at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44
-// of an oscillation that is too fast for the step.
+// If alpha and beta are at least this, each step leaves at most (1 - alpha)(1 - beta)/(alpha beta)
+// = 0.44 of an oscillation that is too fast for the step.
 static const double DAMPED = 0.6;
 
 typedef struct Matrix {
   double at[N][N];
 } Matrix;
 
-// One rotation that makes a[i][j] zero.
+// Applies one rotation that makes a[i][j] zero.
 static void eigen_rotate(int n, int i, int j, double *a, double *q) {
   if (a[i * n + j] == 0) {
     return;
   }
-  // The smaller of the two rotations that make a[i][j] zero, by its tangent t (Golub and Van Loan).
+  // Two rotations make a[i][j] zero. Take the smaller one; t is its tangent (Golub, Van Loan).
   double theta = (a[j * n + j] - a[i * n + i]) / (2 * a[i * n + j]);
   double t = copysign(1, theta) / (fabs(theta) + hypot(theta, 1));
   double c = 1 / hypot(t, 1), s = t * c;
@@ -105,7 +105,7 @@ bool s2_joint_row_angular(const S2JointRow *row) {
 }
 
 static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *rows, int count) {
-  // A diagonal from the two numbers, unless there is a matrix.
+  // Make a diagonal matrix from the two numbers, unless there is a matrix.
   Matrix matrix = {0};
   for (int i = 0; i < count; i++) {
     matrix.at[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
@@ -117,21 +117,22 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 }
 
 // A rigid row that the positions must satisfy, g + h J ((1 - beta) u_k + beta u) + 1/2 h^2 bend =
-// 0, is u = -((1 - beta) u_k + g/h + h/2 bend)/beta (eq. 24, and the bend). It is consistent with
-// geometric stiffness: the row and its force turn together, u_k stays O(h^2), and a larger u_k is
-// an error and is ignored. Without both, u_k is half of the row's turn in a step, and reversing it
-// conserves the energy. For beta < 1/2 speed errors would grow by (1 - beta)/beta; the row is then
-// that of 1/2. Projection does the rest. At beta = 1 rows are at velocity level, and projection
-// does everything. If no projection follows, rows with geometric stiffness correct the positions at
-// beta = 1, too.
+// 0, is u = -((1 - beta) u_k + g/h + h/2 bend)/beta (eq. 24, and the bend). This row is consistent
+// with geometric stiffness: the row and its force turn together, and u_k stays O(h^2). A larger u_k
+// is an error and is ignored. Without bend and geometric stiffness, u_k is half of the row's turn
+// in a step, and reversing it conserves the energy. For beta < 1/2 speed errors would grow by (1 -
+// beta)/beta, so the row of beta = 1/2 is used. Projection removes the remaining error. At beta = 1
+// rows are at velocity level, and projection alone corrects positions. If no projection follows,
+// rows with geometric stiffness correct the positions at beta = 1, too.
 //
 // The final force of a compliant row includes the bend: g + h alpha (..) + alpha/2 h^2 bend.
 // Without it the bend of each step stretches a stiff turning spring, which creates energy. The bend
-// is that of u_k. This needs a rule that damps oscillations that are too fast for the step
-// (otherwise such a spring oscillates more and more) and, below beta = 1, a force that turns with
-// the spring.
+// is computed with the velocities of u_k. It is used only if alpha and beta damp oscillations that
+// are too fast for the step (otherwise such a spring would oscillate more and more) and, below beta
+// = 1, if the force turns with the spring.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
-  // met: rigid rows correct the positions at the end. turns: forces turn with their rows.
+  // met: whether rigid rows correct the positions at the end. turns: whether forces turn with their
+  // rows.
   double beta = fmax(def->beta, 0.5);
   bool turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
   bool alone = turns && def->stabilization == S2_NO_STABILIZATION;
@@ -167,7 +168,7 @@ void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, in
 
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
                     S2JointRow *rows, int count) {
-  // bend_r = v' Hess(g_r) v over the velocities of both bodies.
+  // bend_r = v' Hess(g_r) v, where v are the velocities of both bodies.
   double both[6] = {0};
   for (int c = 0; c < 3; c++) {
     both[c] = joint->a == S2_NONE ? 0 : v[3 * joint->a + c];
@@ -189,7 +190,7 @@ void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, 
     s2_joint_bends(joint, v, hessians, rows, count);
     return;
   }
-  // Over the velocities of all bodies.
+  // Here v are the velocities of all bodies.
   double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
   double all[S2_JOINT_COLUMNS];
   s2_joint_all_velocities(joint, v, all);
@@ -208,7 +209,7 @@ double s2_joint_return(S2Blend blend, const S2JointRow *row) {
          blend.project * row->value;
 }
 
-// Sets a stiffness with its given impulse, both in the direction of a row.
+// Sets the stiffness along a row and the given impulse along it.
 static void stiffen_row(S2SoftRow *soft, double stiffness, double given) {
   soft->bias = soft->row.rate;
   soft->compliance = stiffness > 0 ? 1 / stiffness : INFINITY;
@@ -223,13 +224,13 @@ static void see_bend(S2SoftRow *soft, S2Blend blend) {
 static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   const S2JointRow *row = &soft->row;
-  // The final value of a compliant row includes the bend; the share of a rigid row is below.
+  // The final value of a compliant row includes the bend; s2_joint_return adds it for a rigid row.
   if (c > 0) {
     see_bend(soft, blend);
   }
   soft->rigid = c == 0;
   soft->bias = row->rate;
-  // Without duration (projection) only the error itself counts.
+  // A projection has no duration, so only the error itself counts.
   if (h == 0) {
     return;
   }
@@ -249,14 +250,14 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
       return;
     }
   }
-  // C' = C/(h alpha (h beta + D C)): the form for small C.
+  // For small C: C' = C/(h alpha (h beta + D C)).
   if (c <= 1) {
     double known = row->value + (h * alpha * (1 - beta) + d * c * (1 - alpha)) * row->speed;
     soft->compliance = c / (h * alpha * (h * beta + d * c));
     soft->bias += known / (alpha * (h * beta + d * c));
     return;
   }
-  // The formula above multiplied by K: the form for large C, which may be infinite.
+  // For large C, which may be infinite: the formula above with numerator and denominator times K.
   double force = h * beta / c + d; // per unit speed over the step
   double known = row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed;
   soft->compliance = 1 / (h * alpha * force);
@@ -274,7 +275,7 @@ S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damp
   return soft;
 }
 
-// Column `column` of q times the rows, which may be combinations already.
+// Combines the rows by column `column` of q. The rows may themselves be combinations.
 static S2SoftRow rows_combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
   // All members that are linear in the rows are combined in the same way.
   S2SoftRow sum = {0};
@@ -359,9 +360,9 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
       given[i] += (1 - alpha) * sqrt(c[i]) * d.at[i][j] * soft[j].row.speed;
     }
   }
-  // bias = inner^-1 given, without the leading S.
+  // bias = inner^-1 given; the factor S follows below.
   eigen_solve(n, inner, given, bias);
-  // outer = S inner^-1 S / h = C', a column at a time.
+  // outer = S inner^-1 S / h = C', column by column.
   for (int j = 0; j < n; j++) {
     double unit[N] = {0};
     unit[j] = sqrt(c[j]) / h;
@@ -370,10 +371,10 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
       outer.at[i][j] = sqrt(c[i]) * column[i];
     }
   }
-  // Multiply bias by S, and remove the asymmetry of outer by rounding.
+  // Multiply bias by S, and remove the asymmetry that rounding causes in `outer`.
   for (int i = 0; i < n; i++) {
     bias[i] *= sqrt(c[i]);
-    for (int j = 0; j < i; j++) { // symmetric up to rounding
+    for (int j = 0; j < i; j++) { // outer is symmetric up to rounding
       outer.at[i][j] = outer.at[j][i] = (outer.at[i][j] + outer.at[j][i]) / 2;
     }
   }
@@ -393,7 +394,7 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
 
 static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                           S2SoftRow *soft) {
-  // C and D as matrices over the joint's rows.
+  // Take C and D as matrices over the joint's rows.
   Matrix c = weights_matrix(&joint->compliance, rows, count), q;
   Matrix d = weights_matrix(&joint->damping, rows, count), turned = {0};
   double give[N] = {0}, eigenvalue[N] = {0}, largest = 0;
@@ -415,7 +416,8 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
         soft[n] = rows_combine(plain, count, &q, i);
         soft[n].rigid = pass == 0;
         soft[n].bias = soft[n].row.rate;
-        // Rigid directions are like rigid joints; damping couples the others, below.
+        // Rigid directions are rows of rigid joints. Damping couples the other directions; see
+        // below.
         if (soft[n].rigid && blend.h > 0) {
           soft[n].bias += s2_joint_return(blend, &soft[n].row);
         } else {
@@ -446,15 +448,14 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
                                                        blend);
 }
 
-// A pull that is not proportional to the extension uses its tangent at the start. No row can have a
-// negative stiffness: such a tangent acts on the effect of the initial speed only, as a given
-// force.
+// A pull that is not proportional to the extension uses its tangent at the start. A row cannot have
+// a negative stiffness, so a negative tangent only enters the given force, by the initial speed.
 static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, force, tangent;
   soft->bias = soft->row.rate;
   soft->compliance = INFINITY;
   if (h == 0) {
-    // Without duration the spring does not act.
+    // A projection has no duration, so the spring does not act.
     return;
   }
   see_bend(soft, blend);
@@ -534,7 +535,8 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
                       numbers[i]);
     }
   }
-  // A matrix has as many rows as the joint, finite numbers, is symmetric and positive semidefinite.
+  // A matrix must have as many rows as the joint and finite numbers, and be symmetric and positive
+  // semidefinite.
   if (weights->size == 0) {
     return s2_ok();
   }

@@ -2,8 +2,8 @@
 //
 // In a spanning forest that has the joint first (forest.h), the bodies of the branch get the rigid
 // motion that changes the joint's coordinate alone, so speeds of all other coordinates stay. If
-// joints close loops, coordinates of the branch and of the rest get speeds by least squares, such
-// that the loops permit the change of all velocities.
+// joints close loops, coordinates of the branch and of the rest get additional speeds by least
+// squares, so that the loops stay closed.
 #include "dynamics/control/apply.h"
 #include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
@@ -12,23 +12,23 @@
 #include <string.h>
 
 enum {
-  SPEED_UNKNOWNS = 512, // coordinates that may move: the system is dense
-  // solves, each for the residual of the one before, because the system is regularised
+  SPEED_UNKNOWNS = 512, // the most coordinates that may move, because the system is dense
+  // refinements: each solve removes the residual of the last, because the system is regularised
   SPEED_REFINED = 3,
 };
-// Fraction of the system's largest entry: keeps it regular if a mechanism has more freedom than the
-// loops fix.
+// This fraction of the system's largest entry is added to its diagonal. It keeps the system regular
+// if a mechanism has more freedom than the loops fix.
 static const double REGULAR = 1e-12;
-// Fractions of the change of speed: residual of a closed loop, and rounding of a loop that the
-// branch carries along as a whole.
+// Fractions of the change of speed: a loop with a smaller residual counts as closed; a smaller rate
+// is rounding of a loop that the branch carries along as a whole.
 static const double LEFT_OPEN = 1e-8, CARRIED = 1e-12;
 
 typedef struct Speed {
   S2World *world;
-  int32_t slot; // of the joint
+  int32_t slot; // slot of the joint
   S2Forest forest;
   double *dv;   // 3 per body slot: change of velocities
-  bool *branch; // per body slot: beyond the joint examined last
+  bool *branch; // per body slot: whether it is beyond the joint examined last
 } Speed;
 
 // The motion of a against b: a turn (*turns, about *at), or a translation along *along.
@@ -43,7 +43,8 @@ static bool speed_motion(const S2World *world, const S2Joint *joint, bool child_
   return *turns || s2_joint_push_line(&info, along);
 }
 
-// Marks the bodies beyond a joint of the forest; returns whether the first of them is its a.
+// Marks the bodies beyond a joint of the forest; returns whether the nearest of them is the joint's
+// a.
 static bool speed_mark(Speed *s, int32_t slot) {
   const S2Joint *joint = &s->world->joints.at[slot];
   const S2Forest *f = &s->forest;
@@ -82,14 +83,15 @@ static bool speed_add(Speed *s, int32_t slot, double rate) {
   return true;
 }
 
-// Rates at which dv opens loops, of the joints that close them; returns their number.
+// Writes the rates at which dv opens loops, for the rows of the joints that close them; returns the
+// number of rows.
 static int speed_open(const Speed *s, double *rate, int32_t *worst_joint) {
   const S2World *world = s->world;
   int count = 0;
   double worst = -1;
   for (int32_t slot = 0; slot < s->forest.joints; slot++) {
     const S2Joint *joint = &world->joints.at[slot];
-    // Functions of the program are called in steps only.
+    // Callbacks of the program are called only in steps, so joints that need them are left out.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(world, joint) ||
         (s->forest.in_tree[slot] && (s2_forest_carries(joint, false) || slot == s->slot))) {
@@ -153,7 +155,7 @@ static bool speed_solve(const double *j, const double *r, int rows, int n, doubl
   return true;
 }
 
-// The largest rate at which loops still open.
+// Closes the loops as far as possible; returns the largest rate at which they still open.
 static double speed_close(Speed *s, int rows, const int32_t *free, int n, double *memory,
                           int32_t *of) {
   int numbers = 3 * s->world->bodies.count;

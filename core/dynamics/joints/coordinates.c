@@ -10,16 +10,18 @@
 #include <string.h>
 
 enum {
-  LOOP_STEPS = 50,     // of Newton's method; quadratic if loops can be closed: 5 to 10 in practice
-  LOOP_PARTS = 1000,   // of the change of given coordinates
-  LOOP_UNKNOWNS = 512, // coordinates that may move: the system is dense
+  LOOP_STEPS = 50,     // most steps of Newton's method; 5 to 10 in practice if loops can be closed
+  LOOP_PARTS = 1000,   // most parts of the change of given coordinates
+  LOOP_UNKNOWNS = 512, // the most coordinates that may move, because the system is dense
 };
-// Fractions of the largest reach of a body: joints are accurate to rounding.
+// Fractions of the largest reach of a body. Newton's method aims at CLOSED, which is rounding;
+// LEFT_OPEN is the largest accepted error.
 static const double CLOSED = 1e-13, LEFT_OPEN = 1e-9;
-// Step of the finite differences in Newton's matrix, rad or m; and its regularisation, as a
-// fraction of its largest entry, for a mechanism with more freedom than the loops fix.
+// DIFFERENCE: rad or m, step of the finite differences in Newton's matrix. REGULAR: this fraction
+// of its largest entry is added to its diagonal, for mechanisms with more freedom than the loops
+// fix.
 static const double DIFFERENCE = 1e-7, REGULAR = 1e-12;
-static const double LARGEST_STEP = 0.5; // rad or m, of one of Newton's steps
+static const double LARGEST_STEP = 0.5; // rad or m: largest change in one Newton step
 // rad or m: part of the change of given coordinates, with closed loops
 static const double LOOP_PART = 0.1;
 
@@ -54,8 +56,8 @@ static bool same_three(const double a[3], const double b[3]) {
   return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-// The pose at which the coordinate of a hinge or slider is `value`: of b from that of a, or of a
-// from that of b.
+// Computes the pose at which the coordinate of a hinge or slider is `value`: the pose of b from the
+// pose of a, or vice versa.
 static void place_across(const S2World *world, const S2Joint *joint, double value, bool places_a,
                          double pose[3]) {
   const double *q = world->q.at;
@@ -76,7 +78,7 @@ static void place_across(const S2World *world, const S2Joint *joint, double valu
 static void place_along(const Coordinates *c, int32_t parent, int32_t of, double pose[3]) {
   const double *was = pose_of(c->q, of), *from = pose_of(c->q, parent);
   const double *now = pose_of(c->world->q.at, parent);
-  if (same_three(from, now)) { // no bit changes
+  if (same_three(from, now)) { // the parent has not moved, so no bit changes
     memcpy(pose, was, 3 * sizeof(double));
     return;
   }
@@ -95,7 +97,7 @@ static void place_bodies(const Coordinates *c) {
     if (tree->parent == S2_NONE) {
       continue;
     }
-    // Across an unchanged coordinate the relative pose is kept, too, to the bit.
+    // If the coordinate is unchanged, the relative pose is also kept, to the bit.
     const S2Joint *joint = &world->joints.at[tree->joint];
     bool moves = s2_forest_has_coordinate(joint) && !isnan(c->value[tree->joint]);
     int32_t parent = joint->a == slot ? joint->b : joint->a;
@@ -107,8 +109,8 @@ static void place_bodies(const Coordinates *c) {
   }
 }
 
-// Speeds of coordinates stay, and so do the velocities of carried bodies: the motion relative to
-// the parent, in its frame, turns with the body.
+// Turns velocities with the bodies, so that speeds of coordinates stay: the motion relative to the
+// parent is kept in the parent's frame.
 static void turn_velocities(const Coordinates *c) {
   S2World *world = c->world;
   static const double still[3] = {0, 0, 0};
@@ -128,7 +130,8 @@ static void turn_velocities(const Coordinates *c) {
     if (unmoved && same_three(u0, u1)) {
       continue;
     }
-    // The former v - u - w x arm, turned with the body, on the present arm.
+    // The former relative velocity v - u - w x arm turns with the body and is applied at the
+    // present arm.
     double *v = world->v.at + 3 * slot;
     S2Vec2 arm0 = s2_vec2(was[1] - p0[1], was[2] - p0[2]);
     S2Vec2 arm1 = s2_vec2(now[1] - p1[1], now[2] - p1[2]);
@@ -143,14 +146,14 @@ static void turn_velocities(const Coordinates *c) {
 
 // ---- Loops ------------------------------------------------------------------------------------
 
-// Errors of the joints that close loops: rigid equations of joints outside the trees; returns their
-// number. NULL: only counts them.
+// Writes the errors of the joints that close loops (rigid equations of joints outside the trees);
+// returns their number. `error` NULL: only counts them.
 static int loop_errors(const Coordinates *c, double *error, double *worst, int32_t *worst_joint) {
   int count = 0;
   *worst = 0;
   for (int32_t slot = 0; slot < c->joints; slot++) {
     const S2Joint *joint = &c->world->joints.at[slot];
-    // Functions of the program are called in steps only.
+    // Callbacks of the program are called only in steps, so joints that need them are left out.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(c->world, joint) ||
         (c->forest.in_tree[slot] && s2_forest_carries(joint, false))) {
@@ -176,7 +179,7 @@ static int loop_errors(const Coordinates *c, double *error, double *worst, int32
   return count;
 }
 
-// J'J + small, its lower triangle by columns, and -J'r; J is by columns, too.
+// Computes J'J + small (lower triangle, by columns) and -J'r; J is by columns.
 static bool normal_equations(const double *j, const double *r, size_t rows, size_t n, double *a,
                              double *x) {
   double largest = 0;
@@ -207,7 +210,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
   double unused, most = 0;
   int32_t of = S2_NONE;
   loop_errors(c, r, &unused, &of);
-  // Columns of J by differences.
+  // Compute the columns of J by differences.
   for (size_t k = 0; k < n; k++) {
     double *value = &c->value[c->free[k]], kept = *value;
     *value = kept + DIFFERENCE;
@@ -223,7 +226,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
     return false;
   }
   s2_dense_solve(&matrix, x);
-  // Linear rows are accurate for small turns only.
+  // Linear rows are accurate only for small turns, so steps are bounded.
   for (size_t k = 0; k < n; k++) {
     most = fmax(most, fabs(x[k]));
   }
@@ -234,7 +237,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
   return isfinite(most);
 }
 
-// Newton's method until loops are closed, or stop improving.
+// Repeats Newton's method until the loops are closed or stop improving.
 static double close_loops_here(Coordinates *c, int rows, double length, double *memory,
                                int32_t *of) {
   double worst, best = INFINITY;
@@ -394,7 +397,7 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
     c.value[given[i]] = set[i].value;
     c.from[i] = coordinate_value(world, &world->joints.at[given[i]]);
   }
-  // Trees, poses along them, then the joints that close loops.
+  // Build the trees, place the bodies along them, then close the loops.
   s2_forest_grow(&c.forest, world, c.from + count, given, count);
   place_bodies(&c);
   S2Status status = close_loops(&c, length);

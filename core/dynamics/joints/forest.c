@@ -32,7 +32,7 @@ static void join_groups(S2Forest *f, int32_t slot) {
   const S2Joint *joint = &f->world->joints.at[slot];
   int32_t a = group_of(f->group, forest_node(f->world, joint->a));
   int32_t b = group_of(f->group, forest_node(f->world, joint->b));
-  // The ground remains the representative of its group.
+  // If the ground is in the group, it remains the representative.
   f->in_tree[slot] = a != b;
   f->group[a > b ? a : b] = a > b ? b : a;
   if (a != b) {
@@ -42,7 +42,7 @@ static void join_groups(S2Forest *f, int32_t slot) {
 }
 
 static void grow_forest(S2Forest *f, const int32_t *given, int count) {
-  // Given joints, then joints that carry bodies, then joints that only keep lengths.
+  // Add given joints, then joints that carry bodies, then joints that only keep lengths.
   for (int i = 0; i < count; i++) {
     f->given[given[i]] = true;
     join_groups(f, given[i]);
@@ -56,7 +56,7 @@ static void grow_forest(S2Forest *f, const int32_t *given, int count) {
   }
 }
 
-// Nodes of a tree from its root on, parents first; returns their number.
+// Lists the nodes of a tree, parents before children; returns their number.
 static int walk_tree(S2Forest *f, int32_t root, int32_t *order) {
   int count = 1;
   order[0] = root;
@@ -86,7 +86,7 @@ static int32_t heart_of_tree(S2Forest *f, const int32_t *order, int count, doubl
     mass[order[i]] = node_mass(f->world, order[i]);
     whole += mass[order[i]];
   }
-  // From the leaves: the first whose branch has at least half of the mass.
+  // From the leaves upwards, take the first node whose branch has at least half of the mass.
   for (int i = count - 1; i > 0; i--) {
     if (2 * mass[order[i]] >= whole) {
       return order[i];
@@ -99,7 +99,7 @@ static int32_t heart_of_tree(S2Forest *f, const int32_t *order, int count, doubl
 static void plant_forest(S2Forest *f) {
   int done = walk_tree(f, S2_FOREST_GROUND, f->order);
   for (int32_t node = 1; node < f->nodes; node++) {
-    // One tree for each group without the ground, from its representative.
+    // Each group without the ground gets one tree, walked from its representative.
     bool moves =
         f->world->bodies.at[node - 1].serial != 0 && forest_node(f->world, node - 1) == node;
     if (moves && group_of(f->group, node) == node) {

@@ -2,8 +2,8 @@
 //
 // Joints form a graph of the bodies; all static bodies are one node, the ground. The forest takes
 // given joints first, then joints that carry a body, then joints that only keep a length. The root
-// is the ground, or the body with at most half of the mass on any side of it, so that the branch
-// beyond a joint is its lighter side.
+// of a tree is the ground, or the body with at most half of the tree's mass on any side. So the
+// branch beyond a joint is the lighter side.
 #ifndef S2_FOREST_H
 #define S2_FOREST_H
 
@@ -11,9 +11,9 @@
 
 enum { S2_FOREST_GROUND = 0 }; // node; body slot i is node i + 1
 
-typedef struct S2Tree { // of a node
-  int32_t parent;       // node, S2_NONE: a root
-  int32_t joint;        // slot, between it and its parent
+typedef struct S2Tree { // a node's place in its tree
+  int32_t parent;       // node; S2_NONE for a root
+  int32_t joint;        // slot of the joint between the node and its parent
 } S2Tree;
 
 typedef struct S2Forest {

@@ -1,19 +1,21 @@
 // Geometric stiffness: a force of constant size along the gradient of g turns as the bodies move.
 // With the force lambda/h of the last step, this is equivalent to the stiffness K = -sum (lambda/h)
-// Hess(g) (the notes on Compliant). For a distance it is the tension over the length, across it.
+// Hess(g) (the notes on Compliant). For a distance joint, K is the tension divided by the length,
+// across the joint.
 //
-// Forces along the directions at the start of a step are explicit in this stiffness. If a step is
-// too long for that (a light link under a large force), oscillations across the force gain energy
-// in every step. Islands with such a joint take implicit Euler with the positive part.
+// If forces keep their directions of the start of the step, this stiffness is explicit. If a step
+// is too long for that (a light link under a large force), oscillations across the force gain
+// energy in every step. Islands with such a joint take implicit Euler with the positive part of K.
 #include "dynamics/joints/rows.h"
 #include "dynamics/rattle/rattle.h"
 
 #include <string.h>
 
-// Fraction of the largest eigenvalue: below it is rounding.
+// An eigenvalue below this fraction of the largest one is rounding.
 static const double NOTHING = 1e-13;
 
-// Eigenvalues within this fraction of a bound are computed, so that rounding does not decide.
+// If the largest eigenvalue may be within this fraction of a bound, the eigenvalues are computed,
+// so that rounding does not decide.
 static const double CLEARLY = 1e-9;
 
 static void stiffness_add(double k[36], double factor, const S2JointHessian *hessian) {
@@ -22,7 +24,7 @@ static void stiffness_add(double k[36], double factor, const S2JointHessian *hes
   }
 }
 
-// Removes a side at rest from the matrix, so that its eigenvalues are those of the moving body.
+// Removes a side at rest from the matrix, so that only the moving body has eigenvalues.
 static void leave_out(double k[36], int side) {
   for (int i = 0; i < 36; i++) {
     if (i / 18 == side || i % 6 / 3 == side) {
@@ -42,8 +44,9 @@ static void stiffness_assemble(const S2JointAt *at, const S2JointLoad *load, S2B
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS];
-  S2SoftRow soft[S2_JOINT_EQUATIONS]; // impulses are those of these combinations of the equations
-  // The rows of the stored impulses: combinations of the equations, as in the solve.
+  S2SoftRow soft[S2_JOINT_EQUATIONS]; // the combinations of equations to which the impulses belong
+  // Stored impulses belong to combinations of the equations; make the same combinations as the
+  // solve.
   int count = s2_joint_rows(at, rows);
   s2_joint_speeds(joint, at->world->v.at, rows, count);
   s2_joint_hessians(at, hessians);
@@ -55,7 +58,7 @@ static void stiffness_assemble(const S2JointAt *at, const S2JointLoad *load, S2B
       stiffness_add(k, -load->impulse[i] / load->time * soft[i].mix[r], &hessians[r]);
     }
   }
-  // Limits act along the coordinate; at most one of them acts.
+  // Limits act along the coordinate; at most one of the two acts.
   double limit = load->impulse[S2_JOINT_LO] - load->impulse[S2_JOINT_HI];
   if (limit != 0 && kind->coordinate != NULL) {
     kind->coordinate(at, &rows[0], &hessians[0]);
@@ -78,7 +81,7 @@ void s2_joint_turning_lengths(const S2JointAt *at, double length[2]) {
 
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]) {
   const S2Joint *joint = at->joint;
-  if (!(joint->reaction_time > 0)) { // it has not acted yet
+  if (!(joint->reaction_time > 0)) { // the joint has not acted yet
     return 0;
   }
   // K over the bodies that can move.
@@ -104,7 +107,7 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   for (int i = 0; i < 6; i++) {
     largest = fmax(largest, fabs(value[i]));
   }
-  // The eigenvectors are rows, each with a stiffness; eigenvalues of 0 give no row.
+  // Each eigenvector is a row, with its eigenvalue as stiffness; eigenvalues of 0 give no row.
   int count = 0;
   for (int i = 0; i < 6; i++) {
     if (fabs(value[i]) > NOTHING * largest) {
@@ -148,7 +151,7 @@ static void project_out(double *x, const double *y) {
   }
 }
 
-// An orthonormal basis of the joint's rigid rows times `scale`; returns its size.
+// Computes an orthonormal basis of the joint's rigid rows times `scale`; returns its size.
 static int rigid_directions(const S2JointAt *at, S2Blend blend, const double scale[6],
                             double basis[S2_JOINT_EQUATIONS][6]) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -180,7 +183,7 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   return found;
 }
 
-// Whether all eigenvalues of the symmetric k are clearly below `bound`. Then bound - k has a
+// Whether all eigenvalues of the symmetric k are clearly below `bound`. They are if bound - k has a
 // Cholesky factor, which costs a hundredth of the eigenvalues.
 static bool is_below(const double k[36], double bound) {
   double l[6][6];
@@ -199,8 +202,8 @@ static bool is_below(const double k[36], double bound) {
   return true;
 }
 
-// (h w)^2 of the fastest oscillation across the joint's force that its rigid rows permit, without
-// other constraints on its bodies; 0 if below `least`.
+// (h w)^2, where w is the frequency of the fastest oscillation across the joint's force that its
+// rigid rows permit. Other constraints on its bodies are ignored. 0 if below `least`.
 static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Blend blend,
                               const double scale[6], double least) {
   // h^2 M^-1/2 K M^-1/2, whose eigenvalues are (h w)^2.
@@ -210,7 +213,7 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
     k[i] *= blend.h * blend.h * scale[i / 6] * scale[i % 6];
     square += k[i] * k[i];
   }
-  if (!(square > least * least)) { // no eigenvalue is larger than the root of this
+  if (!(square > least * least)) { // the Frobenius norm bounds all eigenvalues
     return 0;
   }
   // Project onto the motions that the rigid rows permit, from the left and from the right.
@@ -234,7 +237,7 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
   if (is_below(k, least)) {
     return 0;
   }
-  // The largest; negative eigenvalues are no oscillations.
+  // Take the largest eigenvalue; negative ones are not oscillations.
   s2_joint_eigen(6, k, value, q);
   for (int i = 0; i < 6; i++) {
     most = fmax(most, value[i]);
@@ -242,13 +245,13 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
   return most > least ? most : 0;
 }
 
-// A close bound for a rigid hinge. Its rows move the anchors together, d/dt (p_a - p_b) = 0, up to
-// the present error. So the force f turns each body by its arm alone, as f.ra wa^2 - f.rb wb^2.
-// Loaded bridges and chains are below this bound but not below the general one.
+// A close bound of (h w)^2 for a rigid hinge. Its rows move the anchors together, d/dt (p_a - p_b)
+// = 0, up to the present error. So only the arm of the force f on each body matters: f.ra wa^2 -
+// f.rb wb^2. For loaded bridges and chains this bound is small enough, but the general one is not.
 static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
                                  const double *const mass[2], double h) {
   const S2Joint *joint = at->joint;
-  // Arms, lengthened at b by the error of the pin; `swing` is arm over inertia.
+  // The arm at b is lengthened because of the pin's error; `swing` is arm divided by inertia.
   S2Pin pin;
   s2_measure_pin(at, &pin);
   double error = s2_length(s2_vec2(pin.value[0], pin.value[1]));
@@ -259,8 +262,9 @@ static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
   return h * h * force * fmax(swing_a, swing_b);
 }
 
-// A bound on it by the sizes of the second derivatives in measure.c, without matrices. The joints
-// of most worlds are far below it; a closer test would take a significant part of a step.
+// A bound of (h w)^2 from the sizes of the second derivatives in measure.c, without matrices. In
+// most worlds this bound is far below `least`; a closer test would take a significant part of a
+// step.
 static double most_turning(const S2JointAt *at, const S2JointLoad *load, const double scale[6],
                            double h) {
   const S2Joint *joint = at->joint;
@@ -271,18 +275,20 @@ static double most_turning(const S2JointAt *at, const S2JointLoad *load, const d
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0) {
     return INFINITY;
   }
-  // All forces that may act, as if along one direction.
+  // The sum of all forces that may act, as if all had one direction.
   double force = 0;
   for (int r = 0; r <= S2_JOINT_HI; r++) {
     force += fabs(load->impulse[r]) / load->time;
   }
-  // Blocks of Hess(g) by measure.c: turn against turn, turn of b against shift.
+  // Blocks of Hess(g), as in measure.c: turn against turn, turn of b against shift.
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
-  double apart = hypot(qa[1] - qb[1], qa[2] - qb[2]), far = apart + arm_a; // from b to the anchor
+  // `far`: from b to the anchor
+  double apart = hypot(qa[1] - qb[1], qa[2] - qb[2]), far = apart + arm_a;
   double linear = scale[1] + scale[4];
   double turn = arm_a * scale[0] * (scale[0] + 2 * scale[3]) + far * scale[3] * scale[3] +
                 2 * scale[3] * linear;
-  // Lengths turn across themselves, too: (1/L) (J't)(J't)', infinite if anchors coincide.
+  // Joints with a length also turn across their direction: (1/L) (J't)(J't)', infinite if anchors
+  // coincide.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0) {
     S2JointRow row;
     s2_measure_length(at, &row, NULL);
@@ -298,7 +304,8 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   const S2Joint *joint = at->joint;
   const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
                            joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
-  // From cheap to expensive: a bound for hinges, a bound for all types, the eigenvalues.
+  // The tests go from cheap to expensive: a bound for hinges, a bound for all types, the
+  // eigenvalues.
   bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
   if (hinge && most_hinge_turning(at, load, mass, h) < least) {
     return 0;
@@ -315,12 +322,13 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   return fastest_turning(at, load, s2_joint_blend(def, h), scale, least);
 }
 
-// (h w)^2 for the impulses of the last step, if the world's settings do not resolve it; else 0.
+// (h w)^2 for the impulses of the last step, if the world's settings cannot resolve such an
+// oscillation; else 0.
 static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
   const S2Joint *joint = &world->joints.at[slot];
-  // Implicit Euler with geometric stiffness is stable for all steps already.
+  // Implicit Euler with geometric stiffness is stable for steps of any length.
   bool implicit = def->beta == 1 && def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (implicit || !(joint->reaction_time > 0) || s2_joint_is_wide(joint)) {
     return 0;
@@ -331,7 +339,7 @@ static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *tur
 }
 
 void s2_island_stiffen(S2Step *step, const S2Island *island) {
-  // All joints and bodies of the island are marked.
+  // Mark all joints and bodies of the island.
   for (int i = 0; i < island->joints; i++) {
     step->stiff[island->joint[i]] = true;
   }

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// For a gear whose joints had bodies at rest: whether these are still at rest.
+// Whether a gear still works: bodies of its joints that were at rest at creation must still be at
+// rest.
 static bool gear_meshes(const S2World *world, const S2Joint *gear) {
   const int32_t joints[2] = {gear->joint_a, gear->joint_b};
   for (int i = 0; i < 4; i++) {
@@ -20,7 +21,8 @@ static bool gear_meshes(const S2World *world, const S2Joint *gear) {
 }
 
 bool s2_joint_active(const S2World *world, const S2Joint *joint) {
-  // Joints act if none of their parts is disabled, a body moves, and their callback is set.
+  // A joint acts if none of its bodies and joints is disabled, a body moves, and its callback is
+  // set.
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   bool off = !joint->enabled, moves = false;
   for (int i = 0; i < 4; i++) {
@@ -53,7 +55,8 @@ int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]
   if (s2_joint_is_rigid(joint)) {
     return count;
   }
-  // With matrices, rigid rows are combinations, which softening with h = 0 finds.
+  // If there are matrices, the rigid rows are combinations of the equations. Softening with h = 0
+  // finds them.
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   s2_joint_soften(joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
   for (int i = 0; i < count; i++) {
@@ -70,7 +73,7 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
   error->count = s2_joint_rigid_rows(at, error->rows);
   error->rigid = error->beyond = 0;
   error->limited = error->angular = false;
-  // Rigid equations: squares of their errors, angles as lengths.
+  // Rigid equations: add the squares of their errors, with angles as lengths.
   for (int i = 0; i < error->count; i++) {
     bool angular = s2_joint_row_angular(&error->rows[i]);
     double size = error->rows[i].value * (angular ? length : 1);
@@ -85,7 +88,7 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
   if (!limited || kind->coordinate == NULL) {
     return;
   }
-  // Limits: the excess and, if lo = hi, one more equation.
+  // Limits: store the excess; lo = hi is one more equation.
   S2JointRow *row = &error->rows[error->count];
   kind->coordinate(at, row, NULL);
   double to_length = s2_joint_row_angular(row) ? length : 1;
@@ -155,7 +158,7 @@ static S2Vec2 local_point(const S2World *world, int32_t slot, S2Vec2 point) {
   return slot == S2_NONE ? point : s2_pose_local(s2_slot_pose(world->q.at, slot), point);
 }
 
-// NAN means the centre of mass. A single NAN is an error, and so is NAN for the world.
+// Two NAN mean the centre of mass. One NAN is an error, and so is NAN for the world.
 static S2Status joint_read_anchor(const S2World *world, const char *name, int32_t slot,
                                   S2Vec2 given, bool needed, S2Vec2 *local) {
   if (slot != S2_NONE && !needed && isnan(given.x) && isnan(given.y)) {
@@ -171,7 +174,7 @@ static S2Status joint_read_anchor(const S2World *world, const char *name, int32_
 }
 
 static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  // Anchors of one body, of both, or one shared point, depending on the type.
+  // The type decides: an anchor on one body, on each of two, or one shared point.
   S2JointAnchors anchors = s2_joint_kind(joint->type)->anchors;
   if (anchors == S2_ANCHORS_ONE) {
     return joint_read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
@@ -187,11 +190,11 @@ static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, 
   return s2_ok();
 }
 
-// The axis, or the present direction of a length (along x if it is zero).
+// Reads the axis; for a length, takes the present direction (along x if the length is zero).
 static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   unsigned parts = s2_joint_kind(joint->type)->parts;
   S2Vec2 axis = def->axis;
-  // Lengths: the present direction between the anchors.
+  // For a length, take the present direction between the anchors.
   if ((parts & S2_HAS_LENGTH) != 0) {
     axis = s2_sub(s2_joint_anchor(world->q.at, joint->a, joint->local_a),
                   s2_joint_anchor(world->q.at, joint->b, joint->local_b));
@@ -203,7 +206,7 @@ static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2J
   if (!isfinite(length) || !(length > 0)) {
     return s2_error(S2_INVALID, "axis: a direction expected, got {%g, %g}", axis.x, axis.y);
   }
-  // Stored in b's frame, in which it is constant.
+  // Store the axis in b's frame, in which it is constant.
   S2Rot turn = s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]);
   joint->axis = s2_unrotate(turn, s2_vec2(axis.x / length, axis.y / length));
   return s2_ok();
@@ -236,7 +239,7 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
 
 static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  // A type rejects unused keys rather than ignore them.
+  // Keys that the type does not use are errors.
   if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
     return joint_unasked(kind, "limits");
   }
@@ -323,7 +326,7 @@ static S2Status joint_read_softness(const S2JointDef *def, S2Joint *joint) {
   if (joint->has_spring && soft) {
     return s2_joint_either_spring(def->type, "stiffness");
   }
-  // The numbers of the spring. Damping alone is a spring of zero stiffness.
+  // Set the numbers of the spring. Damping alone is a spring of zero stiffness.
   if (joint->has_spring) {
     joint->stiffness = gives && isnan(def->stiffness) ? 0 : def->stiffness;
     S2_TRY(not_negative("stiffness", joint->stiffness, false));
@@ -362,7 +365,7 @@ static S2JointLink *link_at(S2World *world, int32_t place) {
 // The head of the list that contains one of the joint's links; NULL: there is no such list.
 static int32_t *list_of(S2World *world, int32_t slot, int which) {
   const S2Joint *joint = &world->joints.at[slot];
-  bool gear = joint->type == S2_GEAR; // its further bodies are those of its joints
+  bool gear = joint->type == S2_GEAR; // a gear gets all its bodies from its joints
   const int32_t owners[S2_JOINT_LINKS] = {joint->a, joint->b,
                                           gear ? joint->joint_a : joint->more[0],
                                           gear ? joint->joint_b : joint->more[1]};
@@ -373,7 +376,8 @@ static int32_t *list_of(S2World *world, int32_t slot, int which) {
 }
 
 static void join_lists(S2World *world, int32_t slot) {
-  // The joint becomes the first of each list: of its bodies and of its joints' gears.
+  // Put the joint first in the list of each of its bodies, and in the list of gears of each of its
+  // joints.
   for (int which = 0; which < S2_JOINT_LINKS; which++) {
     int32_t *first = list_of(world, slot, which), place = S2_JOINT_LINKS * slot + which;
     if (first == NULL) {
@@ -402,8 +406,8 @@ static void leave_lists(S2World *world, int32_t slot) {
   }
 }
 
-// Joined bodies do not collide by default: handles each pair of them. (For a gear, the first two
-// bodies.)
+// Joined bodies do not collide by default, so this handles each pair of them. (For a gear: the
+// first two bodies.)
 static void joint_part_pairs(S2World *world, const S2Joint *joint,
                              void part(S2World *, int32_t, int32_t, bool)) {
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -421,7 +425,7 @@ static S2JointId joint_add(S2World *world, const S2Joint *joint) {
   // A free slot, or a new one. Slots are used again, serials never.
   int32_t slot = world->kept.free_joint;
   if (slot != S2_NONE) {
-    world->kept.free_joint = world->joints.at[slot].a; // the free list's link
+    world->kept.free_joint = world->joints.at[slot].a; // the link of the free list
   } else {
     slot = s2_array_push(world->joints);
   }
@@ -446,7 +450,8 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
   S2JointAt at = {world, joint, world->q.at, 0, NULL};
   kind->coordinate(&at, &row, NULL);
   *value = row.value;
-  // The error of numbers with a few decimals is projected like any other error.
+  // A few decimals in a script's numbers leave small errors, which are permitted here and projected
+  // later.
   double size = 1;
   if (!s2_joint_row_angular(&row)) {
     size = fabs(row.value);
@@ -505,7 +510,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   if ((unsigned)def->type >= S2_JOINT_TYPE_COUNT) {
     return s2_error(S2_INVALID, "type: no such joint");
   }
-  // All checks use a local joint: the world changes only when no failure is possible any more.
+  // All checks use a local joint: the world changes only after all of them.
   S2Joint joint = {
       .type = def->type,
       .enabled = true,
@@ -521,7 +526,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .limit_hi = INFINITY,
       .servo_max = INFINITY,
   };
-  // A gear has the bodies of its joints, which its create() finds.
+  // A gear gets its bodies from its joints, in its create().
   if (def->type != S2_GEAR) {
     S2_TRY(joint_find_bodies(world, def, &joint));
   }
@@ -548,7 +553,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
   S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
   S2_TRY(joint_check_moving(world, &joint));
-  // The present angle is 0 or the reference, for limits, motors and readings.
+  // Limits, motors and readings measure the angle so that it now is 0, or the reference.
   bool turns = s2_joint_kind(def->type)->coordinate == s2_measure_angle;
   joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
                  (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]) - (turns ? def->reference : 0);
@@ -562,8 +567,8 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
 }
 
 void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque) {
-  // A lock of all three components with bounds: the body follows its velocity as far as they
-  // permit.
+  // The drive is a lock of all three components with bounds. The body follows its velocity as far
+  // as the bounds permit.
   S2Body *body = &world->bodies.at[slot];
   S2Joint joint = {
       .type = S2_LOCK,
@@ -585,12 +590,12 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
       .max_force = max_force,
       .max_torque = max_torque,
   };
-  // It begins at the pose and velocity of the body.
+  // The lock begins at the pose and velocity of the body.
   memcpy(joint.goal, world->q.at + 3 * slot, sizeof joint.goal);
   memcpy(joint.rate, world->v.at + 3 * slot, sizeof joint.rate);
   memcpy(joint.name, body->name, sizeof joint.name);
   body->drive = (int32_t)joint_add(world, &joint).index - 1;
-  world->boxes_stale = true; // from now on it meets static bodies
+  world->boxes_stale = true; // from now on the body collides with static bodies
   world->kept.fresh = true;
 }
 
@@ -602,7 +607,7 @@ static void joint_destroy_one(S2World *world, int32_t slot) {
   S2Joint *joint = &world->joints.at[slot];
   joint_part_pairs(world, joint, s2_world_include);
   if (joint->type == S2_LOCK && world->bodies.at[joint->a].drive == slot) {
-    world->bodies.at[joint->a].drive = S2_NONE; // nothing pushes it any more
+    world->bodies.at[joint->a].drive = S2_NONE; // no lock moves the body any more
     world->boxes_stale = true;
   }
   leave_lists(world, slot);

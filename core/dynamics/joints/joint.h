@@ -10,11 +10,11 @@
 #include "dynamics/world/world.h"
 
 typedef enum S2Asked { // a question to the program within a step
-  S2_ASKED_VALUE,      // of a constraint
+  S2_ASKED_VALUE,      // value of a constraint
   S2_ASKED_JACOBIAN,
   S2_ASKED_RATE,
   S2_ASKED_HESSIAN,
-  S2_ASKED_PULL, // of a spring: force, tangent; q[0] is the extension
+  S2_ASKED_PULL, // force and tangent of a spring; q[0] is the extension
   S2_ASKED_LOCK, // velocity of a lock; q[0] is h
   S2_ASKED_BODY, // velocity of a body; q[0] is h
 } S2Asked;
@@ -38,13 +38,13 @@ typedef enum S2JointParts { // parts that a definition may set for a type
   S2_HAS_DRIVE = 8, // motor and friction
   S2_HAS_LENGTH = 16,
   S2_HAS_AXIS = 32,
-  S2_HAS_OTHERS = 64, // its functions do not depend on the vector from its anchor on b to that on a
+  S2_HAS_OTHERS = 64, // its functions do not depend on the vector between its anchors
 } S2JointParts;
 
 typedef enum S2JointAnchors { // anchors that a definition sets
   S2_ANCHORS_NONE,
-  S2_ANCHORS_SHARED, // one point, of both bodies
-  S2_ANCHORS_TWO,    // a point of each, by default its centre
+  S2_ANCHORS_SHARED, // one point of both bodies
+  S2_ANCHORS_TWO,    // a point of each body, by default its centre
   S2_ANCHORS_ONE,    // a point of a, by default its centre
 } S2JointAnchors;
 
@@ -56,26 +56,26 @@ enum { S2_ALL_ROWS = -1 };
 typedef struct S2JointKind {
   S2JointTraits traits;
   unsigned parts;
-  // bits 1 << S2JointField: fields in addition to those of all joints and of `parts`
+  // bits 1 << S2JointField: additional fields, beside those of all joints and of `parts`
   unsigned fields;
   S2JointAnchors anchors;
   double bound; // default of max_force and max_torque
   S2Measure *equation[S2_JOINT_EQUATIONS];
-  // Replaces equations that are not measures. Returns the number of rows; `hessians` has those of
-  // the same rows.
+  // Computes the rows, if the equations are not measures; returns their number. `hessians` computes
+  // the Hessians of the same rows.
   int (*rows)(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
   void (*hessians)(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
-  // With S2_HAS_STIFFNESS: the compliant equation, or S2_ALL_ROWS. Together with S2_HAS_COMPLIANCE
-  // it is the last equation, which a joint has only if it is given a spring.
+  // With S2_HAS_STIFFNESS: the index of the compliant equation, or S2_ALL_ROWS. If the type also
+  // has S2_HAS_COMPLIANCE, it is the last equation, which exists only if the joint has a spring.
   int sprung;
   S2Measure *coordinate; // coordinate of limits and gears, or NULL
   S2Measure *drive;      // coordinate of motor and friction, or NULL
-  S2Measure *length;     // its length; NULL: the distance between the anchors
+  S2Measure *length;     // length of the joint; NULL: the distance between the anchors
   // Fixed points (world coordinates) between anchor_a and anchor_b, at most S2_JOINT_WAY; returns
   // their number. NULL: none.
   int (*way)(const S2Joint *joint, S2Vec2 way[S2_JOINT_WAY]);
-  // Reads and checks the type's own fields; NULL: it has none. Bodies, anchors and axis are set
-  // already.
+  // Reads and checks the type's own fields; NULL: it has none. Bodies, anchors and axis are already
+  // set.
   S2Status (*create)(const S2World *world, const S2JointDef *def, S2Joint *joint);
 } S2JointKind;
 
@@ -90,26 +90,26 @@ typedef struct S2JointKind {
 #define S2_KEYS_DRIVEN   "limits", "restitution", "motor", "friction"
 #define S2_FIELD_BIT(ID) (1u << S2_JOINT_##ID)
 
-// The equations of a joint; returns their number. s2_joint_hessians gives the Hessians of the same.
+// Computes the equations of a joint; returns their number. s2_joint_hessians gives their Hessians.
 int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 int s2_joint_row_count(const S2JointAt *at); // number of equations, without evaluation
 void s2_joint_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
-// Whether the forces on its bodies may have a nonzero sum, because it pushes something else, too.
-// (The joints of a gear balance its forces.)
+// Whether the forces on the joint's bodies may have a nonzero sum, because it also acts on
+// something else. (The joints of a gear balance its forces.)
 bool s2_joint_may_hold(const S2Joint *joint);
-// Whether its stiffness acts on this equation.
+// Whether the joint's stiffness acts on this equation.
 bool s2_joint_sprung(const S2Joint *joint, int row);
 
 // kinds/kinds.c
 const S2JointKind *s2_joint_kind(S2JointType type);
 
-// Number of bodies that it names.
+// Number of bodies that the joint names.
 static inline int s2_joint_bodies(const S2Joint *joint) {
   return (joint->a != S2_NONE) + (joint->b != S2_NONE) + (joint->more[0] != S2_NONE) +
          (joint->more[1] != S2_NONE);
 }
-// From an array of 3 per slot, the numbers of its bodies in the order of its columns; 0 for missing
-// bodies.
+// Takes the numbers of the joint's bodies from an array of 3 per slot, in the order of its columns;
+// 0 for missing bodies.
 static inline void s2_joint_all_velocities(const S2Joint *joint, const double *v,
                                            double all[S2_JOINT_COLUMNS]) {
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -117,7 +117,7 @@ static inline void s2_joint_all_velocities(const S2Joint *joint, const double *v
     all[i] = slots[i / 3] == S2_NONE ? 0 : v[3 * slots[i / 3] + i % 3];
   }
 }
-// Whether it is a constraint of more than two bodies (wide_rows.c).
+// Whether the joint is a constraint of more than two bodies (wide_rows.c).
 static inline bool s2_joint_is_wide(const S2Joint *joint) {
   return joint->type == S2_CONSTRAINT && joint->more[0] != S2_NONE;
 }
@@ -125,13 +125,13 @@ static inline bool s2_joint_is_wide(const S2Joint *joint) {
 // joint.c
 // "hinge 'name'" or "hinge #3": the name of a joint in messages.
 void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]);
-// Whether it acts in the next step: it is enabled, at least one of its bodies moves and none is
-// disabled.
+// Whether the joint acts in the next step: it is enabled, at least one of its bodies moves and none
+// is disabled.
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
-// Fills only type, bodies, axis and anchors of s2_joint_info, which actuators need in each step.
+// Fills in only type, bodies, axis and anchors of `info`, which actuators need in each step.
 void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info);
-// Whether all of its equations are rigid separately.
+// Whether each equation of the joint is rigid by itself.
 bool s2_joint_is_rigid(const S2Joint *joint);
 // The joint's rigid equations, as combinations if it has matrices; returns their number.
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
@@ -144,21 +144,21 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
 S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint);
 // Error: the number `name` is only for one of the two kinds of compliance.
 S2Status s2_joint_either_spring(S2JointType type, const char *name);
-// The largest error of its rigid equations and limits, m; angles times `length`.
+// m: the largest error of the joint's rigid equations and limits, with angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
 
 typedef struct S2JointError {
   S2JointRow rows[S2_JOINT_EQUATIONS + 1]; // as in a problem: equations, then coinciding limits
   int count;
-  double square;         // m^2, of these rows; angles times `length`
-  double rigid, beyond;  // m^2, of the equations, projected or not; m, beyond limits
+  double square;         // m^2: sum of squares of these rows; angles times `length`
+  double rigid, beyond;  // m^2: squares of all equations, projected or not; m: excess over limits
   bool limited, angular; // whether it has limits that do not coincide; rows that measure angles
 } S2JointError;
-// The errors of the separate rows.
+// Computes the errors, row by row.
 void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
-// Whether its limit is compliant; only constraints can have such limits.
+// Whether the joint's limit is compliant; only constraints can have such limits.
 bool s2_joint_soft_stop(const S2Joint *joint);
-// Whether its error counts in projections. A joint with its own `stabilization` does not take part.
+// Whether projections correct the joint's error. They ignore a joint with its own `stabilization`.
 bool s2_joint_projected(const S2Joint *joint);
 // The fraction of an error, or of an excess over a limit, that rows of a motion correct.
 double s2_joint_returned(const S2WorldDef *def, const S2Joint *joint);
@@ -170,18 +170,19 @@ bool s2_joint_row_angular(const S2JointRow *row);
 // The rotation of a body; S2_NONE: the world.
 S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot);
 S2Measure s2_measure_angle; // theta_a - theta_b - angle0
-S2Measure s2_measure_x;     // the anchor of a relative to that of b, along x of b
+S2Measure s2_measure_x;     // the anchor on a relative to the anchor on b, along x of b
 S2Measure s2_measure_y;
 S2Measure s2_measure_translation; // along the axis
 S2Measure s2_measure_across;      // along the left of the axis
 S2Measure s2_measure_twist;       // the angle minus its rest value, S2Joint.length
 S2Measure s2_measure_shift;       // the translation minus its rest value
 S2Measure s2_measure_length;      // |p_a - p_b|
-S2Measure s2_measure_stretch;     // the same minus S2Joint.length
-// The anchor of a relative to that of b, along `direction` (in b's frame): u' R_b' (p_a - p_b).
+S2Measure s2_measure_stretch;     // |p_a - p_b| - S2Joint.length
+// The anchor on a relative to the anchor on b, along `direction` (in b's frame): u' R_b' (p_a -
+// p_b).
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian);
-// The offsets along x and y of b, without other results, for frequent calls.
+// Only the offsets along x and y of b, for frequent calls.
 typedef struct S2Pin {
   double value[2], ja[2][3], jb[2][3];
 } S2Pin;
@@ -191,23 +192,23 @@ S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 
 // ---- constraint.c: rows that the program defines ----------------------------------------------
 
-// Between these two calls constraints are evaluated, at most once for the same poses and time.
-// s2_constraints_end returns an error, which is in world->refused before.
+// Between these two calls constraints are evaluated, at most once for the same poses and time. An
+// error is stored in world->refused, and s2_constraints_end returns it.
 void s2_constraints_begin(S2World *world);
 S2Status s2_constraints_end(S2World *world);
-// Second derivatives by the poses of all its bodies.
+// Second derivatives with respect to the poses of all its bodies.
 void s2_constraint_hessians(
     const S2JointAt *at, double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]);
-// Whether it has one bounded row along its coordinate in place of equations.
+// Whether the constraint has one bounded row along its coordinate in place of equations.
 bool s2_constraint_one_sided(const S2Joint *joint);
 // Evaluates a joint during its creation.
 S2Status s2_constraint_first(S2World *world, S2Joint *joint);
-// Stores its answers at the end of a step.
+// Stores the callback's answers at the end of a step.
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
 
-// A row is a sum of answers at nearby poses, and its adjoint goes to them. `back` receives the
-// adjoint of number `number` of the answer at q (of all bodies) and t. Returns the adjoint of the
-// length of the step, by which the default rate depends on it.
+// A row is a sum of answers at nearby poses, and its adjoint is distributed to them. `back`
+// receives the adjoint of number `number` of the answer at q (of all bodies) and t. Returns the
+// adjoint of the length of the step, on which the default rate depends.
 typedef struct S2ConstraintBar {
   double value, rate, j[S2_JOINT_COLUMNS];
   const double (*hessian)[S2_JOINT_COLUMNS]; // NULL: none
@@ -223,29 +224,31 @@ double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *b
 void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]);
 // lock.c: whether a locked component has a bound on its force.
 bool s2_lock_yields(const S2Joint *joint);
-// The component (angle, x, y) of number 0, 1, 2 of S2Joint.impulse: equations first, then bounded
-// ones.
+// The component (angle, x, y) to which number `row` (0 to 2) of S2Joint.impulse belongs: equations
+// come first, then bounded rows.
 int s2_lock_component(const S2Joint *joint, int row);
 typedef struct S2BoundedRow { // |lambda| <= most h
-  S2JointRow row;             // its value is the distance from its goal
-  int component, index;       // 0 to 2 for angle, x, y; in S2Joint.impulse
-  double most, mass;          // N or N m; kg or kg m^2, of the body
+  S2JointRow row;             // the row's value is the distance from its goal
+  int component, index;       // 0 to 2 for angle, x, y; index in S2Joint.impulse
+  double most, mass;          // bound, N or N m; inertia of the body, kg or kg m^2
 } S2BoundedRow;
 int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIONS]);
 // The speed of a lock's return to a goal at the distance `off`, in addition to the goal's own
-// speed. It returns completely within the step unless it would then be too fast to brake with the
-// acceleration `push` (its bound over its body's mass), step by step. So it reaches its goal
-// without oscillation.
+// speed. The lock returns completely within the step, unless it would then be too fast to brake
+// step by step with the acceleration `push` (its bound divided by its body's mass). So it reaches
+// its goal without oscillation.
 typedef struct S2LockReturn {
-  double speed, by_off, by_push, by_h; // and its derivatives
+  double speed, by_off, by_push, by_h; // the speed and its derivatives
 } S2LockReturn;
 S2LockReturn s2_lock_return(double off, double push, double h);
-// The goal of a bounded component at the end of a step of length h, if it follows a velocity. The
-// goal is at most S2_LOCK_LAG times the distance that its bound recovers in one step away from the
-// body, at q. So a yielded distance is lost, and the lock does not push for long after its velocity
-// is reversed. *held: the goal is unchanged. (Goals that are functions of time are not moved.)
+// The goal of a bounded component at the end of a step of length h, if it follows a velocity. Its
+// distance from the body, at q, is at most S2_LOCK_LAG times the distance that the bound recovers
+// in one step. So the goal does not run away while the lock yields, and the lock does not push for
+// long after its velocity is reversed. *held: the goal is unchanged. (Goals that are functions of
+// time are not moved.)
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held);
-// Called before and after a step: outside of it locks have their goals of its end.
+// Called before and after a step. Outside a step, locks have their goals at the end of the last
+// step.
 void s2_motions_begin(S2World *world);
 void s2_motions_end(S2World *world);
 
@@ -253,14 +256,15 @@ void s2_motions_end(S2World *world);
 
 S2Measure s2_pulley_measure;   // |p_a - ground_a| + ratio |p_b - ground_b| - length
 S2Measure s2_pulley_measure_a; // |p_a - ground_a|
-// Side 0 (a) or 1 (b) as a distance joint between a body and the world.
+// Side 0 (a) or 1 (b) of the pulley, as a distance joint between a body and the world.
 S2Joint s2_pulley_side(const S2Joint *pulley, int side);
 
 // ---- spring.c ----------------------------------------------------------------------------------
 
-// Whether it is a spring whose pull is not proportional to its extension.
+// Whether the joint is a spring whose pull is not proportional to its extension.
 bool s2_spring_curved(const S2Joint *joint);
-// The pull (N) of a curved spring and its derivative (N/m). With a law both are read from the row.
+// The pull (N) of a curved spring and its derivative (N/m). If it has a law, both come from the
+// row.
 void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent);
 // Evaluates a law, if there is one; an error is in world->refused.
 void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
@@ -268,18 +272,20 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
 // ---- gear.c ------------------------------------------------------------------------------------
 
 enum { S2_GEAR_MORE = 6 }; // columns of the angles of S2Joint.more, after those of a and b
-// Columns of a and b of the joint `of` in the row of the gear; -1: the body does not move.
+// The columns in the gear's row of the bodies a and b of the joint `of`; -1: the body does not
+// move.
 void s2_gear_columns(const S2Joint *gear, const S2Joint *of, int column[2]);
 
 // ---- ground_friction.c ------------------------------------------------------------------------
 
 typedef struct S2GroundState {
-  S2Vec2 momentum; // N s, of the body at the end of the step without ground friction
+  S2Vec2 momentum; // N s: momentum of the body at the end of the step without ground friction
   double mass, h;  // kg, s
-  bool last;       // rows that did not settle: almost no force across, so that the bound is kept
+  // rows that did not settle: almost no force across, so the force stays within its bound
+  bool last;
 } S2GroundState;
 
-typedef struct S2GroundRows { // a turn; along and across the momentum
+typedef struct S2GroundRows { // rows for the turn, along the momentum and across it
   S2JointRow row[3];
   double bound[3]; // N m s, N s
   double compliance[3];
@@ -292,10 +298,10 @@ void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S
 // The treatment of elastic forces and rigid rows in a step.
 typedef struct S2Blend {
   double h;           // s; 0 in projections of positions
-  double alpha, beta; // of the world
-  // Rigid rows contain three fractions: `reflect` of the initial speed, reversed; `ahead` of the
-  // value's change by the bend within the step (1/2 h bend, as a speed); `project` of the error
-  // itself (1/s).
+  double alpha, beta; // the world's settings
+  // Fractions that rigid rows contain: `reflect` of the initial speed, reversed; `ahead` of the
+  // change of the value by the bend within the step (1/2 h bend, as a speed); `project` of the
+  // error itself (1/s).
   double reflect, ahead, project;
   double bent; // compliant rows: fraction of 1/2 h^2 bend in their force
   // the elastic force is given; the row contains only the contribution of stiffness and damping
@@ -304,29 +310,30 @@ typedef struct S2Blend {
 S2Blend s2_joint_blend(const S2WorldDef *def, double h);
 
 typedef struct S2SoftRow {
-  S2JointRow row;                 // of the problem: a combination of the given ones
+  S2JointRow row;                 // row of the problem: a combination of the given rows
   double mix[S2_JOINT_EQUATIONS]; // coefficients of the given rows
   double compliance;              // C' of the row, velocity per impulse; infinite: no row
   double bias;                    // velocity
-  double given;                   // impulse known before the solve, in addition to that of the row
+  // impulse known before the solve, in addition to the row's impulse
+  double given;
   bool rigid;
 } S2SoftRow;
 
 // The speeds of rows at velocities v (3 per slot).
 void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count);
-// The bends of rows, from their Hessians.
+// Computes the bends of rows from their Hessians.
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
                     S2JointRow *rows, int count);
-// The bends of the joint's own equations at these poses.
+// Computes the bends of the joint's own equations at these poses.
 void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, int count);
-// The speed that a rigid row requires at the end of the step: u = -this.
+// The bias that a rigid row adds: at the end of the step, u = -bias.
 double s2_joint_return(S2Blend blend, const S2JointRow *row);
-// Rows with compliance and damping, blended (docs/stepping-options.md).
+// Adds compliance and damping to rows, with implicit blending (docs/stepping-options.md).
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]);
-// The row u + C' lambda + b >= 0 of a compliant contact; h > 0, `speed` at the start. Its dashpot
-// acts on the speed of the compression, not on the approach: before they touch, b is gap / h, and
-// the rule is implicit Euler.
+// The row u + C' lambda + b >= 0 of a compliant contact; h > 0, `speed` at the start. The dashpot
+// acts on the speed of compression, not on the approach. Before the surfaces touch, b is gap / h,
+// and the rule is implicit Euler.
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping, S2Blend blend);
 // 1/2 g' C^-1 g, J
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
@@ -336,18 +343,18 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
 // ---- servo.c: servos ----------------------------------------------------------------------------
 
 typedef struct S2Servo {
-  S2Joint spring;                     // its gains, as those of a spring along the coordinate
+  S2Joint spring;                     // a spring along the coordinate, with the servo's gains
   S2Blend blend;                      // implicit Euler, for all alpha and beta
-  S2JointRow row;                     // its value is the distance from the goal
-  S2JointHessian hessian;             // of the row
-  S2SoftRow soft[S2_JOINT_EQUATIONS]; // the first: the row of the problem
+  S2JointRow row;                     // row whose value is the distance from the goal
+  S2JointHessian hessian;             // Hessian of the row
+  S2SoftRow soft[S2_JOINT_EQUATIONS]; // the first one is the row of the problem
 } S2Servo;
 
-// Whether its servo acts in a step of length h.
+// Whether the joint's servo acts in a step of length h.
 bool s2_servo_acts(const S2Joint *joint, double h);
-S2Joint s2_servo_spring(const S2Joint *joint); // its gains as those of a spring
-// The row of a servo in a solve of time h. v0: velocities at the start of the step, 3 per slot.
-// bends: this is the first solve of the step, whose row includes the bend.
+S2Joint s2_servo_spring(const S2Joint *joint); // a spring with the servo's gains
+// The row of a servo in a solve of length h. `v0`: velocities at the start of the step, 3 per slot.
+// `bends`: whether this is the first solve of the step, whose row includes the bend.
 void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo);
 
 // ---- geometric.c: stiffness from forces that turn ----------------------------------------------
@@ -355,20 +362,20 @@ void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S
 enum { S2_GEOMETRIC_ROWS = 6 };
 
 typedef struct S2StiffRow { // stiffness * e e'
-  double ja[3], jb[3];      // e, of unit length over (length * turn, shift)
+  double ja[3], jb[3];      // e, a unit vector over (length * turn, shift)
   double stiffness;         // N/m, not 0, may be negative
 } S2StiffRow;
 
 // m: the length that converts a body's turn to a shift, sqrt(I/m); 0 for a body without mass.
 double s2_joint_turning_length(const S2World *world, int32_t slot);
-// m: these lengths of the joint's bodies a and b. A body without mass takes that of the other one;
-// if neither has mass, both are 1.
+// m: these lengths for the joint's bodies a and b. A body without mass takes the length of the
+// other; if neither has mass, both are 1.
 void s2_joint_turning_lengths(const S2JointAt *at, double length[2]);
-// Eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with the impulses
-// of the last step; returns the number of nonzero ones.
+// Computes the eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with
+// the impulses of the last step; returns the number of nonzero eigenvalues.
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);
-// Whether the first side is ground at rest, which is not in those rows. It then receives the
-// opposite of b's impulse. *from: from the anchor on it to the centre of b, m.
+// Whether side a is ground at rest, which is not in those rows. The ground then receives the
+// opposite of b's impulse. *from: m, from the anchor on the ground to the centre of b.
 bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from);
 // Eigenvalues of a symmetric n x n matrix `a` (row-major, destroyed, diagonal afterwards);
 // eigenvectors in the columns of `q`. (compliance.c)

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { OWN = 1 << 30 }; // of types that name it (S2JointKind.fields)
+enum { OWN = 1 << 30 }; // the field exists for types that name it (S2JointKind.fields)
 
 typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, BOUND, POSITIVE, PART, FLAG } Domain;
 
@@ -12,7 +12,7 @@ static const struct {
   const char *name;
   Domain domain;
   unsigned parts;
-  size_t offset; // in S2Joint; of a double, unless it is a flag
+  size_t offset; // offset in S2Joint of a double, or of a bool for flags
 } fields[S2_JOINT_FIELD_COUNT] = {
 #define S2_JOINT_READING(ID, name, parts) {#name, READ_ONLY, parts, 0},
 #define S2_JOINT_FIELD(ID, name, domain, parts, member, derivative, count)                         \
@@ -54,7 +54,7 @@ static double joint_rate(const S2World *world, const S2Joint *joint, const S2Joi
   return rate;
 }
 
-// The speed of the driven coordinate, else of the limited one; of the length if there is neither.
+// The speed of the driven coordinate, else of the limited coordinate, else of the length.
 static double joint_speed(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointAt at = joint_here(world, joint);
@@ -76,7 +76,7 @@ static double joint_speed(const S2World *world, const S2Joint *joint) {
 static double joint_softness(const S2Joint *joint, const S2JointWeights *weights,
                              const S2JointAt *at) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  // The number that acts on the joint's first row; NAN for a matrix.
+  // Take the number that acts on the joint's first row; NAN for a matrix.
   bool angular =
       s2_joint_rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !joint->has_spring;
   return weights->size > 0 ? NAN : angular ? weights->angular : weights->linear;
@@ -117,7 +117,7 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   if (!s2_joint_type_has(joint->type, field)) {
     return joint_lacks(joint, field);
   }
-  // Measured values, values of the last step, stored values.
+  // Some values are measured, some belong to the last step, the others are stored.
   switch (field) {
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
@@ -148,7 +148,7 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   default:
     *value = field == S2_JOINT_MOTOR_MAX && !joint->has_motor
                  ? 0
-                 : *joint_number((S2Joint *)joint, field); // it is only read
+                 : *joint_number((S2Joint *)joint, field); // the joint is only read
   }
   return s2_ok();
 }
@@ -191,9 +191,9 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
     double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
     return s2_joint_check_limits(joint->type, lo, hi);
   }
-  // The domain and its range.
+  // Check the domain and its range.
   bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
-  if (bound && joint->type == S2_LOCK) { // infinite: rigid
+  if (bound && joint->type == S2_LOCK) { // an infinite bound means rigid
     domain = BOUND;
   }
   if (domain != BOUND && !isfinite(value)) {
@@ -223,7 +223,7 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   if (field == S2_JOINT_RATIO && value == 0) {
     return s2_error(S2_INVALID, "%s: a finite number other than 0 expected, got %g", name, value);
   }
-  // Conditions on the joint's other numbers.
+  // Check conditions on the joint's other numbers.
   bool rigid = joint->compliance.size == 0 && joint->compliance.linear == 0 &&
                joint->compliance.angular == 0;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
@@ -252,17 +252,18 @@ static void joint_forget(S2Joint *joint) {
 }
 
 static void joint_enable(const S2World *world, S2Joint *joint, bool enabled) {
-  // A joint that is enabled again starts without impulses, a lock at the pose of its body.
+  // A joint that is enabled again starts without impulses. A lock starts at the pose of its body.
   bool again = enabled && !joint->enabled;
   joint->enabled = enabled;
   joint->broken = joint->broken && !enabled;
   joint_forget(joint);
   for (int c = 0; c < 3 && again && joint->type == S2_LOCK; c++) {
-    joint->goal[c] = world->q.at[3 * joint->a + c]; // held at the present pose
+    joint->goal[c] = world->q.at[3 * joint->a + c]; // the lock holds the present pose
   }
 }
 
-// A lock that begins or ceases to yield has other rows; a yielded component becomes rigid in place.
+// If a lock begins or ceases to yield, its rows change, and a component becomes rigid at its
+// present value.
 static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound, double value) {
   if (joint->type == S2_LOCK && isfinite(*bound) != isfinite(value)) {
     joint_forget(joint);
@@ -274,8 +275,7 @@ static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound,
   *bound = value;
 }
 
-// A hinge or slider that is given stiffness, or damping without compliance, has a spring from now
-// on.
+// If a hinge or slider gets stiffness, or damping without compliance, it has a spring from now on.
 static void joint_set_spring(S2Joint *joint, S2JointField field) {
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   bool soft =
@@ -287,14 +287,14 @@ static void joint_set_ratio(const S2World *world, S2Joint *joint, double ratio) 
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointAt at = joint_here(world, joint);
   joint->ratio = ratio;
-  // The sum to hold is the present one, with the new ratio.
+  // The gear now holds its present sum, computed with the new ratio.
   joint->sum = 0;
   s2_joint_rows(&at, rows);
   joint->sum = rows[0].value;
 }
 
-// Islands at rest have no joints, so numbers of joints, which laws set in each step, do not affect
-// them.
+// Laws set numbers of joints in each step. This does not disturb islands at rest, because they have
+// no joints.
 static void joint_changed(S2World *world) {
   bool known = world->rest.changes == world->changes;
   s2_world_changed(world);
@@ -308,7 +308,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
   S2Joint *joint = &world->joints.at[slot];
   S2_TRY(joint_check(joint, field, value));
   joint_changed(world);
-  // Fields with side effects; the others are plain numbers of the joint.
+  // These fields have side effects; the others are plain numbers of the joint.
   switch (field) {
   case S2_JOINT_COMPLIANCE:
     joint->compliance = (S2JointWeights){.linear = value, .angular = value};
@@ -346,7 +346,7 @@ S2Status s2_joint_set_limits(S2World *world, S2JointId id, double lo, double hi)
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_joint_slot(world, id, &slot));
-  // Checked together, so that their order does not matter.
+  // Both limits are checked together, so their order does not matter.
   S2Joint limits = world->joints.at[slot];
   limits.limit_hi = hi;
   S2_TRY(joint_check(&limits, S2_JOINT_LIMIT_LO, lo));
@@ -420,7 +420,7 @@ static void info_anchors(const S2World *world, const S2Joint *joint, S2JointInfo
     info->anchor_b = s2_joint_anchor(world->q.at, b->a, b->local_a);
   }
   info->anchor_a = s2_joint_anchor(world->q.at, a->a, a->local_a);
-  // Types without anchors (locks, ground friction) report that of a twice.
+  // Types without an anchor on the world (locks, ground friction) report the anchor on a twice.
   if (joint->b == S2_NONE && joint->joint_a == S2_NONE &&
       s2_joint_kind(joint->type)->anchors == S2_ANCHORS_NONE) {
     info->anchor_b = info->anchor_a;
@@ -456,7 +456,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
   const S2Joint *joint = &world->joints.at[slot];
   S2JointAt at = joint_here(world, joint);
   S2JointRow angle;
-  // Angles are converted to errors by the size of the larger body.
+  // An error of an angle is multiplied by the size of the larger body.
   double length = 0;
   const int32_t bodies[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int i = 0; i < (joint->type == S2_GEAR ? 2 : S2_JOINT_BODIES); i++) {

@@ -1,8 +1,8 @@
 // The rows of an island's joints in a problem, in the order of core/mcp/mcp.h:
 //
-//   bilateral    equations, rigid or compliant; coinciding limits; motors and servos without a
-//   bound boxed        motors, dry friction and servos with a largest force: |lambda| <= max h
-//   unilateral   limits, which are predictive as contacts are: u + (distance to the limit)/h >= 0
+//   bilateral    equations, rigid or compliant; equal limits; motors and servos without a bound
+//   boxed        motors, dry friction and servos with a largest force: |lambda| <= max h
+//   unilateral   limits, which are predictive like contacts: u + (distance to the limit)/h >= 0
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 
@@ -18,25 +18,25 @@ typedef struct Builder {
   const S2Step *step;
   const S2Island *island;
   S2SolveKind kind;
-  S2Blend blend; // of the world
+  S2Blend blend; // the world's blend
   const S2Joint *joint;
   S2JointAt at;
-  S2Vec2 arm; // of the anchor on a, world axes
+  S2Vec2 arm; // arm of the anchor on a, world axes
   int32_t slot;
   int group;
   int32_t aside;       // the next node of a gear or constraint
   int32_t *nodes;      // per joint of the island: first node of a constraint
-  int place;           // of the joint in the island
-  S2WideMovers *along; // of the last row, if it acts on more than two bodies
+  int place;           // index of the joint in the island
+  S2WideMovers *along; // movers of the last row, if it acts on more than two bodies
   double *speed;       // V, raised by driving rows
-  double *rhs;         // of the problem
+  double *rhs;         // right side of the problem
   List *given;         // impulses without a row
 } Builder;
 
-// Sides on kinematic bodies: their known velocity goes into the bias.
+// Fills in one side of a row. The velocity of a kinematic body is known and goes into the bias.
 static void row_ground(const S2Step *step, int32_t slot, const double *j, int32_t node,
                        double *side, double *bias) {
-  // There are no unknowns: the side is 0, and the body's motion adds j v to the bias.
+  // A kinematic body has no unknowns: the side is 0, and its motion adds j v to the bias.
   for (int c = 0; c < 3; c++) {
     side[c] = node == S2_GROUND ? 0 : j[c];
     if (bias != NULL && node == S2_GROUND && slot != S2_NONE) {
@@ -45,7 +45,7 @@ static void row_ground(const S2Step *step, int32_t slot, const double *j, int32_
   }
 }
 
-// The sides of a row of a constraint with more than two bodies.
+// Fills in the sides of a row of a constraint with more than two bodies.
 static void row_widen(const Builder *builder, S2Row *row, const S2JointRow *of, double sign,
                       int index, double *moving) {
   const S2Step *step = builder->step;
@@ -81,7 +81,7 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
       .group = builder->group,
       .bias = bias,
   };
-  // Displacements: kinematic bodies do not move.
+  // In a solve for displacements, kinematic bodies do not move.
   double *moving = s2_solve_traits(builder->kind).displacements ? NULL : &row->bias;
   builder->along->count = 0;
   if (s2_joint_is_wide(joint)) {
@@ -118,7 +118,7 @@ static double row_mobility(const Builder *builder, const S2Row *row) {
   return w;
 }
 
-// Whether it acts on angles only.
+// Whether the row acts on angles only.
 static bool turns_alone(const Builder *builder, const S2Row *row) {
   bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
   for (int i = 0; i < builder->along->count && builder->along->count > 2; i++) {
@@ -134,21 +134,21 @@ static void row_drives(const Builder *builder, const S2Row *row) {
   if (row->bias == 0 || s2_solve_traits(builder->kind).displacements) {
     return;
   }
-  // With compliance C' a smaller part of the bias is reached; bounded rows reach at most hi w.
+  // With compliance C', only a part of the bias is reached; bounded rows reach at most hi w.
   double w = row_mobility(builder, row), speed = fabs(row->bias);
   speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
   *builder->speed =
       fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
-// An impulse known before the solve, along the last row of the list.
+// Applies an impulse that is known before the solve, along the last row of the list.
 static void row_give(const Builder *builder, List *list, double impulse) {
   S2Row *row = &list->row[list->count - 1];
   S2JointPart *part = &list->part[list->count - 1];
-  // M v = rhs + J' given: known impulses are on the right side.
+  // M v = rhs + J' given, so known impulses are on the right side.
   part->given = impulse;
   const S2WideMovers *along = builder->along;
-  bool wide = along->count > 2; // acts on the bodies, not on their copies
+  bool wide = along->count > 2; // the impulse acts on the bodies, not on their copies
   for (int i = 0; i < 3 * along->count && wide; i++) {
     int at = 3 * builder->step->node_of[along->slot[i / 3]] + i % 3;
     builder->rhs[at] += along->j[i / 3][i % 3] * impulse;
@@ -161,7 +161,7 @@ static void row_give(const Builder *builder, List *list, double impulse) {
       builder->rhs[3 * row->b + c] += row->jb[c] * impulse;
     }
   }
-  // They cause speed, too, which counts in the scale of residuals.
+  // A known impulse also causes speed, which counts in the scale of residuals.
   double speed = fabs(impulse) * row_mobility(builder, row);
   *builder->speed =
       fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
@@ -181,7 +181,7 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
     list->part[list->count++] = (S2JointPart){.joint = builder->slot, .row = S2_NONE};
     row_drives(builder, &rows[i]);
   }
-  // The last row is the gear's own: its impulse is the joint's.
+  // The last row is the gear's own; its impulse is the impulse of the joint.
   if (count > 0) {
     S2JointPart *own = &list->part[list->count - 1];
     own->row = 0;
@@ -189,8 +189,8 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
   }
 }
 
-// A constraint of more than two bodies always has copies, even if it has none of its own rows,
-// because they hold a part of its bodies.
+// A constraint of more than two bodies always needs the rows of its copies, even in solves without
+// its own rows, because copies hold a part of the bodies' mass.
 static void add_copies(Builder *builder, List *list) {
   S2JointRow along[S2_JOINT_EQUATIONS];
   if (!s2_joint_is_wide(builder->joint)) {
@@ -230,8 +230,8 @@ static void add_boxed(const Builder *builder, List *list, const S2JointRow *of, 
   row_drives(builder, row);
 }
 
-// Rate at which an error is corrected: all of it in a projection, else the part of S2_BAUMGARTE,
-// 1/s.
+// The rate at which an error is corrected (1/s): all of it in a projection, else the part of
+// S2_BAUMGARTE.
 static double projection_rate(const Builder *builder) {
   double part = s2_joint_returned(&builder->step->world->kept.def, builder->joint);
   return s2_solve_traits(builder->kind).displacements ? 1
@@ -239,10 +239,10 @@ static double projection_rate(const Builder *builder) {
                                                       : 0;
 }
 
-// A compliant row and its given impulse; only the impulse if the compliance is infinite.
+// Adds a compliant row and its given impulse; only the impulse if the compliance is infinite.
 static void add_elastic(const Builder *builder, List *list, const S2JointRow *of, int index,
                         double bias, double compliance, double given) {
-  // Without a finite compliance the spring has no row, only its given impulse.
+  // If the compliance is infinite, the spring has no row, only its given impulse.
   if (isfinite(compliance)) {
     add_bilateral(builder, list, of, index, bias, compliance);
     if (given != 0) {
@@ -254,13 +254,13 @@ static void add_elastic(const Builder *builder, List *list, const S2JointRow *of
   }
 }
 
-// Whether rigid rows are conditions on the speeds at the end alone.
+// Whether rigid rows constrain only the speeds at the end.
 static bool at_end(const S2Blend *blend) {
   return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0;
 }
 
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world) {
-  // The rest of this function would not change the world's blend.
+  // In this case the rest of this function would not change the world's blend.
   S2Blend blend = *world;
   if (!step->stiff[joint] && at_end(world)) {
     return blend;
@@ -268,9 +268,10 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
   if (step->stiff[joint]) {
     S2WorldDef def = s2_step_settings(step, joint);
     blend = s2_joint_blend(&def, world->h);
-    // Occasional steps of implicit Euler do not damp rows that the world's setting does not damp.
+    // Occasional steps of implicit Euler must not use the bend if the world's settings do not use
+    // it.
     blend.bent = fmin(blend.bent, world->bent);
-    // Nor do they correct positions that the world's setting does not correct.
+    // They must not correct positions, either, if the world's settings do not.
     blend.ahead = world->project > 0 ? blend.ahead : 0;
     blend.project = world->project > 0 ? blend.project : 0;
   }
@@ -280,7 +281,7 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
     blend.reflect = blend.ahead = blend.project = blend.bent = 0;
   }
   if (step->world->joints.at[joint].stabilization > 0) {
-    blend.project = 0; // the rows themselves correct a part of the error
+    blend.project = 0; // rows with `stabilization` already correct a part of the error
   }
   return blend;
 }
@@ -297,13 +298,13 @@ static void add_equations(Builder *builder, List *list) {
   if (positions && (builder->joint->velocity_only || !s2_joint_projected(builder->joint))) {
     return; // nothing to project
   }
-  // A law is evaluated once for each solve, and only where springs act.
+  // A law is evaluated once for each solve, and only in solves in which springs act.
   if (s2_solve_traits(builder->kind).takes_time) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
   S2Blend blend = blend_of(builder);
   bool wide = builder->joint->type == S2_GEAR && builder->joint->more[0] != S2_NONE; // wide_rows.c
-  // the rest would not change the rows
+  // for rigid rows without a condition on positions, the rest would change nothing
   if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) {
     for (int i = 0; i < count; i++) {
       double bias = projection_rate(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
@@ -311,7 +312,7 @@ static void add_equations(Builder *builder, List *list) {
     }
     return;
   }
-  // Inputs of softening: speeds at the start, and bends if rows bend within the step.
+  // Softening needs the speeds at the start, and the bends if rows bend within the step.
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0 || blend.bent > 0) {
     s2_joint_bend_rows(&builder->at, builder->step->v0, rows, count);
@@ -319,7 +320,7 @@ static void add_equations(Builder *builder, List *list) {
   s2_joint_soften(builder->joint, rows, count, blend, soft);
   // Each soft row becomes rows of the problem, or a given impulse.
   for (int i = 0; i < count; i++) {
-    // Springs do not act in solves without duration, and are not projected to rest.
+    // Springs do not act in solves without duration, and projection does not relax them.
     bool acts = soft[i].rigid || s2_solve_traits(builder->kind).takes_time;
     double toward = soft[i].rigid ? projection_rate(builder) * soft[i].row.value : 0;
     if (acts && wide) {
@@ -331,7 +332,7 @@ static void add_equations(Builder *builder, List *list) {
   }
 }
 
-// The reaction of ground to a row of geometric stiffness is the opposite of b's impulse, at its
+// The ground reacts to a row of geometric stiffness with the opposite of b's impulse, at its
 // anchor.
 static void geometric_push(const Builder *builder, const S2JointRow *row, S2JointPart *part) {
   S2Vec2 from, force = s2_vec2(row->jb[1], row->jb[2]);
@@ -342,8 +343,9 @@ static void geometric_push(const Builder *builder, const S2JointRow *row, S2Join
   }
 }
 
-// K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0; the contribution of v0 is given. A row
-// cannot have a negative stiffness: that part acts on v0 only or, with "psd", is left out.
+// K_geo = sum s e e' gives the rows e v + l/(h^2 alpha beta s) = 0; the contribution of v0 is
+// given. A row cannot have a negative stiffness, so the negative part acts on v0 only or, with
+// "psd", is left out.
 static void add_geometric(const Builder *builder, List *list) {
   S2GeometricStiffness setting = s2_step_geometric(builder->step, builder->slot);
   if (setting == S2_GEOMETRIC_OFF || builder->kind != S2_SOLVE_MOTION) {
@@ -358,7 +360,7 @@ static void add_geometric(const Builder *builder, List *list) {
     if (s < 0 && setting == S2_GEOMETRIC_PSD) {
       continue;
     }
-    // The row and its speed along the eigenvector.
+    // Set the row along the eigenvector, and its speed.
     S2JointRow row = {0};
     memcpy(row.ja, stiff[i].ja, sizeof row.ja);
     memcpy(row.jb, stiff[i].jb, sizeof row.jb);
@@ -387,7 +389,7 @@ static bool in_reach(const Builder *builder, const S2JointRow *row, double dista
     linear += hypot(row->more[i][1], row->more[i][2]);
     angular += fabs(row->more[i][0]);
   }
-  if (s2_solve_traits(builder->kind).displacements) { // projections are small
+  if (s2_solve_traits(builder->kind).displacements) { // displacements of projections are small
     return distance <= length * linear + angular;
   }
   return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
@@ -400,7 +402,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     return;
   }
   if (!s2_solve_traits(builder->kind).displacements) {
-    // Stopped there before, or reflected by its restitution.
+    // `met`: the coordinate touches the limit, or the limit stopped it in an earlier solve.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
     bool rebounds = builder->kind == S2_SOLVE_REBOUND;
     bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS || rebounds;
@@ -425,16 +427,16 @@ static bool joint_limited(const S2Joint *joint) {
   return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
 }
 
-// Adds a unilateral constraint that is compliant, or has no position to project; false: it is
-// neither.
+// Adds a unilateral constraint that is compliant or has no position to project; returns false for
+// others.
 static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
   bool positions = s2_solve_traits(builder->kind).displacements;
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   if (builder->joint->type != S2_CONSTRAINT) {
     return false;
   }
-  // Implicit Euler for all alpha and beta: no part of the force may be given, because it only
-  // pushes.
+  // Use implicit Euler for all alpha and beta: the constraint only pushes, so no part of its force
+  // may be given.
   S2Blend euler = {.h = positions ? 0 : builder->step->h, .alpha = 1, .beta = 1};
   s2_joint_soften(builder->joint, row, 1, euler, soft);
   if (soft[0].rigid) {
@@ -453,7 +455,7 @@ static S2Vec2 arm_of(const S2JointAt *at) {
   return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
 }
 
-// The constraint that is the friction of this one, or S2_NONE.
+// The slot of the constraint that is the friction of this one, or S2_NONE.
 static int32_t coupled_slot(const Builder *builder) {
   const S2Joint *joint = builder->joint;
   for (int i = 0; i < builder->island->joints && joint->unilateral; i++) {
@@ -466,8 +468,8 @@ static int32_t coupled_slot(const Builder *builder) {
   return S2_NONE;
 }
 
-// Zero friction has no row, but it has a derivative (zero_vjp.c), for which the notes of a step
-// need the program's answers.
+// Zero friction has no row, but it has a derivative (zero_vjp.c). The notes of a step need the
+// program's answers for it.
 static void ask_idle_coupled(const Builder *normal) {
   const S2Joint *joint = normal->joint;
   for (int i = 0; i < normal->island->joints && normal->step->world->notes != NULL; i++) {
@@ -523,7 +525,8 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
   if (joint_limited(joint) && joint->limit_lo == joint->limit_hi) {
-    // An equation like those of rigid joints: the error and the effect of the bend.
+    // This is an equation like the rows of rigid joints: it contains the error and the effect of
+    // the bend.
     S2JointHessian hessian;
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, &hessian);
     row.value -= joint->limit_lo;
@@ -536,10 +539,10 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   }
 }
 
-// Bounded forces do not act in solves without duration.
+// Adds motor and dry friction. Bounded forces do not act in solves without duration.
 static void add_drive(const Builder *builder, List *equal, List *boxes) {
   const S2Joint *joint = builder->joint;
-  // There is no drive, or this is a projection, which has no duration.
+  // Return if there is no drive, or if this is a projection, which has no duration.
   bool endless = joint->has_motor && joint->motor_max == INFINITY;
   bool bounded = s2_solve_traits(builder->kind).takes_time;
   if ((!joint->has_motor && !(joint->friction > 0)) || joint->type == S2_CONSTRAINT ||
@@ -568,7 +571,7 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   }
   S2Servo servo;
   s2_servo_row(&builder->at, h, builder->step->v0, builder->kind == S2_SOLVE_MOTION, &servo);
-  if (!isfinite(servo.soft[0].compliance)) { // without gains
+  if (!isfinite(servo.soft[0].compliance)) { // the servo has no gains
     return;
   }
   List *list = isfinite(most) ? boxes : equal;
@@ -581,7 +584,7 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   row_drives(builder, row);
 }
 
-// A constraint with a bounded force; like motors, it does not act in solves without duration.
+// Adds a constraint with a bounded force. Like motors, it does not act in solves without duration.
 static void add_bounded(const Builder *builder, List *boxes) {
   const S2Joint *joint = builder->joint;
   double h = builder->step->h, lo = h * joint->bound_lo, hi = h * joint->bound_hi;
@@ -592,18 +595,19 @@ static void add_bounded(const Builder *builder, List *boxes) {
   s2_joint_kind(joint->type)->coordinate(&builder->at, &along, NULL);
   S2Row *row = row_append(builder, boxes, &along, 1, S2_JOINT_DRY, along.rate);
   row->lo = lo;
-  row->hi = fmax(hi, -lo); // bound for the speed that it causes
+  row->hi = fmax(hi, -lo); // largest bound, for the speed that the row may cause
   row_drives(builder, row);
   row->hi = hi;
 }
 
-// Locks that yield; like motors, they do not act in solves without duration.
+// Adds the rows of locks that yield. Like motors, they do not act in solves without duration.
 static void add_bounded_locks(const Builder *builder, List *boxes) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   if (!s2_lock_yields(builder->joint) || !s2_solve_traits(builder->kind).takes_time) {
     return;
   }
-  // Each aims at the goal's speed plus the return to the goal, as fast as its bound can brake.
+  // Each row aims at the speed of the goal plus a return to the goal, at most as fast as the bound
+  // can brake.
   double h = builder->step->h;
   int count = s2_lock_bounded_rows(&builder->at, rows);
   for (int i = 0; i < count; i++) {
@@ -641,11 +645,12 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   }
 }
 
-// Appends the rows after the bilateral ones, in ascending groups; returns the next group.
+// Appends rows after the bilateral ones, in ascending groups; returns the next group.
 static int list_behind(List *all, const List *more, int group) {
   for (int i = 0; i < more->count; i++) {
     all->row[all->count] = more->row[i];
-    bool follows = more->row[i].coupled_to >= 0; // it follows its normal row, in the same group
+    // friction follows its normal row, in the same group
+    bool follows = more->row[i].coupled_to >= 0;
     all->row[all->count].coupled_to = follows ? all->count - 1 : -1;
     all->row[all->count].group = follows ? group - 1 : group++;
     all->part[all->count++] = more->part[i];
@@ -667,7 +672,7 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
-  // The poses and the time of the joints: at the end of the step or at its start.
+  // Joints are evaluated at the end of the step or at its start.
   double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
   const S2Rot *turn = s2_step_turns(step, island, q);
@@ -681,7 +686,8 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   builder.nodes = S2_TAKE(step->arena, int32_t, island->joints);
   S2WideMovers along = {0};
   builder.along = &along;
-  // Limits account for the speed of drives. Those with friction come last, as contacts do.
+  // Limits come after drives, because their reach depends on the speed of drives. Limits with
+  // friction come last, like contacts.
   for (int pass = 0; pass < 3; pass++) {
     for (int i = 0; i < island->joints; i++) {
       if (pass > 0 && !joint_limited(&step->world->joints.at[island->joint[i]])) {
@@ -703,13 +709,13 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
         add_bounded_locks(&builder, &boxes);
         add_bounded(&builder, &boxes);
         add_ground_friction(&builder, &boxes);
-      } else if (s2_solve_traits(kind).normals && // their bounded rows follow later
+      } else if (s2_solve_traits(kind).normals && // their bounded rows are added later
                  (coupled_slot(&builder) != S2_NONE) == (pass == 2)) {
         add_limits(&builder, &limits);
       }
     }
   }
-  // In the order of the problem; bounded rows get separate groups.
+  // Append in the order of the problem; bounded rows get groups of their own.
   list_behind(&all, &limits, list_behind(&all, &boxes, island->joints));
   // Given impulses without a row follow the rows.
   *given = without.count;

@@ -20,7 +20,7 @@ S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int3
   arrival.free_speed = arrival.sign * row->speed;
   s2_joint_speeds(joint, step->v0, row, 1);
   arrival.speed = arrival.sign * row->speed;
-  // speed^2 grows by 2 a d until the arrival.
+  // Until the arrival, speed^2 grows by 2 a d (a: acceleration, d: distance).
   double change = arrival.free_speed - arrival.speed;
   double gain = -2 * change / h * fmax(arrival.distance, 0);
   arrival.arrival = arrival.speed < 0 ? sqrt(fmax(arrival.speed * arrival.speed + gain, 0)) : 0;
@@ -65,7 +65,7 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
     if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
       continue;
     }
-    // Distance at the start, speed towards the limit at the end.
+    // Compute the distance at the start, and the speed towards the limit at the end.
     S2JointRow start, end;
     S2JointAt at = {step->world, joint, step->q0, elapsed, NULL};
     s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
@@ -76,7 +76,8 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
     double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
     double approach =
         (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
-    // It began farther away than touching and still approaches: it has arrived within the step.
+    // If the coordinate did not touch the limit at the start and still approaches, it arrived
+    // within the step.
     if (!s2_limit_touches(island, &start, distance) && approach > tiny) {
       return true;
     }

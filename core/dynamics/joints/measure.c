@@ -1,6 +1,6 @@
 // The smooth functions of two poses of which all joints consist, with exact first and second
-// derivatives. None changes when both bodies are moved or turned together. So forces along their
-// gradients conserve momentum and angular momentum.
+// derivatives. None of them changes when both bodies are moved or turned together. So forces along
+// their gradients conserve momentum and angular momentum.
 #include "dynamics/joints/sides.h"
 
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
@@ -28,7 +28,8 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
   }
 }
 
-// With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
+// With U = R_b u and w = p_a - x_b, the offset is s = U'(w - r_b). A force along U acts on both
+// bodies at p_a.
 static inline void measure_offset(const S2Sides *sides, S2Vec2 u, double *value, double ja[3],
                                   double jb[3]) {
   *value = s2_dot(u, sides->apart);
@@ -91,8 +92,9 @@ void s2_measure_y(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian)
   s2_measure_offset(at, s2_vec2(0, 1), row, hessian);
 }
 
-// With n the direction and t across it: dL = n'd(p_a - p_b). The second derivative is that of p_a -
-// p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
+// With n the direction and t across it: dL = n'd(p_a - p_b). The second derivative is n' times the
+// second derivative of p_a - p_b, plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction
+// of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   S2Sides sides = s2_sides_at(at);
   double length = s2_length(sides.apart);
@@ -104,7 +106,7 @@ void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hes
       .jb = {-s2_cross(sides.rb, n), -n.x, -n.y},
   };
   if (hessian != NULL) {
-    // (1/L) (J't)(J't)', which is 0 at zero length, and the arms along n.
+    // Add (1/L) (J't)(J't)', which is 0 at zero length, and the arms along n.
     S2Vec2 t = s2_left(n);
     const double across[6] = {s2_cross(sides.ra, t), t.x, t.y, -s2_cross(sides.rb, t), -t.x, -t.y};
     *hessian = (S2JointHessian){0};
@@ -133,7 +135,8 @@ void s2_measure_shift(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
   row->value -= at->joint->length;
 }
 
-// The number of its measures that are equations; that of a spring counts only if there is one.
+// The number of the joint's measures that are equations. The measure of a spring counts only if the
+// joint has one.
 static int joint_measures(const S2JointKind *kind, const S2Joint *joint) {
   bool may_spring = (kind->parts & S2_HAS_COMPLIANCE) != 0 && (kind->parts & S2_HAS_STIFFNESS) != 0;
   return may_spring && !joint->has_spring ? kind->sprung : S2_JOINT_EQUATIONS;
@@ -158,7 +161,7 @@ int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   if (kind->rows != NULL) {
     return kind->rows(at, rows);
   }
-  // y is the next one: both for little more than the cost of one
+  // the next equation is y; computing both costs little more than one
   if (kind->equation[0] == s2_measure_x) {
     s2_measure_offsets(at, rows);
     count = 2;

@@ -6,16 +6,16 @@
 
 #include <string.h>
 
-// `joint`: the slot of the lock; for a body, of its lock if it yields; else S2_NONE.
+// `joint`: the slot of the lock; for a body that yields, the slot of its lock; else S2_NONE.
 static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
-  // Storage for slopes, if the step is recorded for its derivative.
+  // Slopes are stored here if the step is recorded for its derivative.
   S2Slope slope[S2_MOTION_NUMBERS] = {0};
   call->slope = world->notes == NULL ? NULL : slope;
   call->ends = s2_world_rattles(&world->kept.def);
   for (int c = 0; c < 3; c++) {
     call->start[c] = call->end[c] = NAN;
   }
-  // If memory runs out, no jump may skip the program's frames.
+  // While masked, running out of memory cannot jump across the program's stack frames.
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.motion(world->callbacks.user, world, call);
   s2_memory_mask(masked);
@@ -37,12 +37,13 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
   }
   double numbers[S2_MOTION_NUMBERS];
   memcpy(numbers, call->v, sizeof call->v);
-  for (int i = 3; i < S2_MOTION_NUMBERS; i++) { // missing values at an end are those of the mean
+  // missing values at the ends are taken from the mean
+  for (int i = 3; i < S2_MOTION_NUMBERS; i++) {
     double *at_end = i < 6 ? &call->start[i - 3] : &call->end[i - 6];
     slope[i] = isfinite(*at_end) ? slope[i] : slope[i % 3];
     numbers[i] = *at_end = isfinite(*at_end) ? *at_end : call->v[i % 3];
   }
-  // Recorded under the lock's slot, or the body's.
+  // The answer is recorded under the slot of the lock, or of the body.
   bool lock = joint != S2_NONE;
   s2_note_answer(world, &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
                                     .slot = lock ? joint : (int32_t)call->body.index - 1,
@@ -87,7 +88,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   double elapsed = step->t - world->kept.time;
   // The call names the lock, or the body if the lock is its drive.
   S2MotionCall call = {.joint = {(uint32_t)slot + 1, joint->serial}, .t = step->t, .h = h};
-  if (world->bodies.at[joint->a].drive == slot) { // the motion belongs to the body
+  if (world->bodies.at[joint->a].drive == slot) { // the motion is the body's
     call.joint = (S2JointId){0, 0};
     call.body = s2_body_id(world, joint->a);
   }
@@ -129,7 +130,8 @@ void s2_motions_end(S2World *world) {
 
 bool s2_step_motions(S2Step *step, double h) {
   const S2World *world = step->world;
-  // Kinematic bodies that the program moves, then locks; bodies that yield are moved by their lock.
+  // First kinematic bodies that the program moves, then locks. Bodies that yield are moved by their
+  // lock.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
@@ -150,7 +152,7 @@ bool s2_step_motions(S2Step *step, double h) {
 
 void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]) {
   const S2Joint *joint = at->joint;
-  // Within a step the goal of the substep; outside it that of the last step.
+  // Within a step use the goal of the substep; outside a step, the goal of the last step.
   const S2Drive *drive = NULL;
   if (joint->driven && at->world->drives.count > 0) {
     drive = &at->world->drives.at[joint - at->world->joints.at];

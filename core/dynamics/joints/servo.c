@@ -1,11 +1,11 @@
-// Servo: a joint's coordinate, held at a goal by a spring and a damper in addition to those of the
-// joint, with a largest force. Its row is that of a spring by implicit Euler,
+// Servo: a spring and a damper that hold a joint's coordinate at a goal, with a largest force, in
+// addition to the joint's own spring. Its row is the row of a spring by implicit Euler,
 //
 //     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),
 //     |lambda| <= h max,
 //
-// so it is stable at any gains, inertia and h: lambda = -h (kp (value+ - goal) + kd u+) with both
-// at the end of the step, as far as the bound permits.
+// so it is stable at any gains, inertia and h. As far as the bound permits, lambda = -h (kp (value+
+// - goal) + kd u+), with value+ and u+ at the end of the step.
 #include "dynamics/joints/joint.h"
 
 bool s2_servo_acts(const S2Joint *joint, double h) {

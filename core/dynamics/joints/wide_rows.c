@@ -2,15 +2,16 @@
 // row sum c_i w_i = 0 over the angular velocities w_i becomes as many rows as it has bodies. An
 // auxiliary node holds three numbers x_i that copy the first bodies' velocities, w_i - x_i = 0, and
 // one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of its body's
-// inertia and momentum, so that both together are the body. The solution is that of the one row.
+// inertia and momentum; together, copy and body are the original body. The solution is the same as
+// with the one row.
 //
-// A row sum J_i v_i = 0 of a constraint does the same with J_i v_i in place of w_i. A copy of that
-// number alone would leave a mass matrix that is not diagonal. With the length L = sqrt(I/m) the
-// body has the same inertia in all directions of (L w, v). The copy takes the fraction p m I of it,
-// in an orthonormal basis e whose first vector is along (J_w/L, J_v). So three rows e_j (L w, v) -
-// x_j = 0 copy the body, its remaining mass is diagonal, and J_i v_i = |(J_w/L, J_v)| x_0. The
-// numbers x_0 of up to three bodies are the node on which the constraint's row acts; those of e_1
-// and e_2 are two further nodes.
+// A row sum J_i v_i = 0 of a constraint is treated likewise, with J_i v_i in place of w_i. But a
+// copy of the number J_i v_i alone would leave a mass matrix that is not diagonal. With the length
+// L = sqrt(I/m), the body has the same inertia in all directions of (L w, v), and the copy takes a
+// fraction of it. In an orthonormal basis e whose first vector is along (J_w/L, J_v), three rows
+// e_j (L w, v) - x_j = 0 copy the body. Then its remaining mass is diagonal, and J_i v_i = |(J_w/L,
+// J_v)| x_0. The numbers x_0 of up to three bodies form the node on which the constraint's row
+// acts; the x_1 and the x_2 form two further nodes.
 #include "dynamics/joints/rows.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear) {
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row.ja[0], row.jb[0], row.more[0][0], row.more[1][0]};
   movers.wide = true;
-  // Kinematic bodies go to the known side.
+  // Kinematic bodies have known velocities, which go to the right side.
   for (int i = 0; i < 4; i++) {
     if (slots[i] == S2_NONE || factors[i] == 0) {
       continue;
@@ -53,7 +54,7 @@ S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const 
     if (slots[i] == S2_NONE) {
       continue;
     }
-    // Kinematic bodies go to the known side.
+    // Kinematic bodies have known velocities, which go to the right side.
     bool ground = step->node_of[slots[i]] == S2_GROUND;
     for (int c = 0; c < 3; c++) {
       movers.given += ground ? j[i][c] * step->free_v[3 * slots[i] + c] : 0;
@@ -103,7 +104,7 @@ double s2_wide_length(const S2Step *step, int32_t slot) {
   return sqrt(body->inertia / body->mass);
 }
 
-// The nodes of one row of a constraint: its bodies give them a part of their masses.
+// Fills the nodes of one row of a constraint; its bodies give them a part of their masses.
 static void split_row(const S2Step *step, const S2WideMovers *movers, int aside, double part,
                       const S2NodeArrays *arrays) {
   for (int k = 0; k < 3; k++) {
@@ -130,7 +131,8 @@ double s2_wide_basis(const double j[3], double length, double e[3][3]) {
   for (int c = 0; c < 3; c++) {
     e[0][c] = size > 0 ? along[c] / size : c == 0;
   }
-  // Across it: the axis farthest from it, orthogonalised; then their cross product.
+  // The second vector is the axis farthest from the first, orthogonalised; the third is the cross
+  // product.
   int least = fabs(e[0][0]) <= fabs(e[0][1]) ? 0 : 1;
   least = fabs(e[0][2]) < fabs(e[0][least]) ? 2 : least;
   double left = sqrt(1 - e[0][least] * e[0][least]);
@@ -221,7 +223,8 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
     if (movers.count <= 2) {
       continue;
     }
-    // Component c copies the angular velocity of body c; unused ones stand still with its mass.
+    // Component c copies the angular velocity of body c. Unused components stand still, with the
+    // mass of body 0.
     for (int c = 0; c < 3; c++) {
       int at = 3 * aside + c, from = 3 * step->node_of[movers.slot[c < movers.count - 1 ? c : 0]];
       bool copies = c < movers.count - 1;
@@ -258,7 +261,7 @@ int s2_wide_gear_rows(const S2Step *step, const S2WideMovers *movers, int32_t as
   for (int i = 0; i < count; i++) {
     rows[i] = plain;
   }
-  // One or two bodies remain: an ordinary row.
+  // If only one or two bodies remain, the row is ordinary.
   if (count == 1) {
     for (int i = 0; i < movers->count; i++) {
       *(i == 0 ? &rows[0].a : &rows[0].b) = step->node_of[movers->slot[i]];

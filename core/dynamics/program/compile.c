@@ -31,7 +31,7 @@ static bool fits_joint(const S2Joint *joint) {
          s2_joint_projected(joint);
 }
 
-// Whether the broad phase can never report the two.
+// Whether the broad phase can never report these two bodies as a pair.
 static bool keep_apart(const S2World *world, int32_t slot_a, int32_t slot_b) {
   const S2Body *a = &world->bodies.at[slot_a], *b = &world->bodies.at[slot_b];
   bool shapeless = a->first_shape == S2_NONE || b->first_shape == S2_NONE;
@@ -134,7 +134,7 @@ static int find_seat(const Compiler *compiler, S2ProgramIsland *island, int32_t 
   return table->nodes + k;
 }
 
-// The bodies and joints of the island of `root`; false: there are too many.
+// Lists the bodies and joints of the island of `root`; false: there are too many.
 static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIsland *island) {
   const S2World *world = compiler->world;
   S2Table *table = &island->table;
@@ -146,7 +146,7 @@ static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIslan
       island->node[table->nodes++] = slot;
     }
   }
-  // Joints in their order; ground gets seats in the order of its occurrence.
+  // Joints in their order; grounds get seats in the order in which joints name them.
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
@@ -178,7 +178,7 @@ static int32_t seat_node(const S2Table *table, int seat) {
   return seat < table->nodes ? seat : S2_GROUND;
 }
 
-// A problem with the same pattern.
+// Makes a problem with the pattern of the table.
 static S2Problem pattern_problem(const S2Table *table, S2Arena *arena) {
   S2Row *rows = S2_TAKE_ZEROED(arena, S2Row, 2 * table->joints);
   for (int i = 0; i < 2 * table->joints; i++) {
@@ -192,7 +192,8 @@ static S2Problem pattern_problem(const S2Table *table, S2Arena *arena) {
   return (S2Problem){.nodes = table->nodes, .rows = 2 * table->joints, .row = rows};
 }
 
-// The products of a node's links, in the order of bilateral_fill(); `slot`: blocks of the pairs.
+// Lists the products of the links of each node, in the order of bilateral_fill(). `slot`: the block
+// of each pair.
 static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
   const int32_t *slot = bilateral->slot, *place = bilateral->matrix.place;
   for (int i = 0; i < table->nodes; i++) {
@@ -201,7 +202,8 @@ static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
         if (table->fills == S2_TABLE_FILLS) {
           return false;
         }
-        // The diagonal is last in this list and first in the general path; the blocks differ.
+        // Here the diagonal comes last, in the general path first. The bits are equal, because
+        // diagonal and pairs are different blocks.
         int32_t x = bilateral->link[p], y = bilateral->link[q];
         bool below = q == p || place[x / 2] > place[y / 2];
         int32_t see = below ? x : y, push = below ? y : x;
@@ -219,7 +221,7 @@ static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
   return true;
 }
 
-// The blocks that the elimination of each column changes.
+// Lists the blocks that the elimination of each column changes.
 static bool list_targets(const S2BlockSparse *matrix, S2Table *table) {
   for (int j = 0; j < matrix->nodes; j++) {
     for (int32_t e = matrix->row_start[j]; e < matrix->row_start[j + 1]; e++) {
@@ -251,7 +253,8 @@ static bool make_pattern(S2Table *table, S2Arena *arena) {
     return false;
   }
   const S2BlockSparse *matrix = &bilateral.matrix;
-  int joints = table->joints < S2_TABLE_JOINTS ? table->joints : S2_TABLE_JOINTS; // it always is
+  // always table->joints
+  int joints = table->joints < S2_TABLE_JOINTS ? table->joints : S2_TABLE_JOINTS;
   table->blocks = matrix->blocks;
   for (int g = 0; g < joints; g++) {
     table->order[g] = (int16_t)matrix->order[g];
@@ -272,8 +275,8 @@ static bool make_pattern(S2Table *table, S2Arena *arena) {
 
 // ---- Constants --------------------------------------------------------------------------------
 
-// Bounds of the turning rate of forces along a joint, per force: as in geometric.c, without the
-// quantities that change in a step.
+// Factors of the bounds of (h w)^2 in geometric.c, without the quantities that change from step to
+// step (see joint_swing()).
 static void set_swing(const S2World *world, const S2Joint *joint, double swing[3]) {
   bool a = slot_moves(world, joint->a), b = slot_moves(world, joint->b);
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
@@ -311,7 +314,7 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
     of->node[i].weight[1] = body->mass * body->gravity_scale * def->gravity.y;
     of->length = fmax(of->length, body->reach);
   }
-  of->length = of->length > 0 ? of->length : 1; // bodies without shapes: any length is right
+  of->length = of->length > 0 ? of->length : 1; // bodies without shapes: any length will do
   for (int g = 0; g < table->joints; g++) {
     const S2Joint *joint = &world->joints.at[island->joint[g]];
     const S2Vec2 across = s2_left(joint->axis);
@@ -345,8 +348,7 @@ static int32_t find_stock(const S2Table *table) {
   return stock;
 }
 
-// FNV-1a by bytes, and again from another start with other bytes: different tables differ in 128
-// bits.
+// FNV-1a by bytes, twice with different starts and bytes. Together, the hash has 128 bits.
 static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   const unsigned char *byte = at;
   for (size_t i = 0; i < bytes; i++) {
@@ -355,7 +357,8 @@ static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   }
 }
 
-// Bodies without an island: free ones, and those that no force moves. False: there are too many.
+// Lists the bodies without an island: free bodies, and bodies that no force moves. False: there are
+// too many.
 static bool list_others(const Compiler *compiler, S2Program *program) {
   const S2World *world = compiler->world;
   for (int i = 0; i < world->order.count; i++) {
@@ -386,7 +389,7 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   for (int32_t slot = 0; slot < world->bodies.count; slot++) {
     islands += compiler.root[slot] == slot;
   }
-  // First in the arena, because the compilation may fail for lack of memory.
+  // Compile in the arena first, because the compilation may run out of memory.
   size_t size = sizeof(S2Program) + sizeof(S2ProgramIsland) * (size_t)islands;
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
   made->dt = world->kept.def.dt;

@@ -30,7 +30,7 @@ S2_KERNEL void kernel_seats(Run *run, Seats *seats) {
   }
 }
 
-// Whether the forces of the last step may turn too fast for this one.
+// The lanes in which the forces of the last step may turn too fast for this step.
 S2_KERNEL Mask kernel_stiff(const Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   const State *state = run->state;
@@ -85,7 +85,7 @@ S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) 
     return;
   }
   solve_motion(&run);
-  // Impulses as they are reported: those of the solve, then those of projection.
+  // Report the impulses of the solve first; projection adds its own.
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     run.lambda.at[g][0] = run.lambda.at[g][0] + none;
     run.lambda.at[g][1] = run.lambda.at[g][1] + none;

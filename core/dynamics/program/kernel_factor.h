@@ -1,7 +1,7 @@
 // Private to the kernels: S = L W^-1 P' of an island's rows, with P the rows of impulses and L the
 // rows of velocities, in blocks of two rows for each joint. Elimination has the order, the sums and
-// the factors of linalg/blocksparse.c, whose blocks have a third row that is 0 except for a
-// diagonal of 1.
+// the factors of linalg/blocksparse.c, whose blocks have a third row that is 0, with 1 on the
+// diagonal.
 #ifndef S2_KERNEL_FACTOR_H
 #define S2_KERNEL_FACTOR_H
 
@@ -16,11 +16,11 @@ typedef struct Block {
 
 typedef struct Factor {
   Block diagonal[S2_TABLE_JOINTS], lower[S2_TABLE_BLOCKS], upper[S2_TABLE_BLOCKS];
-  Block inverse[S2_TABLE_JOINTS]; // of a symmetric one: {{1/D_0, l}, {., 1/D_1}}
+  Block inverse[S2_TABLE_JOINTS]; // if symmetric: {{1/D_0, l}, {., 1/D_1}}
 } Factor;
 
 // Fraction of a row's diagonal that elimination must leave. The general path rejects values below
-// 1e-11; near that limit it must decide.
+// 1e-11, so it must decide near that limit.
 static const double LEFT = 2e-11;
 
 S2_INLINE void block_clear(Block *block) {
@@ -51,7 +51,7 @@ S2_KERNEL void factor_fill(const S2Table *t, const Constants *of, const Rows *pu
         to[2 * c + r] = to[2 * c + r] + (k[r][0] * x + k[r][1] * y + k[r][2] * z);
       }
     }
-    // The block above the diagonal, transposed.
+    // For nonsymmetric matrices, add to the block above the diagonal, transposed.
     if (!symmetric && fill->block >= 0) {
       j = fill->see_side ? push->b[fill->see] : push->a[fill->see];
       k = fill->push_side ? see->b[fill->push] : see->a[fill->push];
@@ -142,7 +142,8 @@ S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetri
   return target;
 }
 
-// Whether too little is left of the diagonals of block d. Without a division.
+// The lanes in which elimination has left too little of the block's diagonals. Tested without a
+// division.
 S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
   const Real(*d)[2] = block->at;
   Real det = d[0][0] * d[1][1] - d[0][1] * d[1][0];
@@ -150,7 +151,7 @@ S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
            MASK(det > LEFT * second * d[0][0]) & MASK(det < real(INFINITY)));
 }
 
-// L D L'. Returns the lanes without such factors, or with inaccurate ones.
+// Computes L D L'. Returns the lanes without such factors, or with inaccurate ones.
 S2_KERNEL Mask factor_symmetric(const S2Table *t, Factor *factor) {
   Mask poor = MASK(real(0) != real(0));
   const uint8_t *target = t->target;
@@ -177,7 +178,7 @@ S2_KERNEL Mask factor_symmetric(const S2Table *t, Factor *factor) {
   return poor;
 }
 
-// L D U by inverses of D.
+// Computes L D U, with the inverses of the blocks of D.
 S2_KERNEL Mask factor_whole(const S2Table *t, Factor *factor) {
   Mask poor = MASK(real(0) != real(0));
   const uint8_t *target = t->target;
@@ -193,7 +194,7 @@ S2_KERNEL Mask factor_whole(const S2Table *t, Factor *factor) {
     v[1][0] = -b * k;
     v[1][1] = a * k;
     poor |= pivots_poor(&factor->diagonal[j], first, second);
-    // L := L D^-1, U likewise.
+    // L := L D^-1; U likewise.
     S2_UNROLL for (int p = t->column[j]; p < t->column[j + 1]; p++) {
       Real(*l)[2] = factor->lower[p].at, (*u)[2] = factor->upper[p].at;
       S2_UNROLL for (int r = 0; r < 2; r++) {
@@ -240,7 +241,7 @@ S2_KERNEL void factor_apply(const S2Table *t, const Factor *factor, bool symmetr
       }
     }
   }
-  // From the last to the first.
+  // Back substitution, from the last column to the first.
   const Block *upper = symmetric ? factor->lower : factor->upper;
   S2_UNROLL for (int j = t->joints - 1; j >= 0; j--) {
     Real sum[2][2] = {{real(0), real(0)}, {real(0), real(0)}};

@@ -1,5 +1,5 @@
-// Private to the kernels: positions after the step. Projection removes the joint errors that
-// linearised rows leave, and feeds the displacement back to the velocities: project.c and shake.c.
+// Private to the kernels: positions after the step, as in project.c and shake.c. Projection removes
+// the joint errors that linearised rows leave, and feeds the displacement back to the velocities.
 #ifndef S2_KERNEL_PROJECT_H
 #define S2_KERNEL_PROJECT_H
 
@@ -8,11 +8,12 @@
 
 #include "dynamics/program/kernel_spin.h"
 
-// Margin of bounds that only the general path computes exactly; near them it must decide.
+// Margin of bounds that only the general path computes exactly. Near them, the general path must
+// decide.
 static const double NEARLY = 0.99;
 
-// (h w)^2 over h^2 and over the sum of the force magnitudes, an upper bound of the bounds in
-// geometric.c.
+// (h w)^2, divided by h^2 and by the sum of the force magnitudes. It is at least as large as the
+// bounds in geometric.c.
 S2_INLINE Real joint_swing(const Run *run, const Rows *rows, const Seats *seats, int g) {
   const S2Table *t = run->table;
   const Real *swing = run->of->joint[g].swing, *value = rows->value.at[g];
@@ -30,7 +31,7 @@ typedef struct Shake {
   Factor whole;   // Newton's matrix
   Mask newton;    // lanes that use it
   Mask small;     // lanes in which no pass turned a body too far
-  Mask converged; // lanes in which it succeeded
+  Mask converged; // lanes in which SHAKE succeeded
 } Shake;
 
 S2_KERNEL void project_place(Run *run, Seats *seats, const Nodes *q) {
@@ -40,7 +41,7 @@ S2_KERNEL void project_place(Run *run, Seats *seats, const Nodes *q) {
   }
 }
 
-// Rows at q1; ground is at its final pose.
+// Computes the rows at q1. `ground`: first moves the ground to its final pose.
 S2_KERNEL void project_measure(Run *run, Seats *seats, bool ground) {
   const S2Table *t = run->table;
   for (int k = 0; k < t->grounds && ground; k++) {
@@ -142,8 +143,8 @@ S2_INLINE Real largest_fraction(Real a, Real b, Real room) {
   return select(MASK(a + b <= room), real(1), part);
 }
 
-// m/s: the mean velocity of the ground of the island, each body once; for a floating island that of
-// its first body.
+// m/s: the mean velocity of the island's ground, counting each body once; for a floating island,
+// the velocity of its first body.
 S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
   const S2Table *t = run->table;
   *x = t->floats ? run->v0.at[0][1] : real(0);
@@ -186,8 +187,8 @@ S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
   return select(MASK(turn > real(S2_FEEDBACK_TURN)), less, fraction);
 }
 
-// Reactions of impulses along the initial rows: the force on a at its anchor, and the torque about
-// that point (only of rows that measure angles).
+// Adds the reactions of impulses along the initial rows: the force on a at its anchor, and the
+// torque about that point (only of rows that measure angles).
 S2_KERNEL void project_react(Run *run, const Pairs *impulse, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -221,12 +222,12 @@ S2_KERNEL void feedback_add(Run *run, Shake *shake, Real fraction, Mask on) {
   }
 }
 
-// SHAKE in the lanes `on`, and its feedback.
+// Runs SHAKE in the lanes `on`, and adds its feedback.
 S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   const S2Table *t = run->table;
   Real spin = real(0), energy = real(0);
   Whole whole;
-  if (t->floats) { // energy before any projection
+  if (t->floats) { // the energy before any projection
     energy = larger(larger(energy, spin_kinetic(run, &run->free_v)), spin_kinetic(run, &run->v2));
     energy = energy * (1 + S2_SPIN_ROUNDING);
     spin_whole(run, &run->q1, &whole);
@@ -258,7 +259,7 @@ S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   }
 }
 
-// From velocities to positions; `seats` holds the initial poses.
+// Moves positions by velocities and projects them. `seats` holds the initial poses.
 S2_KERNEL void project(Run *run, Seats *seats) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -271,7 +272,8 @@ S2_KERNEL void project(Run *run, Seats *seats) {
   }
   nodes_copy(t, &run->v1, &run->v2);
   project_measure(run, seats, true);
-  // Less than `done` is rounding. A step that began with joint errors does not feed back.
+  // Errors below `done` are rounding. A step that began with joint errors is left to the general
+  // path.
   Real done = larger(S2_PROJECTION_TOLERANCE * of->length, S2_PROJECTION_ROUNDING * far);
   Real most = larger(S2_PROJECTION_TRIGGER * of->length, real(2) * done);
   Mask on = ~MASK(run->end.worst <= most);

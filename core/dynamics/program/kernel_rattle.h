@@ -1,7 +1,7 @@
 // Private to the kernels: one step of an island by the flow of two stages, if all rows are rigid
 // equations. It repeats the operations of the general path (rattle/rattle.c, rattle_stage.c) in
 // their order, so its bits are equal. `missed` marks the lanes that need more than STAGES_PIECES
-// pieces, or that are another case: the general path steps them.
+// pieces or that are not supported. The general path steps them.
 #ifndef S2_KERNEL_RATTLE_H
 #define S2_KERNEL_RATTLE_H
 
@@ -15,15 +15,15 @@ enum { STAGES_PIECES = 8 }; // largest number of pieces of a step
 
 typedef struct Stages {
   Seats seats;           // poses of the nodes
-  Nodes q0;              // at the start of the piece; its velocities are Run.v0
-  Nodes rhs;             // of the present stage
+  Nodes q0;              // poses at the start of the piece (velocities: Run.v0)
+  Nodes rhs;             // right side of the present stage
   Pairs l, k;            // N s, N m s: half impulses
   Pairs off;             // m/s, rad/s: errors of the rows of the present stage
-  Real h, done;          // s: length of the piece; from the start of the step to that of the piece
+  Real h, done;          // s: length of the piece; time from the start of the step to the piece
   Real speed;            // m/s: V, the velocity scale of stage 2
   Real rounding, enough; // m
-  Factor whole;          // of stage 1
-  // The results of lanes with enough pieces
+  Factor whole;          // matrix of stage 1
+  // The results of lanes that had enough pieces.
   Nodes q, v;
   Pairs lambda;
 } Stages;
@@ -81,7 +81,7 @@ S2_INLINE void stages_accept(Run *run, const Pairs *off, Real speed, Mask on) {
   state->joint = select(on, keep_larger(state->joint, raw), state->joint);
 }
 
-// Moving ground is at its pose at the end of the piece.
+// Places moving ground at its pose at the end of the piece.
 S2_KERNEL void stages_ground(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Seats *seats = &stages->seats;
@@ -99,14 +99,14 @@ S2_KERNEL void stages_ground(Run *run, Stages *stages) {
 
 // ---- Stage 1 ----------------------------------------------------------------------------------
 
-// Rows at the poses q1.
+// Computes the rows at the poses q1.
 S2_INLINE void stages_place(Run *run, Stages *stages) {
   S2_UNROLL for (int i = 0; i < run->table->nodes; i++) {
     memcpy(stages->seats.q[i], run->q1.at[i], sizeof stages->seats.q[i]);
     run->missed |= seats_turn(&stages->seats, i);
   }
   rows_measure_all(run->table, run->of, &stages->seats, &run->end);
-  // Their chords.
+  // Compute their chords.
   S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
       stages->off.at[g][r] = run->end.value.at[g][r] / stages->h + real(0);
@@ -114,7 +114,8 @@ S2_INLINE void stages_place(Run *run, Stages *stages) {
   }
 }
 
-// Velocities of the impulses l, the resulting poses, and the errors of the rows there, m.
+// Computes the velocities that the impulses l cause, the resulting poses, and the errors of the
+// rows there. Returns the largest error, m.
 S2_KERNEL Real first_measure(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Real h = stages->h;
@@ -138,7 +139,7 @@ S2_KERNEL void first_factor(Run *run, Stages *stages, Mask fresh, Mask older) {
     run->missed |= fresh & factor_whole(t, whole);
     return;
   }
-  Factor *made = &run->factor; // stage 2 needs it only later
+  Factor *made = &run->factor; // stage 2 needs run->factor only later
   factor_fill(t, run->of, &run->start, &run->end, false, made);
   run->missed |= fresh & factor_whole(t, made);
   factor_select(t, fresh, made, whole);
@@ -171,7 +172,8 @@ S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
-// rad: the part of `turn` of node i that rows at both poses depend on, as in s2_rattle_seen_turn().
+// rad: the part of the turn of node i on which the rows at both poses depend, as in
+// s2_rattle_seen_turn().
 S2_KERNEL Real seen_turn(const Run *run, const Rows *from, const Rows *to, int i, Real turn) {
   const S2Table *t = run->table;
   if (!any(MASK(turn > real(S2_RATTLE_TURN)))) {
@@ -193,7 +195,7 @@ S2_KERNEL Real seen_turn(const Run *run, const Rows *from, const Rows *to, int i
   return select(MASK(turn > real(S2_RATTLE_TURN)), smaller(turn, part), turn);
 }
 
-// Bodies and the directions of row forces, as in s2_rattle_turns_too_far().
+// The lanes in which bodies or row forces turn too far, as in s2_rattle_turns_too_far().
 S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
   Mask far = MASK(real(0) != real(0));
@@ -216,7 +218,7 @@ S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   return far;
 }
 
-// Whether the forces of stage 1 may turn too fast, as in s2_rattle_loads_turn().
+// The lanes in which forces of stage 1 may turn too fast, as in s2_rattle_loads_turn().
 S2_KERNEL Mask first_stiff(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
   Real h = stages->h;
@@ -231,7 +233,8 @@ S2_KERNEL Mask first_stiff(const Run *run, const Stages *stages) {
 
 // ---- Stage 2 ----------------------------------------------------------------------------------
 
-// Velocities of the impulses k, and the errors of the rows, m.
+// Computes the velocities that the impulses k cause, and the errors of the rows. Returns the
+// largest error, m.
 S2_KERNEL Real second_measure(Run *run, Stages *stages, const Pairs *bias) {
   const S2Table *t = run->table;
   nodes_copy(t, &stages->rhs, &run->v2);
@@ -322,8 +325,8 @@ S2_KERNEL void stages_begin(Run *run, Stages *stages) {
   run->missed |= ~MASK(off <= placed);
 }
 
-// Lanes in which bodies at rest solve stage 1 with the guess, as in s2_rattle_rests(). Keeps their
-// residual.
+// The lanes in which stage 1 holds with the guess and bodies at rest, as in s2_rattle_rests().
+// Keeps their residual.
 S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -337,7 +340,7 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   if (!any(rests)) {
     return rests;
   }
-  // The velocities that the impulses would cause, and the rows there.
+  // Compute the velocities that the impulses would cause, and the rows there.
   Nodes v;
   nodes_copy(t, &stages->rhs, &v);
   rows_velocity(t, run->of, &run->start, &stages->l, &v);
@@ -361,7 +364,7 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   return rests;
 }
 
-// Bodies at rest do not move.
+// In the lanes `rests`, keeps the poses and sets the velocities to 0.
 S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
   const S2Table *t = run->table;
   if (!any(rests)) {
@@ -376,7 +379,7 @@ S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
   stages_place(run, stages);
 }
 
-// Impulses and reactions of both stages, as in rattle_add_impulses().
+// Adds impulses and reactions of both stages, as in rattle_add_impulses().
 S2_KERNEL void stages_react(Run *run, const Stages *stages, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -452,7 +455,7 @@ S2_KERNEL void stages_again(Run *run, Stages *stages, const Seats *seats, int pi
       state->reaction[g][c] = select(on, none, state->reaction[g][c]);
     }
   }
-  if (pieces > 1) { // earlier pieces may have moved it
+  if (pieces > 1) { // earlier pieces may have moved the ground
     rows_measure_all(t, run->of, seats, &run->start);
   }
 }
@@ -489,8 +492,8 @@ S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
   run->state->error = select(on, rows_error(t, run->of, &run->end), run->state->error);
 }
 
-// Both stages from the initial rows, in enough pieces to keep turns small; the number differs
-// between lanes.
+// Solves both stages from the initial rows, in enough pieces to keep turns small. The number of
+// pieces differs between lanes.
 S2_KERNEL void stages_run(Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   Stages stages;

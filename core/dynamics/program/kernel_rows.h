@@ -62,7 +62,8 @@ typedef struct Rows {
   Real worst; // m: the largest error of a joint, with angles times the island's length
 } Rows;
 
-// For larger angles, and for a NaN, the C library computes the sines.
+// The lanes with larger angles or a NaN, for which the C library computes the sines in the general
+// path.
 S2_INLINE Mask seats_turn(Seats *seats, int i) {
   lanes_sincos(seats->q[i][0], &seats->sine[i], &seats->cosine[i]);
   return ~MASK(size(seats->q[i][0]) < real(S2_SINCOS_MOST));
@@ -79,7 +80,8 @@ S2_KERNEL void rows_joint(const S2Table *t, const Constants *of, const Seats *at
   Real rbx = cb * lb[0] - sb * lb[1], rby = sb * lb[0] + cb * lb[1];
   Real apart_x = (qa[1] - qb[1]) + (rax - rbx), apart_y = (qa[2] - qb[2]) + (ray - rby);
   Real wx = apart_x + rbx, wy = apart_y + rby;
-  // Along x and y of b; or across the axis, and the angle.
+  // The rows of a hinge are along x and y of b; those of a slider are across the axis, and the
+  // angle.
   const Real *across = of->joint[g].across;
   Real ux = hinge ? cb : cb * across[0] - sb * across[1];
   Real uy = hinge ? sb : sb * across[0] + cb * across[1];
@@ -130,7 +132,7 @@ S2_KERNEL Real rows_error(const S2Table *t, const Constants *of, const Rows *row
   return root(most);
 }
 
-// v += J' lambda, then M^-1 of that.
+// v := M^-1 (v + J' lambda).
 S2_INLINE void rows_velocity(const S2Table *t, const Constants *of, const Rows *rows,
                              const Pairs *pairs, Nodes *nodes) {
   const Real(*lambda)[2] = pairs->at;
@@ -171,7 +173,7 @@ S2_INLINE void rows_see(const S2Table *t, const Rows *rows, const Nodes *v, cons
   }
 }
 
-// The contribution of moving ground to the rows.
+// Adds the contribution of moving ground to the rows.
 S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3], Pairs *bias) {
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
@@ -190,8 +192,8 @@ S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3
   }
 }
 
-// For an impulse along a row: the torque about the anchor on a (c = 0; about the origin if a is the
-// world, which has no anchor), and the force there.
+// For a unit impulse along a row: the torque about the anchor on a (c = 0; about the origin if a is
+// the world), and the force there (c = 1, 2).
 S2_INLINE Real rows_push(const S2Table *t, const Rows *rows, int g, int r, int c) {
   bool world = t->a[g] >= t->nodes && t->stands[t->a[g] - t->nodes];
   return c > 0 || world ? rows->a[g][r][c] : real(t->type[g] == S2_TABLE_SLIDER && r == 1 ? 1 : 0);

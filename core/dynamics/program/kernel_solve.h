@@ -17,17 +17,18 @@ typedef struct Run {
   Nodes v0, force, free_v, v1, v2, q1;
   Real ground_v[S2_TABLE_GROUNDS][3];
   Real frame_x, frame_y; // m/s: mean velocity of the ground of the island
-  Rows start, end;       // at the poses before and after the step
-  Factor factor;         // of the rows at the start
+  Rows start, end;       // rows at the poses before and after the step
+  Factor factor;         // factor of the rows at the start
   Pairs lambda;
   Mask missed;
 } Run;
 
-// Corrections, their smallest gain and the residual at which they end: those of bilateral.c.
+// Largest number of corrections, their smallest gain and the residual at which they end, as in
+// bilateral.c.
 enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5, ROUNDING = 1e-14;
 
-// The mean velocity of the ground, joint by joint.
+// Computes the mean velocity of the ground; a body counts once for each joint.
 S2_INLINE void solve_frame(Run *run) {
   const S2Table *t = run->table;
   Real x = real(0), y = real(0);
@@ -54,7 +55,7 @@ S2_INLINE Real solve_faster(const Run *run, Real speed, const Real v[3]) {
   return select(MASK(turn > speed), turn, speed);
 }
 
-// Forces and the free motion; and V, the velocity scale of residuals.
+// Computes forces and the free motion; returns V, the velocity scale of residuals.
 S2_KERNEL Real solve_free(Run *run) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -79,7 +80,7 @@ S2_KERNEL Real solve_free(Run *run) {
   return speed;
 }
 
-// The contribution of moving ground to the rows, and its speed.
+// Writes the contribution of moving ground to the rows; returns V, raised by its speed.
 S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -97,7 +98,7 @@ S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
           }
         }
       }
-      // The computation of row_drives(), without its early return.
+      // This repeats row_drives() without its early return.
       bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
       Real brings = select(MASK(w > real(0)), size(sum) * w / w, real(0));
       brings = larger(speed, angular ? brings * of->length : brings);
@@ -108,8 +109,8 @@ S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
   return speed;
 }
 
-// Writes the errors of the rows into x, and the velocities of the impulses. Returns the largest
-// error as a speed; *raw without units.
+// Writes the velocities that the impulses cause, and the errors of the rows into x. Returns the
+// largest error as a speed; *raw: the largest error without lengths for angles.
 S2_KERNEL Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, const Pairs *lambda,
                           Nodes *v, Pairs *x, Real *raw) {
   const S2Table *t = run->table;
@@ -129,7 +130,7 @@ S2_KERNEL Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, c
   return worst;
 }
 
-// Repeated corrections; the best one counts.
+// Corrects the impulses repeatedly and keeps the best ones.
 S2_KERNEL void solve_motion(Run *run) {
   const S2Table *t = run->table;
   State *state = run->state;

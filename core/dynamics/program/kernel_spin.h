@@ -88,7 +88,7 @@ S2_KERNEL Real spin_kinetic(const Run *run, const Nodes *nodes) {
   return sum / real(2);
 }
 
-// Reduces a larger energy to `most`.
+// Reduces the energy to `most` if it is larger.
 S2_KERNEL void spin_cap(const Run *run, const Whole *whole, Real most, Mask on, Nodes *nodes) {
   Real kinetic = spin_kinetic(run, nodes), none = real(0), one = real(1);
   on &= ~MASK(kinetic <= most);

@@ -1,9 +1,9 @@
-// Private to the kernels: a number for each of S2_LANES islands, and operations on it. Plain
-// arithmetic is the compiler's (+ - * / of vectors are lane by lane); this file has the rest.
+// Private to the kernels: a number for each of S2_LANES islands, and operations on it. The compiler
+// provides plain arithmetic (+ - * / of vectors, lane by lane); this file has the rest.
 //
 // Each lane gets the bits that it would get alone. All operations are rounded uniquely by IEEE 754,
-// masks replace branches, and nothing crosses lanes except `any`. It may decide whether something
-// is computed, never the result.
+// masks replace branches, and nothing crosses lanes except `any`. `any` may decide whether
+// something is computed, but never changes the result.
 #ifndef S2_LANES_H
 #define S2_LANES_H
 
@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-// Kernels of a table that is known at compile time (stock.h) are one function without loops, except
-// under sanitizers, which take minutes for it. All other kernels read the table.
+// If its table is known at compile time (stock.h), a kernel is one function without loops, except
+// under sanitizers, where compiling it takes minutes. All other kernels read the table.
 #ifdef __has_feature // clang
 #if __has_feature(address_sanitizer)
 #define S2_SANITIZED

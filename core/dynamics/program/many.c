@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-  LANES = 8,   // of the widest kernel
-  ISLANDS = 2, // islands of a world in lanes, limited by the stack
+  LANES = 8,   // lanes of the widest kernel
+  ISLANDS = 2, // most islands of a world in lanes; the stack limits it
   QUEUES = 8,  // kinds of worlds that are collected at a time
 };
 
@@ -25,7 +25,7 @@ int s2_program_lanes(int most) {
 
 // Worlds of one kind, collected until there are enough.
 typedef struct Queue {
-  int count, most; // largest number of lanes that all of them permit
+  int count, most; // worlds; largest number of lanes that all of them permit
   int index[LANES];
 } Queue;
 
@@ -48,7 +48,7 @@ static void many_tell(Many *many, int index, S2Status status) {
   }
 }
 
-// `pushed`: it was meant for a lane, so its actuators have already acted.
+// `pushed`: the world was meant for a lane, so its actuators have already acted.
 static void step_alone(Many *many, int index, bool pushed) {
   S2World *world = many->worlds[index];
   if (pushed) {
@@ -112,7 +112,7 @@ static bool same_kind(const S2World *a, const S2World *b) {
          a->lanes == b->lanes;
 }
 
-// Adds a world to the queue of its kind, which is stepped when it is full.
+// Adds a world to the queue of its kind. A full queue is stepped.
 static void many_gather(Many *many, int index, int lanes) {
   S2World *world = many->worlds[index];
   Queue *queue = NULL, *free = NULL;

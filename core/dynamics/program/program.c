@@ -36,14 +36,14 @@ void s2_program_hasten(S2World *world) {
   }
   s2_memory_free(world->program);
   program_make(world);
-  // A step of the general path removes such data.
+  // One step of the general path removes old data (see above).
   if (world->program != NULL && world->kept.steps > 0) {
     world->program->wait = 1;
   }
 }
 
-// (s2_worlds_step_many does not do everything that s2_world_step does before a step. A world that
-// needs more than s2_program_write must not be ready.)
+// s2_worlds_step_many does not do everything that s2_world_step does before a step. So a world that
+// needs more than s2_program_write must not be ready.
 bool s2_program_ready(S2World *world) {
   S2Program *program = world->program;
   if (world->program_is != S2_PROGRAM_MADE || program == NULL || world->stepping) {
@@ -59,7 +59,7 @@ bool s2_program_ready(S2World *world) {
   }
   bool fits = world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
               world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0;
-  // There is no correction yet, or none since the state was set.
+  // No step has written corrections yet, or none since the state was set.
   int numbers = 3 * world->bodies.count;
   if (fits && world->corrected.count == 0 && world->corrected.capacity >= numbers) {
     world->corrected.count = numbers;
@@ -68,8 +68,8 @@ bool s2_program_ready(S2World *world) {
   return fits && world->corrected.count == numbers;
 }
 
-// After a step that the program could not do, the general path takes more and more steps. So
-// unsuitable worlds lose little time.
+// After each step that the program could not do, the general path takes more steps before the next
+// try. So unsuitable worlds lose little time.
 static void program_misses(S2Program *program) {
   program->waits = 2 * program->waits + 1 < WAIT_MOST ? 2 * program->waits + 1 : WAIT_MOST;
   program->wait = program->waits;
@@ -111,7 +111,7 @@ static inline void read_state(const S2World *world, const S2ProgramIsland *islan
     lane_put(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
     lane_put(lane, AT(S2TableState, force) + at, world->f.at + slot, 3);
   }
-  // Ground that moves has a speed.
+  // Set the velocity of moving ground.
   for (int k = 0; k < table->grounds; k++) {
     size_t slot = 3 * (size_t)island->ground[k], at = 3 * (size_t)k;
     const double *q = table->stands[k] ? none : world->q.at + slot;
@@ -155,8 +155,8 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
     lane_get(lane, AT(S2TableState, q) + at, world->q.at + slot, 3);
     lane_get(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
-    if (table->floats) { // for all other islands it has been 0 since the step before the program
-                         // was made
+    // in other islands the correction is 0 since the step before the program was made
+    if (table->floats) {
       lane_get(lane, AT(S2TableState, corrected) + at, world->corrected.at + slot, 3);
     }
   }
@@ -166,7 +166,7 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     lane_get(lane, AT(S2TableState, reaction) + 3 * (size_t)g, joint->reaction, 3);
     joint->reaction_time = island->constants.h;
   }
-  // Statistics of the step, counted as in s2_mcp_solve and projection.
+  // Update the statistics as s2_mcp_solve and projection do.
   double scaled = lane_number(lane, AT(S2TableState, residual));
   double raw = lane_number(lane, AT(S2TableState, joint));
   double balance = lane_number(lane, AT(S2TableState, balance));
@@ -175,7 +175,7 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   keep_most(&left->solve.joint, raw);
   keep_most(&left->solve.dynamics, balance);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  // The flow by two stages makes two solves for each piece; otherwise there is one, and
+  // The flow by two stages makes two solves for each piece; otherwise there is one solve, plus
   // projections.
   uint64_t passes = (uint64_t)lane_number(lane, AT(S2TableState, passes));
   uint64_t solves = table->rattles ? 2 * passes : 1;
@@ -189,14 +189,14 @@ typedef struct Flights {
   double q[S2_PROGRAM_FREE][3], v[S2_PROGRAM_FREE][3];
 } Flights;
 
-// Free bodies move by the trapezoid if steps are split at events, otherwise by the final
+// Free bodies move by the trapezoidal rule if steps are split at events, otherwise by their final
 // velocities.
 static double flight_end(const S2World *world, double q, double v0, double v1, double h) {
   bool splits = s2_world_way(&world->kept.def) == S2_EVENT;
   return q + h * (splits ? (1 - 0.5) * v0 + 0.5 * v1 : v1);
 }
 
-// False: not finite.
+// False: the motion is not finite.
 static bool fly_free(const S2World *world, Flights *to) {
   const S2Program *program = world->program;
   S2Vec2 gravity = world->kept.def.gravity;
@@ -265,7 +265,7 @@ static void write_account(S2World *world) {
   stats->joints = world->joint_order.count;
   stats->islands = program->islands;
   stats->contacts = stats->largest_island = 0;
-  // The state of a world that has just been stepped.
+  // Set the state of a world that has just been stepped.
   world->dumped = 0;
   world->missed = false;
   world->events.count = 0;
@@ -279,7 +279,7 @@ static void write_account(S2World *world) {
 
 bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart) {
   S2Program *program = world->program;
-  double *at = (double *)state + lane; // read only, below
+  double *at = (double *)state + lane; // only read below
   bool good = true;
   for (int i = 0; i < program->islands; i++) {
     Lane of = {at + apart * (size_t)i, lanes};

@@ -20,16 +20,17 @@ typedef struct S2ProgramIsland {
 } S2ProgramIsland;
 
 typedef struct S2Program {
-  double dt; // s, of the steps that it was made for
+  double dt; // s: length of the steps for which it was made
   // Two hashes of the islands' tables, 128 bits: worlds with equal hashes can be stepped side by
   // side.
   uint64_t kind[2];
   int islands, free, still;
-  bool boxed;                         // whether bodies at rest are in the broad phase
-  int32_t wait, waits;                // steps that the general path takes; and after the next miss
-  int32_t free_slot[S2_PROGRAM_FREE]; // bodies without joints
-  int32_t still_slot[S2_PROGRAM_BODIES]; // and those that no force moves
-  bool goes[S2_PROGRAM_BODIES];          // whether these have a velocity
+  bool boxed; // whether bodies at rest are in the broad phase
+  // steps that the general path still takes; steps that it takes after the next miss
+  int32_t wait, waits;
+  int32_t free_slot[S2_PROGRAM_FREE];    // bodies without joints
+  int32_t still_slot[S2_PROGRAM_BODIES]; // bodies that no force moves
+  bool goes[S2_PROGRAM_BODIES];          // whether these bodies have a velocity
   S2ProgramIsland island[];
 } S2Program;
 
@@ -37,17 +38,18 @@ typedef struct S2Program {
 // a step of the general path, when memory may run out.
 void s2_program_prepare(S2World *world);
 
-// Makes it before that step, for callers that do not change the world.
+// Makes the program before that step, for callers that do not change the world.
 void s2_program_hasten(S2World *world);
 
 // Whether the world's program can step it now. Call it once for each step.
 bool s2_program_ready(S2World *world);
 // Steps a world that is ready and whose callback has agreed to proceed. False: the general path
-// must do it, and nothing was written. *status is that of s2_world_step.
+// must do the step, and nothing was written. *status: as of s2_world_step.
 bool s2_program_run(S2World *world, S2Status *status);
-// Both for one world; also calls S2Callbacks.proceed.
+// s2_program_ready and s2_program_run for one world; also calls S2Callbacks.proceed.
 bool s2_program_step(S2World *world, S2Status *status);
-// Calls S2Callbacks.proceed, as solves do; and the status of a step that it stopped.
+// Calls S2Callbacks.proceed, as solves do; s2_program_stopped: the status of a step that it
+// stopped.
 bool s2_program_proceeds(S2World *world);
 S2Status s2_program_stopped(S2World *world);
 
@@ -62,12 +64,12 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena);
 // and its constants, if `constants` is not NULL.
 void s2_program_read(const S2World *world, int island, int lanes, int lane, double *state,
                      double *constants);
-// Writes the step of all islands to the world. `state` is that of the first; consecutive ones are
-// `apart` doubles apart. False: an island missed the step, or is not finite, and nothing was
-// written.
+// Writes the step of all islands to the world. `state` is the state of the first island;
+// consecutive states are `apart` doubles apart. False: an island missed the step, or its state is
+// not finite, and nothing was written.
 bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart);
 
-// Steps worlds side by side (s2_worlds_step_many). The caller's function steps the remaining ones
+// Steps worlds side by side (s2_worlds_step_many). The caller's function steps the remaining worlds
 // one after the other. (many.c)
 typedef S2Status S2StepAlone(void *user, S2World *world, int index);
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,

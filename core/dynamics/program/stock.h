@@ -1,5 +1,5 @@
-// Private to core/dynamics/program: tables of common worlds with kernels compiled for them. These
-// take two thirds of the time, because they read no table.
+// Private to core/dynamics/program: tables of common worlds with kernels compiled for them. They
+// take two thirds of the time of other kernels, because they read no table.
 #ifndef S2_STOCK_H
 #define S2_STOCK_H
 
@@ -42,7 +42,7 @@ typedef enum S2Stock {
       .fill = {{0, 0, 0, 0, 0, -1}, {0, 1, 1, 0, 0, 0}, {0, 1, 1, 1, 1, -1}, {1, 1, 0, 1, 0, -1}}, \
   };
 
-// The steps of one of them; the table's `stock` selects it.
+// Steps of an island with one of these tables; the table's `stock` selects the kernel.
 S2TableKernel s2_stock_step_1;
 #ifdef S2_HAVE_LANES
 S2TableKernel s2_stock_step_4, s2_stock_step_8;

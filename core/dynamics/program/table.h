@@ -12,19 +12,19 @@ enum {
   S2_TABLE_NODES = 8,   // unknown bodies
   S2_TABLE_GROUNDS = 4, // other bodies, including the world
   S2_TABLE_SEATS = S2_TABLE_NODES + S2_TABLE_GROUNDS,
-  S2_TABLE_JOINTS = 12,   // two rows each
-  S2_TABLE_BLOCKS = 40,   // below the diagonal of the matrix, fill included
+  S2_TABLE_JOINTS = 12,   // joints with two rows each
+  S2_TABLE_BLOCKS = 40,   // blocks below the diagonal of the matrix, fill included
   S2_TABLE_FILLS = 72,    // products that form the matrix
   S2_TABLE_TARGETS = 160, // blocks that eliminations change
 };
 
 typedef enum S2TableType { S2_TABLE_HINGE, S2_TABLE_SLIDER } S2TableType;
 
-// Velocities of rows `see` on one side of a joint per impulse of `push` on another; both sides are
-// the same node.
+// One product: the change of the velocities of the rows of joint `see` by impulses of joint `push`,
+// both through the same node.
 typedef struct S2TableFill {
   int16_t node, see, see_side, push, push_side;
-  int16_t block; // -1: the diagonal of `see`
+  int16_t block; // -1: the diagonal block of `see`
 } S2TableFill;
 
 // Bodies are seats: nodes in ascending order of slots, then ground in the order of the joints. The
@@ -32,9 +32,9 @@ typedef struct S2TableFill {
 typedef struct S2Table {
   int32_t stock; // S2Stock: the kernel compiled for it
   int32_t nodes, grounds, joints, blocks, fills, targets;
-  bool floats;                         // not attached to any ground
+  bool floats;                         // whether it is not attached to any ground
   bool rides;                          // whether any ground moves
-  bool rattles;                        // by the flow of two stages
+  bool rattles;                        // whether it steps by the flow of two stages
   bool goes[S2_TABLE_GROUNDS];         // whether each ground moves
   bool stands[S2_TABLE_GROUNDS];       // which ground is the world
   int16_t type[S2_TABLE_JOINTS];       // S2TableType
@@ -46,13 +46,13 @@ typedef struct S2Table {
   int16_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
   int16_t row[S2_TABLE_BLOCKS];        // per block: its row
   int16_t row_start[S2_TABLE_JOINTS + 1];
-  int16_t row_column[S2_TABLE_BLOCKS]; // the same blocks by rows
+  int16_t row_column[S2_TABLE_BLOCKS]; // the blocks in the order of rows
   int16_t row_block[S2_TABLE_BLOCKS];
-  uint8_t target[S2_TABLE_TARGETS]; // in the order of elimination
+  uint8_t target[S2_TABLE_TARGETS]; // blocks that change, in the order of elimination
   S2TableFill fill[S2_TABLE_FILLS];
 } S2Table;
 
-// Constants between changes; `Number` is a double, or one for each lane.
+// Numbers that are constant until the world changes. `Number` is a double, or one for each lane.
 #define S2_TABLE_CONSTANTS(Number)                                                                 \
   struct {                                                                                         \
     Number inertia, mass, inverse[2]; /* 1/inertia, 1/mass */                                      \
@@ -60,26 +60,26 @@ typedef struct S2Table {
   } node[S2_TABLE_NODES];                                                                          \
   struct {                                                                                         \
     Number arm_a[2], arm_b[2]; /* m, body axes */                                                  \
-    Number across[2];          /* of a slider, body axes of b */                                   \
-    Number angle;              /* rad, of a against b as it was made */                            \
+    Number across[2];          /* slider: direction across the axis, body axes of b */             \
+    Number angle;              /* rad: angle of a against b at creation */                         \
     Number swing[3];           /* bounds of how fast forces turn, see joint_swing() */             \
-    Number size;               /* m, that its angle is measured by */                              \
+    Number size;               /* m: length that converts its angle */                             \
   } joint[S2_TABLE_JOINTS];                                                                        \
   Number h, length, tolerance, speed; /* s, m, 1, m/s: the least velocity scale */
 
 // Inputs and outputs of a step.
 #define S2_TABLE_STATE(Number)                                                                     \
   Number q[S2_TABLE_NODES][3], v[S2_TABLE_NODES][3];                                               \
-  Number force[S2_TABLE_NODES][3]; /* by hand */                                                   \
+  Number force[S2_TABLE_NODES][3]; /* forces that the program applied */                           \
   Number ground_q[S2_TABLE_GROUNDS][3], ground_v[S2_TABLE_GROUNDS][3];                             \
-  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: of the step before, then of this one */        \
-  Number acted[S2_TABLE_JOINTS];     /* s that they did */                                         \
+  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: of the last step, then of this one */          \
+  Number acted[S2_TABLE_JOINTS];     /* s: duration of these impulses */                           \
   Number reaction[S2_TABLE_JOINTS][3];                                                             \
-  Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected; where it floats */         \
+  Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected, if it floats */            \
   Number residual, joint, balance;     /* S2Residual.scaled, joint and dynamics */                 \
   Number error;                        /* m */                                                     \
-  Number passes;                       /* projections; or pieces, of two stages each */            \
-  Number missed;                       /* not 0: what was written is no step */
+  Number passes;                       /* projections, or pieces of two stages each */             \
+  Number missed;                       /* not 0: the written results are invalid */
 
 typedef struct S2Constants {
   S2_TABLE_CONSTANTS(double)

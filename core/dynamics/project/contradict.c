@@ -8,8 +8,8 @@
 
 enum { NAMED = 3 };
 
-// Fraction of the largest multiplier (times the row's size) in a proof of conflict: smaller ones
-// are rounding of the search.
+// Fraction of the largest multiplier (times the row's size) in a proof of conflict. Smaller
+// multipliers are rounding of the search.
 static const double TAKES_PART = 1e-4;
 
 // Parts of a joint in a conflict.
@@ -107,7 +107,7 @@ static bool contradict_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
-// The touch of each row after assembly->parts; S2_NONE for a tangent.
+// Writes the touch of each row after assembly->parts; S2_NONE for a tangent.
 static void touches_of_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
                             S2SolveKind kind, int32_t *touch_of) {
   int n = 0;
@@ -125,8 +125,8 @@ static void touches_of_rows(const S2Step *step, const S2Island *island, const S2
   }
 }
 
-// Names the culprit that moves its body without a bound: a kinematic body, a lock, a motor. `sure`:
-// it is part of a proof.
+// Names a culprit that moves its body with unbounded force: a kinematic body, a lock or a motor.
+// `sure`: the culprit is part of a proof.
 static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, int count,
                          bool sure) {
   const S2World *world = step->world;
@@ -137,7 +137,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
     const int32_t slot[2] = {joint == NULL ? touch->body_a : joint->a,
                              joint == NULL ? touch->body_b : joint->b};
     char label[S2_NAME_SIZE + 32];
-    // A kinematic body, on either side; ...
+    // It may be a kinematic body, on either side.
     for (int k = 0; k < 2; k++) {
       const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
       if (body != NULL && body->type == S2_KINEMATIC && !s2_body_yields(body)) {
@@ -147,7 +147,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
         return;
       }
     }
-    // ... or a joint without a bound.
+    // It may be a joint without a bound.
     if (joint != NULL &&
         (joint->type == S2_LOCK || (joint->has_motor && joint->motor_max == INFINITY))) {
       s2_joint_label(world, culprit->joint, label);
@@ -162,12 +162,13 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
   }
 }
 
-// Rows on ground come first: they show what squeezes; the other rows in a stack are alike.
+// Whether a row is on ground. Such rows come first, because they show what squeezes a stack.
 static bool contradict_grounded(const S2Row *row) {
   return row->a == S2_GROUND || row->b == S2_GROUND;
 }
 
-// Whether a row requires motion. Otherwise zero velocities satisfy all rows, and there is no proof.
+// Whether a row requires motion. If none does, zero velocities satisfy all rows, and there is no
+// proof.
 static bool asks_for_motion(const S2Problem *problem) {
   bool asks = false;
   for (int r = 0; r < problem->rows; r++) {
@@ -184,7 +185,7 @@ static int contradict_part(int32_t row) {
                                                     : PART_OTHER;
 }
 
-// The culprits of a proof that no velocities satisfy all rows.
+// Finds the culprits by a proof that no velocities satisfy all rows.
 static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly,
                                   const int32_t *touch_of) {
   Culprits list = {.count = 0};
@@ -192,14 +193,15 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {.tolerance = def->tolerance, .max_iterations = def->max_iterations};
   double *proof = S2_TAKE_ZEROED(step->arena, double, problem->rows), largest = 0;
-  // A combination of rows that gives 0 v > 0 (Farkas): by an exact method, else by an interior
-  // point.
+  // The proof is a combination of rows that gives 0 v > 0 (Farkas). An exact method finds it, else
+  // an interior point.
   if (!asks_for_motion(problem) ||
       (!s2_mcp_conflict(problem, proof, step->arena) &&
        !s2_mcp_conflict_quick(problem, &options, proof, step->arena))) {
     return list;
   }
-  // Rows with a significant share relative to the largest, which the first pass finds.
+  // Take the rows with a significant share relative to the largest share, which the first pass
+  // finds.
   for (int pass = 0; pass < 2; pass++) {
     for (int r = 0; r < problem->rows; r++) {
       const S2Row *row = &problem->row[r];
@@ -219,7 +221,7 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
   return list;
 }
 
-// The culprits by the errors of rows that must hold.
+// Finds the culprits by the errors of rows that must hold.
 static Culprits contradict_missed(const S2Step *step, const S2Island *island,
                                   const S2Assembly *assembly, const S2Solution *solution,
                                   const int32_t *touch_of) {
@@ -235,7 +237,7 @@ static Culprits contradict_missed(const S2Step *step, const S2Island *island,
     }
     double off =
         (row->lo < 0 ? fabs(u) : fmax(-u, 0)) * (contradict_angular(row) ? island->length : 1);
-    int32_t joint = r < assembly->parts ? assembly->part[r].joint : S2_NONE; // else viscosity
+    int32_t joint = r < assembly->parts ? assembly->part[r].joint : S2_NONE; // S2_NONE: viscosity
     int32_t touch = r < assembly->parts ? S2_NONE : touch_of[r - assembly->parts];
     // Bounded motors and friction may yield.
     if ((joint != S2_NONE || touch != S2_NONE) && off > enough && row->hi == INFINITY) {
@@ -254,7 +256,7 @@ static bool has_contact(const Culprits *list) {
   return has;
 }
 
-// There is no proof, but the island has a kinematic body.
+// Names a possible culprit if there is no proof.
 static void write_doubt(Writer *to, const S2Step *step, const S2Island *island) {
   int count = island->touches + island->joints;
   Culprit *all = S2_TAKE_ZEROED(step->arena, Culprit, count);
@@ -271,7 +273,7 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
                               const S2Solution *solution) {
   S2World *world = step->world;
   if (world->warning[0] != 0) {
-    return; // one for each step, because the search for the cause takes time
+    return; // one warning for each step, because the search for the cause takes time
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int contact_rows = assembly->problem.rows - assembly->parts;
@@ -287,7 +289,7 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
     write_remedy(&to, step, cause.at, cause.count, true);
   } else {
     write_on(&to,
-             "an island of %d bod%s was solved to a scaled residual of %.1e only, tolerance %.1e",
+             "an island of %d bod%s was solved only to a scaled residual of %.1e (tolerance %.1e)",
              island->nodes, island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
              world->kept.def.tolerance);
     if (asks_for_motion(&assembly->problem)) {

@@ -1,4 +1,4 @@
-// Overlaps at rest: finds them, warns of them, moves bodies apart.
+// Overlaps of bodies outside the motion: finds them, warns of them, and moves the bodies apart.
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/step/islands.h"
@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Overlap, as a fraction of a body's size, that causes a warning: far above the rounding of boxes
-// stacked at computed positions.
+// Overlap, as a fraction of a body's size, that causes a warning. It is far above the rounding of
+// boxes stacked at computed positions.
 #define OVERLAP_WORTH_A_WARNING 1e-6
 
 // Rounds of separation. Each is a full projection; a heap created at one point needs a few.
 enum { RESOLVE_ROUNDS = 50, NAMED_IN_WARNING = 3 };
 
-// A step without motion: touches and islands at the present positions.
+// Makes a step without motion, with touches and islands at the present positions.
 static S2Step overlap_survey(S2World *world) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count;
@@ -41,14 +41,14 @@ static S2Step overlap_survey(S2World *world) {
   return step;
 }
 
-// Calls the filter for new pairs, without storing the answers; pre-solve is for steps only. Finds
-// nothing if a filter aborts, or if there are too many pairs (step->world->refused then contains
-// the error).
+// Calls the filter for new pairs, without storing the answers; pre-solve callbacks are not called.
+// Finds nothing if a filter aborts, or if there are too many pairs (step->world->refused then
+// contains the error).
 static bool overlap_search(S2Step *step) {
   S2World *world = step->world;
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.pre_solve = NULL;
-  world->stepping = true; // the filter must not change the world here either
+  world->stepping = true; // the filter must not change the world here, either
   world->refused = s2_ok();
   bool found = s2_step_touches(step);
   world->stepping = false;
@@ -66,7 +66,7 @@ static double pair_size(const S2World *world, const S2Touch *touch) {
   return fmin(a, b);
 }
 
-// Deepest overlaps among the touches of a step or survey.
+// Lists the overlaps among the touches of a step or survey, deepest first; returns their number.
 static int list_overlaps(const S2Step *step, S2Overlap **list) {
   S2World *world = step->world;
   S2Overlap *all = S2_TAKE(step->arena, S2Overlap, step->touch_count);
@@ -145,7 +145,7 @@ static S2Status overlap_resolve(void *user) {
   Resolving *resolving = user;
   S2World *world = resolving->world;
   for (int round = 0; round < RESOLVE_ROUNDS; round++) {
-    // A search at rest, then a projection of all islands.
+    // Search at rest, then project all islands.
     S2Step step = overlap_survey(world);
     if (!overlap_search(&step)) {
       return overlap_stopped(world);

@@ -1,23 +1,24 @@
 // Fast and thin bodies. A row is a plane at the nearest points at the start of the step. A plate
 // that is hit at its tip may turn so far within the step that it ends on the other side of a wall.
-// The motion of such a body ends when it overlaps the wall by half of the depth from which it would
-// leave on the wrong side. Projection moves it back, and the next steps do the remaining motion
-// with rows at its new pose.
+// The motion of such a body is stopped when it overlaps the wall by half of the depth from which it
+// would be pushed out on the wrong side. Projection moves it back, and the next steps do the
+// remaining motion with rows at its new pose.
 #include "dynamics/project/passage.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Fractions: the allowed overlap relative to the depth from which two shapes would be pushed apart
-// to the wrong side (half the width of both), and the accuracy relative to the allowed overlap.
+// Fractions. DEPTH: the allowed overlap, relative to the depth from which two shapes would be
+// pushed apart to the wrong side (the sum of their half widths). FINE: the accuracy, relative to
+// the allowed overlap.
 #define S2_PASSAGE_DEPTH 0.5
 #define S2_PASSAGE_FINE  0.1
 // Samples of a pair in a step. A motion over hundreds of its own widths ends there.
 #define S2_PASSAGE_LOOKS 256
-// Overlaps on the path that do not count. A point at the distance r that turns by phi leaves the
-// chord of its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r; at most DEPTH times
-// half the width of the thinner shape counts. Near contact the search advances by LOOK times that
-// half width, or by the path over PARTS if that is more.
+// Overlaps on the path that turning explains are allowed. A point at the distance r that turns by
+// phi leaves the chord of its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r. At
+// most DEPTH times half the width of the thinner shape is allowed. Near contact the search advances
+// by LOOK times that half width, or by the path divided by PARTS if that is more.
 #define CROSSING_CHORD 0.125
 #define CROSSING_PLANE 0.5
 #define CROSSING_DEPTH 0.25
@@ -49,7 +50,7 @@ double s2_touch_smaller(const S2World *world, const S2Touch *touch) {
   return fmin(a > 0 ? a : INFINITY, b > 0 ? b : INFINITY);
 }
 
-// Whether it looks the same for all rotations of its body.
+// Whether the shape looks the same for all rotations of its body.
 static bool shape_round(const S2Shape *shape) {
   return shape->count == 1 && shape->vertices[0].x == 0 && shape->vertices[0].y == 0;
 }
@@ -125,20 +126,21 @@ static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
                  q[2] - origin[2] + t * (v[2] - speed[2]));
 }
 
-// For a pair that overlaps deeply at the start, apart along n: whether it is on the other side at
-// the end of the motion.
+// For a pair that overlaps deeply at the start, and that moving along n would separate: whether it
+// is on the other side at the end of the motion.
 static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
   S2Pose from = pose_at(step, touch->body_a, touch->body_b, 0);
   S2Pose to = pose_at(step, touch->body_a, touch->body_b, step->h);
   return s2_dot(n, from.position) > 0 && s2_dot(n, to.position) < 0;
 }
 
-// A shape whose centre must not enter neighbouring pieces of a body: across a cut between two of
-// them it could move on without a deep overlap with either.
+// A shape whose centre must not enter pieces that adjoin other pieces of their body. Along a cut
+// between two pieces, the shape could move on without a deep overlap with either.
 typedef struct Centre {
   S2Vec2 at;    // m, in the frame of its body
-  double depth; // m: half of half its width; 0: no check is needed
-  double fine;  // m: distance that counts as inside; no shape's centre is so near to its outline
+  double depth; // m: a quarter of its width; 0: no check is needed
+  // m: a smaller distance counts as inside; no shape's centre is so near to its own outline
+  double fine;
 } Centre;
 
 static Centre centre_of(const S2Shape *shape, const S2Shape *other) {
@@ -158,8 +160,8 @@ static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *
   return s2_closest(&point, pose, piece, pose_of_piece).distance;
 }
 
-// s2_step_passage of one pair. *deep: it overlaps too deeply already, and comes out on the wrong
-// side.
+// s2_step_passage of one pair. *deep: the pair already overlaps too deeply, and comes out on the
+// wrong side.
 static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   *deep = false;
   const S2World *world = step->world;
@@ -181,7 +183,7 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   Centre centre_a = centre_of(&of_a, &of_b), centre_b = centre_of(&of_b, &of_a);
   double least = centre_a.depth > 0 ? fmin(depth, centre_a.depth) : depth;
   least = centre_b.depth > 0 ? fmin(least, centre_b.depth) : least;
-  if (!(speed * h > least)) { // the overlap cannot become deep within the step, or decreases
+  if (!(speed * h > least)) { // the motion is too short to make the overlap deep
     return INFINITY;
   }
   // Conservative advancement: in the time room/speed the distance decreases by at most `room`.
@@ -192,7 +194,7 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
     double room = depth + closest.distance;
     double from_a = centre_distance(&centre_a, pose_a, &of_b, pose_b);
     double from_b = centre_distance(&centre_b, pose_b, &of_a, pose_a);
-    // The pair is deep already at the start: its rows stay unchanged.
+    // The pair already overlaps deeply at the start, so its motion is not stopped here.
     if (look == 0 && (room <= fine || from_a <= 0 || from_b <= 0)) {
       *deep = changes_sides(step, touch, closest.normal);
       return INFINITY;
@@ -216,8 +218,9 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
 // The relative motion of the shapes of a touch.
 typedef struct Ways {
   S2Shape a, b;
-  double way;             // m, of the centres
-  double turned, squared; // m: by turning, first and second order: sums of phi r and phi^2 r
+  double way; // m: path of the centres
+  // m: by turning, to first and second order: the sums of phi r and of phi^2 r
+  double turned, squared;
 } Ways;
 
 static Ways ways_of(const S2Step *step, const S2Touch *touch) {
@@ -242,11 +245,12 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) 
   double h = step->h, speed = (ways.way + ways.turned) / h,
          thin = s2_touch_thin(step->world, touch);
   double widths = speed * h / (CROSSING_LOOK * thin);
-  // The end of the step suffices, or samples would be farther apart than the thin width.
+  // No search: checking the end of the step suffices, or samples would be farther apart than the
+  // thin width.
   if (!(widths > 2) || widths * CROSSING_LOOK > CROSSING_PARTS) {
     return INFINITY;
   }
-  // The number of parts does not depend continuously on the inputs.
+  // The number of parts is a power of two, so it does not vary with small changes of the inputs.
   double parts = fmin(exp2(ceil(log2(widths))), CROSSING_PARTS);
   double smaller = s2_touch_smaller(step->world, touch);
   double bend = ways.squared + ways.way * ways.way / smaller;
@@ -256,7 +260,7 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) 
     double t = part / parts * h;
     S2Closest closest =
         s2_closest(&ways.a, pose_at(step, a, a, t), &ways.b, pose_at(step, b, a, t));
-    if (part == 0) { // an initial overlap may stay
+    if (part == 0) { // an initial overlap is allowed
       depth += fmax(-closest.distance, 0);
     } else if (closest.distance < -depth) {
       return t;
@@ -322,7 +326,8 @@ void s2_step_stop_short(S2Step *step) {
     fraction[touch->body_a] = fmin(fraction[touch->body_a], t / step->h);
     fraction[touch->body_b] = fmin(fraction[touch->body_b], t / step->h);
   }
-  for (int i = 0; i < step->island_count && fraction != NULL; i++) { // joints move together
+  // bodies of an island stop together
+  for (int i = 0; i < step->island_count && fraction != NULL; i++) {
     const S2Island *island = &step->islands[i];
     double least = 1;
     for (int k = 0; k < island->nodes; k++) {

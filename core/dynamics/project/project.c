@@ -5,11 +5,11 @@
 //     (e: rigid rows, c: contacts, limits)
 //
 // iterated (Newton). Joints push along the rows of the step's start, and their displacement,
-// divided by h, goes into the velocities as well: this is SHAKE (Ryckaert, Ciccotti, Berendsen
-// 1977), the part of the joints' impulse that the linearised rows missed. Without it a swinging
-// body loses energy in every step; along the rows of the step's end the next solve would remove it
-// again. Displacements by contacts stay out of the velocities, because separating overlaps would
-// throw bodies.
+// divided by h, is also added to the velocities. This is SHAKE (Ryckaert, Ciccotti, Berendsen
+// 1977): the part of the joints' impulse that the linearised rows missed. Without it, a swinging
+// body loses energy in every step. With the rows of the step's end, the next solve would remove it
+// again. Displacements by contacts are not added to the velocities, because separating overlaps
+// would throw bodies.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
@@ -38,7 +38,7 @@ static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Is
   return errors;
 }
 
-// Whether the row is an equation of a joint. These come first, then limits and contacts.
+// Whether the row is an equation of a joint. Equations come first, then limits and contacts.
 static bool is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
@@ -63,7 +63,7 @@ static void add_joint_displacement(const S2Assembly *assembly, const double *lam
   }
 }
 
-// The rows of hinges at q0 if the first solve had only those; else NULL.
+// The rows of hinges at q0 if the first solve had no other rows; else NULL.
 static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErrors *errors) {
   const S2Assembly *motion = island->motion;
   bool alone = errors->pins && motion != NULL && motion->parts == 2 * island->joints &&
@@ -81,7 +81,7 @@ static bool friction_sticks(const S2Step *step, int32_t slot) {
   return fabs(step->joint_impulse[S2_JOINT_ROWS * slot + S2_JOINT_DRY]) < at_bound * most;
 }
 
-// Whether the displacement of joints may go into the velocities. It must not in these cases:
+// Whether the displacement by joints may be added to the velocities. It must not in these cases:
 // - the step began with joint errors (bodies moved by the program);
 // - an impact has changed the velocities that caused the error;
 // - blending makes rows correct positions, or forces turn in W;
@@ -122,7 +122,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
   return true;
 }
 
-// Joint equations at q0 with the errors of q1. False: the two have different equations.
+// Takes the joint equations at q0 with the errors at q1. False: q0 and q1 have different equations.
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
                                S2Assembly *end, S2Row *rows, S2Shaken *shaken) {
   S2Problem *problem = &end->problem;
@@ -151,18 +151,19 @@ typedef struct Pass { // inputs of a pass, for its note
   double stiffness;
 } Pass;
 
-// SOLVED: allowed residual of a solve, relative to the error that the projection removes. LEFT: the
-// same relative to the final error. Positions have no more digits, and if rows are redundant, the
-// solver would try every method on contradictions by rounding.
+// SOLVED: allowed residual of a solve, relative to the error that the projection removes. LEFT:
+// allowed residual relative to the tolerance of positions. Positions have no more digits. With a
+// smaller value, redundant rows would contradict each other by rounding, and the solver would try
+// every method.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
-// Factorisations of the solver's flow for the displacements of a pile. A jammed pile has no
-// displacement that separates it, and more factorisations do not find one.
+// The most factorisations of the solver's flow for the displacements of a pile. A jammed pile has
+// no displacement that separates it, and more factorisations do not find one.
 enum { POSITIONS_FLOW = 100 };
 
 // A projection that closes gaps moves no point of a body farther than FAR times the largest error.
-// A tower 25 times as high as wide needs 25 to stand up on its two corners; a box on three points
-// about a bend of the angle phi needs 1/phi. If that is not enough, points that pull with at least
+// A tower 25 times as high as wide needs a factor of 25 to stand up on its two corners; a box on
+// three points about a bend by phi needs 1/phi. If FAR is exceeded, points that pull with at least
 // the fraction PULLS of the largest pull are released.
 static const double FAR = 30, PULLS = 0.1;
 
@@ -177,10 +178,10 @@ static double farthest_way(const S2Step *step, const S2Island *island, const dou
   return far;
 }
 
-// If a displacement is large for small errors, held points nearly contradict each other: three
-// points about a bend of the ground are closed together only at a large distance. The points with
-// the largest pull are released: overlaps must be removed, gaps need not be closed. Returns whether
-// a point was released.
+// If a displacement is large for small errors, held points nearly contradict each other. For
+// example, three points about a slight bend of the ground can only be closed together by a large
+// motion. The points with the largest pull are released: overlaps must be removed, but gaps need
+// not be closed. Returns whether a point was released.
 static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
                        const S2Solution *solution, double worst) {
   if (!step->holds || farthest_way(step, island, solution->v) <= FAR * worst) {
@@ -188,7 +189,7 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
   }
   double hardest = 0; // N s
   for (int pass = 0; pass < 2; pass++) {
-    int r = assembly->parts; // where contacts begin; held ones are first
+    int r = assembly->parts; // where contacts begin; held points come first
     for (int i = 0; i < island->touches; i++) {
       S2Touch *touch = &step->touches[island->touch[i]];
       for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
@@ -200,7 +201,7 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
         hardest = pass == 0 ? fmax(hardest, pulls) : hardest;
         if (pass == 1 && pulls > 0 && pulls >= PULLS * hardest) {
           point->normal_impulse = point->tangent_impulse = 0;
-          point->closed = false; // otherwise it would be held again, and pull for ever
+          point->closed = false; // otherwise it would be held again, and pull again
         }
       }
     }
@@ -210,11 +211,11 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
 
 typedef enum Moved { MOVED, NOT_SOLVED, TOO_FAR } Moved;
 
-// Solves and moves q1, unless points are released.
+// Solves the problem and moves q1, unless points are released.
 static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
                              double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
-  // Relative to the error, so that its last digits are found, too.
+  // The scale is the error, so that small errors are also solved to their last digits.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
   assembly->problem.velocity_scale = scale;
   S2SolverOptions options = {
@@ -233,7 +234,7 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   if (let_far_go(step, island, assembly, &solution, worst)) {
     return TOO_FAR;
   }
-  // Linear rows are accurate for small turns only; the next pass does the rest.
+  // Linear rows are accurate only for small turns; the next pass does the rest.
   double turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, fabs(solution.v[3 * i]));
@@ -249,7 +250,7 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   if (shaken != NULL) {
     add_joint_displacement(assembly, solution.lambda, fraction, shaken);
   }
-  // The new gaps are for the next pass.
+  // Compute the new gaps for the next pass.
   for (int i = 0; i < island->touches; i++) {
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
@@ -257,8 +258,8 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   return MOVED;
 }
 
-// One Newton step, with inertias times `stiffness`; false if it could not be solved. With `shaken`
-// the joint rows are those of q0, and the joint displacements are added to it.
+// One Newton step, with inertias times `stiffness`; false if it could not be solved. With `shaken`,
+// joints push along their rows at q0, and their displacements are added to `shaken`.
 static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
                     S2Shaken *shaken) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
@@ -290,10 +291,11 @@ static double largest_fraction(double a, double b, double room) {
   return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
 }
 
-// The fraction of the displacements by joints that is added to the velocities (over h). The energy
-// must not exceed that of the free motion. A second bound counts if the step turns a body far or a
-// contact is near: the energy that forces added since the start of the step. For the energy of
-// SHAKE oscillates about the true one, with an amplitude that grows with the turn of a step.
+// The fraction of the displacements by joints (divided by h) that is added to the velocities. The
+// energy must not exceed the energy of the free motion. If the step turns a body far or a contact
+// is near, it must not exceed the initial energy plus the work of forces, either. The reason: the
+// energy of SHAKE oscillates about the true one, with an amplitude that grows with the turn of a
+// step.
 static double harmless_fraction(const S2Step *step, const S2Island *island, const double *by_joints,
                                 S2Vec2 frame) {
   double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
@@ -322,7 +324,7 @@ static double harmless_fraction(const S2Step *step, const S2Island *island, cons
 // State of a floating island before any projection.
 typedef struct Spin {
   bool kept;
-  double value, energy; // N m s; J: its largest energy
+  double value, energy; // N m s; J: the largest energy that the island may have
   double *v;            // 3 per node, scratch
 } Spin;
 
@@ -366,7 +368,7 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
   }
 }
 
-// A few passes of SHAKE, which converge linearly; later passes remove the remainder.
+// Makes a few passes of SHAKE, which converge linearly; later passes remove the remainder.
 static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, double *worst) {
   bool converges = true;
   for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > island->enough; pass++) {
@@ -389,8 +391,8 @@ static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
   };
 }
 
-// Adds the joint displacements to the velocities. The remainder, too small for them, is left to the
-// later passes. If the passes do not converge, nothing is kept.
+// Runs SHAKE and adds the joint displacements to the velocities. The remaining error is too small
+// to matter there and is left to later passes. If the passes do not converge, nothing is kept.
 static double project_shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
                             const Spin *spin) {
   S2Shaken shaken = new_shaken(step, island);
@@ -399,7 +401,7 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
   give_back_spin(step, island, spin, INFINITY);
   // A rigid rotation violates no joint, so displacements without spin are fed back.
   double *by_joints = NULL;
-  if (spin->kept) { // the remainder has no spin
+  if (spin->kept) { // keep only displacements without spin
     by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);
     s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
@@ -425,7 +427,8 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
   return worst;
 }
 
-// The gap at q1 of a point, as in the solve: of the same feature, or as the solve left it.
+// The gap at q1 of a point of the solve: the gap of the same feature, or the gap that the solve
+// predicted.
 static double gap_at_end(const S2Step *step, int32_t index, int k) {
   const S2Touch *solved = &step->touches_solved[index], *now = &step->touches[index];
   const S2TouchPoint *point = &solved->points[k];
@@ -437,7 +440,7 @@ static double gap_at_end(const S2Step *step, int32_t index, int k) {
   return point->at.gap + step->h * s2_touch_velocity(solved, k, point->at.normal, step->carry);
 }
 
-// One linear solve with the rows of the solve (at q0) and the errors of q1.
+// Makes one linear solve with the rows of the solve (at q0) and the errors of q1.
 static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   S2Assembly end = s2_assemble(step, step->q1, step->touches, island, choices,
@@ -464,7 +467,7 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
   (void)solve_positions(step, island, &assembly, worst, &pass, NULL); // no points are held
 }
 
-// One projection of positions by a linear solve; velocities stay.
+// Projects positions once, by a linear solve; velocities stay.
 static void project_once(S2Step *step, bool same_rows) {
   double start = s2_stats_clock(step->world);
   for (int i = 0; i < step->island_count; i++) {
@@ -478,7 +481,7 @@ static void project_once(S2Step *step, bool same_rows) {
         (void)project(step, island, worst, 1, NULL);
       }
     }
-    island->joint_error = NAN; // no longer valid
+    island->joint_error = NAN; // the stored error is no longer valid
     s2_arena_rewind(step->arena, mark);
   }
   step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
@@ -498,7 +501,7 @@ void s2_step_project_start(S2Step *step) {
 typedef struct Best {
   double worst;
   double *q; // 3 per node
-  int noted; // the notes that led there
+  int noted; // number of notes that led to these positions
 } Best;
 
 static void keep_best(const S2Step *step, const S2Island *island, double worst, Best *best) {
@@ -509,9 +512,10 @@ static void keep_best(const S2Step *step, const S2Island *island, double worst, 
   best->worst = fmin(best->worst, worst);
 }
 
-// Newton's steps on errors that cannot vanish diverge, and would lift bodies without need.
+// Returns to the best positions. If errors cannot vanish, Newton's steps diverge and would lift
+// bodies without need.
 static void go_back(const S2Step *step, S2Island *island, const Best *best) {
-  island->joint_error = NAN; // the present value was not measured last
+  island->joint_error = NAN; // the last measured value belongs to other positions
   for (int i = 0; i < island->nodes; i++) {
     memcpy(step->q1 + 3 * island->node[i], best->q + 3 * i, 3 * sizeof(double));
   }
@@ -521,8 +525,9 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
   }
 }
 
-// Joints without error, as of bodies at rest: the poses of their bodies depend on this condition.
-// The solve closes contacts; projection would put them on an edge.
+// Notes joints that have no error, like those of bodies at rest, because the derivatives of poses
+// depend on them. (Contacts are not noted: the solve closes them, and projection would put them on
+// an edge.)
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
   S2World *world = step->world;
   if (world->notes == NULL || errors->rows == 0) {
@@ -539,8 +544,8 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
     }
     return;
   }
-  // A differentiated step must not move bodies that the plain step does not move. Errors that a
-  // projection would reduce are those of a motion, which the plain step keeps.
+  // A differentiated step must not move bodies that the plain step does not move. If a projection
+  // would reduce errors, they come from a motion, and the plain step keeps them.
   if (island->touches == 0 && worst <= island->enough) {
     double *q = S2_TAKE(step->arena, double, 3 * island->nodes), error = island->joint_error;
     uint64_t projections = world->stats.projections;
@@ -585,7 +590,7 @@ static void project_island(S2Step *step, S2Island *island) {
   keep_best(step, island, worst, &best);
   Spin spin = keep_spin(step, island);
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  // First along the joints' rows at q0, with feedback to the velocities (SHAKE).
+  // First correct along the joints' rows at q0, with feedback to the velocities (SHAKE).
   bool feeds = feeds_back(step, island, &errors);
   if (feeds) {
     worst = project_shake(step, island, &errors, worst, &spin);
@@ -611,7 +616,7 @@ static void project_island(S2Step *step, S2Island *island) {
     keep_best(step, island, worst, &best);
     done = !solved || worst <= island->enough;
   }
-  // If no pass improved on an earlier one, return to that one.
+  // If the last pass is not the best one, return to the best positions.
   if (worst > best.worst) {
     go_back(step, island, &best);
     if (best.noted < fed) { // the velocities contain the feedback

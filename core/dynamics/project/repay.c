@@ -6,9 +6,9 @@
 //
 // where the last term is the lift beyond the motion of v1. u are relative speeds of touching
 // bodies, so obstacles, joints and damping may do any additional work. Joint displacements of the
-// projection go into v2 as well and add D2 M (v1 - ride), because no contact paid for them. If the
-// sum is positive, it is removed from v2: a step may lift bodies by the energy that its contacts
-// took, and by no more. Event stepping has a separate account (energy.c).
+// projection are also added to v2; they add D2 M (v1 - ride), because no contact took that energy.
+// If the sum is positive, it is removed from v2. So a step may lift bodies only by the energy that
+// its contacts took. Event stepping has a separate account (energy.c).
 #include "dynamics/project/spin.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/trace/notes.h"
@@ -29,7 +29,7 @@ static double of_bodies(const S2Step *step, const S2Island *island, const double
   return gain;
 }
 
-// The log has the impulses of motion and impacts with the lever arms of the solves.
+// The work of contacts. The log has their impulses, with the lever arms of the solves.
 static double of_contacts(const S2Step *step, const S2Island *island) {
   double gain = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -94,18 +94,18 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
     return;
   }
   s2_note_slow(step, island, excess, fed, account.ground, account.grounds);
-  // Reduce all speeds, so that the energy returns to its former value.
+  // Reduce all speeds, so that the added energy is removed.
   double most = fmax(0, kinetic - excess);
-  // for a pivoting body, rotation belongs to its motion as much as that of its centre
+  // a pivoting body needs both its rotation and the motion of its centre, so both are reduced
   if (account.grounds > 0) {
     double fraction = kinetic > 0 ? sqrt(most / kinetic) : 0;
     for (int i = 0; i < 3 * island->nodes; i++) {
       now[i] = account.ride[i] + fraction * now[i];
     }
   } else {
-    s2_island_cap(step, island, most, now); // its momentum is conserved
+    s2_island_cap(step, island, most, now); // this conserves momentum
   }
-  // The change counts as a correction, caused by neither forces nor contacts.
+  // The change counts as a correction, because neither forces nor contacts cause it.
   for (int i = 0; i < island->nodes; i++) {
     double *v2 = step->v2 + 3 * island->node[i];
     const double dv[3] = {now[3 * i] - v2[0], now[3 * i + 1] - v2[1], now[3 * i + 2] - v2[2]};

@@ -3,10 +3,11 @@
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
 //
-// J1 are the rows at q1 of the first pass while passes remove most of the error; otherwise they are
-// updated: Newton's matrix. (With J0 in its place the turn of the step, in rad, would remain, and
-// several times that in a stretched chain.) While J1 is kept, a pass costs the errors and a
-// substitution.
+// J1 are the rows at q1 of the first pass, or J0 if the factor of the first solve can be used. If
+// passes remove too little of the error, J1 is updated, which gives Newton's matrix. (With J0 in
+// place of J1, each pass leaves a fraction of the error equal to the turn of the step in rad, and
+// several times as much in a stretched chain.) While the matrix is kept, a pass only costs the
+// errors and a substitution.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
@@ -17,16 +18,16 @@ typedef struct Shake {
   S2Step *step;
   S2Island *island;
   S2JointErrors *errors;     // at q1
-  S2Problem problem;         // at q0, only the equations; its right side is 0
-  const S2JointPart *part;   // of its rows
-  bool has_motion;           // whether they are those of S2Island.motion
+  S2Problem problem;         // the equations at q0; its right side is 0
+  const S2JointPart *part;   // parts of its rows
+  bool has_motion;           // whether the parts are those of S2Island.motion
   S2Bilateral matrix;        //
   double *change;            // per row: -dl
   double *start, *dq, *last; // 3 per node: initial q1, its displacement, and the previous one
 } Shake;
 
-// Errors and rows at q1; returns the largest joint error, m. NAN: the joints' equations differ from
-// those of the problem.
+// Measures errors and rows at q1; returns the largest joint error, m. NAN: the joints' equations
+// differ from the equations of the problem.
 static double shake_largest(const Shake *shake) {
   return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
 }
@@ -36,7 +37,7 @@ static double shake_measure(Shake *shake) {
   return shake_largest(shake);
 }
 
-// The equations of the first solve, if it had no other rows: they are rigid and not driven.
+// Takes the equations of the first solve, if it had no other rows. They are rigid and not driven.
 static bool take_rows_of_motion(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
   if (motion == NULL || motion->parts == 0 || motion->parts_given > 0) {
@@ -67,7 +68,7 @@ static void take_rows_of_start(Shake *shake) {
   }
 }
 
-// The factor of the first solve if it is J0 M^-1 J0', else Newton's matrix.
+// Takes the factor of the first solve if its matrix is J0 M^-1 J0', else Newton's matrix.
 static bool take_matrix(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
   bool has_pattern = shake->has_motion && motion->matrix->groups > 0;
@@ -89,10 +90,10 @@ static bool shake_prepare(Shake *shake, double worst) {
   const S2Island *island = shake->island;
   S2Arena *arena = step->arena;
   const double *q1 = step->q1;
-  if (s2_wide_any(step, island)) { // they have several rows for one of the joint
+  if (s2_wide_any(step, island)) { // wide joints have several rows for one equation
     return false;
   }
-  // Rows J0 of the first solve, or of a solve assembled for this purpose.
+  // Take the rows J0 of the first solve, or assemble them.
   shake->has_motion = take_rows_of_motion(shake);
   if (!shake->has_motion) {
     take_rows_of_start(shake);
@@ -117,11 +118,11 @@ static bool shake_prepare(Shake *shake, double worst) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  return shake_largest(shake) >= worst && // else a limit or an overlap has the larger error
+  return shake_largest(shake) >= worst && // otherwise a limit or an overlap has the larger error
          take_matrix(shake);
 }
 
-// q1 from lambda; returns the largest new turn.
+// Sets q1 from lambda; returns the largest new turn.
 static double shake_displace(Shake *shake, const double *lambda) {
   double turn = 0;
   s2_mcp_velocity(&shake->problem, lambda, shake->dq);
@@ -137,7 +138,7 @@ static double shake_displace(Shake *shake, const double *lambda) {
   return turn;
 }
 
-// One pass; false if its numbers are not finite or it would turn a body too far.
+// Makes one pass; false if its numbers are not finite or a body turned too far.
 static bool shake_correct(Shake *shake, double *lambda) {
   memcpy(shake->last, shake->dq, sizeof(double) * (size_t)(3 * shake->island->nodes));
   memcpy(shake->change, shake->errors->value, sizeof(double) * (size_t)shake->problem.rows);
@@ -175,7 +176,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
   double now = shake_largest(&shake), before = INFINITY;
   double done = island->enough;
   bool small = true;
-  // Chord iteration: J0 M^-1 J0' is factored once, and again if errors fall slowly.
+  // Chord iteration: keep the factor, and factor Newton's matrix again if errors fall slowly.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
        pass++) {
     before = now;
@@ -184,7 +185,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     bool slow = now * (now / before) * (now / before) > done; // two more passes do not suffice
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
   }
-  // Contacts and limits take no part, so it must not violate them.
+  // Contacts and limits take no part in SHAKE, so check that it does not violate them.
   double left = now;
   if (island->touches > 0 || errors->limited) {
     shake_collide(&shake);
@@ -194,7 +195,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     shake_undo(&shake, shaken->lambda);
     return false;
   }
-  // The displacement by joints, for the velocities.
+  // Return the displacement by joints, which is added to the velocities.
   *worst = left;
   s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda,
                 shake.has_motion);

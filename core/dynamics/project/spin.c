@@ -1,7 +1,7 @@
 // Angular momentum of floating islands. Projection of positions moves masses while their momenta
-// stay, which changes the angular momentum. The part of SHAKE that the energy bound leaves out
-// would have corrected it. A rigid motion violates no joint. So the rotation about the centre of
-// mass is set from the angular momentum, and only the rest is subject to that bound.
+// stay, which changes the angular momentum. Full SHAKE would correct this, but the energy bound
+// leaves out a part of it. A rigid motion violates no joint. So the rotation about the centre of
+// mass is set from the angular momentum, and only the rest is subject to the bound.
 #include "dynamics/project/spin.h"
 #include "dynamics/trace/notes.h"
 
@@ -10,7 +10,8 @@
 // Fraction of a row by which its two sides may differ: the error of numerical derivatives.
 static const double BALANCED = 1e-8;
 
-// Whether forces along the rows of a constraint cancel, and their moments, as those of joints do.
+// Whether forces along the rows of a constraint cancel, and their moments, too, like forces of
+// joints.
 static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
@@ -32,8 +33,9 @@ static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   return good;
 }
 
-// Whether only joints act, and only between bodies of the island. Otherwise a rotation would make
-// friction work or press contacts. (The joints of a gear are in the same island.)
+// Whether only joints act, and only between bodies of the island. With contacts or ground, a
+// rotation could do work against friction or press contacts. (The joints of a gear are in the same
+// island.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {
   bool floats = island->joints > 0 && island->touches == 0;
   for (int i = 0; i < island->joints && floats; i++) {
@@ -47,8 +49,9 @@ bool s2_island_floats(const S2Step *step, const S2Island *island) {
 
 typedef struct Whole { // an island as one rigid body at q1
   double mass, inertia;
-  S2Vec2 origin, centre; // of the first body; centre of mass relative to it, so that
-} Whole;                 // digits are kept far from the world's origin
+  // position of the first body; centre of mass relative to it, which keeps digits far from 0
+  S2Vec2 origin, centre;
+} Whole;
 
 static S2Vec2 arm_of(const S2Step *step, const S2Island *island, const Whole *whole, int node) {
   const double *q = step->q1 + 3 * island->node[node];
@@ -72,8 +75,8 @@ static Whole whole_of(const S2Step *step, const S2Island *island) {
   return whole;
 }
 
-// (Velocities relative to the first body's, which affects only rounding, because arms are relative
-// to the centre.)
+// Velocities are taken relative to the first body. This affects only rounding, because arms are
+// relative to the centre.
 static double spin_of(const S2Step *step, const S2Island *island, const Whole *whole,
                       const double *v) {
   S2Vec2 first = s2_vec2(v[1], v[2]);
@@ -108,8 +111,9 @@ void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin,
   add_turn(step, island, &whole, turn, v);
 }
 
-// The rows of geometric stiffness belong to turning forces, and their eigenvectors do not balance.
-// (W in place of M, because damping changes the momenta.)
+// Restores the angular momentum of v1 by a rotation. Rows of geometric stiffness come from turning
+// forces, and forces along their eigenvectors do not balance. (Momenta use W in place of M, because
+// damping changes them.)
 static void balance_turn(const S2Step *step, const S2Island *island) {
   const double *first = step->q0 + 3 * island->node[0];
   S2Vec2 centre = {0, 0}; // relative to the first body
@@ -152,7 +156,7 @@ void s2_island_balance(S2Step *step, const S2Island *island) {
 }
 
 void s2_island_correct_balance(const S2Step *step, const S2Island *island) {
-  // without it bodies were only moved, and no velocities were solved
+  // NULL: bodies were only moved, and no velocities were solved
   bool solved = step->balanced != NULL;
   for (int i = 0; i < 3 * island->nodes && solved; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
@@ -221,8 +225,9 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
   return most * (1 + S2_SPIN_ROUNDING);
 }
 
-// Keeps the motion of the centre and reduces the rest; if that is not enough (masses were moved
-// inwards by much), also the rotation. Small changes are added to v, to limit rounding.
+// Keeps the motion of the centre and the rotation, and reduces the rest. If that is not enough
+// (because masses moved far inwards), also reduces the rotation. Small changes are added to v, to
+// limit rounding.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
   double kinetic = s2_island_kinetic_within(step, island, v);
   if (kinetic <= most) {

@@ -4,10 +4,10 @@
 
 #include "dynamics/step/context.h"
 
-// The bodies outside an island that hold it by joints or pressing contacts: slots, S2_NONE is the
-// world, into `ground` (which has S2_HOLDERS entries). Bounds on the energy use velocities relative
-// to their mean, so the velocity of the whole does not matter; without such bodies, relative to the
-// first body.
+// Writes the bodies outside an island that hold it by joints or pressing contacts into `ground`
+// (S2_HOLDERS entries): their slots, S2_NONE for the world. Bounds on the energy use velocities
+// relative to the mean of these bodies, so that a common velocity does not matter. Without such
+// bodies, velocities are relative to the first body.
 #define S2_HOLDERS(island) (2 * (island)->touches + 5 * (island)->joints)
 int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground);
 S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
@@ -15,11 +15,12 @@ S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t
 
 // s2_island_spin: angular momentum about the centre of mass of an island on which only joints
 // between its own bodies act, at q1 with the velocities (or displacements) v, 3 per node.
-// s2_island_set_spin: gives v this value by a rotation of the whole.
+// s2_island_set_spin: gives v this spin by a rotation of the whole island.
 bool s2_island_floats(const S2Step *step, const S2Island *island);
 double s2_island_spin(const S2Step *step, const S2Island *island, const double *v);
 void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v);
-// Turns v1 of a stiff floating island as one body, until the impulses of its joints balance at q0.
+// Adds a rotation of a stiff floating island as one body to v1, so that the impulses of its joints
+// balance at q0.
 void s2_island_balance(S2Step *step, const S2Island *island);
 // Records the momenta of that turn as corrections, once the motion is final.
 void s2_island_correct_balance(const S2Step *step, const S2Island *island);
@@ -28,8 +29,8 @@ void s2_island_correct_balance(const S2Step *step, const S2Island *island);
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
 // The kinetic energy without the motion of the island's centre of mass.
 double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v);
-// The upper limit of the latter, J: that of v2 or of the free motion; infinite if joints add
-// energy. `v` is scratch; `from_v2`: the limit is that of v2.
+// The upper limit of s2_island_kinetic_within, J: its value for v2 or for the free motion; infinite
+// if joints add energy. `v`: scratch; *from_v2: whether the limit is the value for v2.
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v, bool *from_v2);
 // Reduces v so that its inner energy is at most this; linear momentum and, if possible, spin stay.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);

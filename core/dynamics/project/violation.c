@@ -16,7 +16,7 @@ static void keep_errors(const S2JointError *of, S2JointErrors *errors) {
   errors->limited |= of->limited;
 }
 
-// For hinges alone: bridges, chains. Returns the largest square.
+// For islands with hinges only, such as bridges and chains. Returns the largest square of an error.
 static double measure_pins(const S2Step *step, const S2Island *island, const S2Rot *turn,
                            S2JointErrors *errors) {
   double largest = 0;
@@ -48,7 +48,7 @@ static double joints_violation(const S2Step *step, S2Island *island, S2JointErro
   for (int i = 0; i < island->joints && !pins; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     if (!s2_joint_projected(joint)) {
-      lengths = true; // it counts among errors, not here
+      lengths = true; // it counts as a joint error, not here
       continue;
     }
     S2JointAt at = {step->world, joint, step->q1, elapsed, turn};

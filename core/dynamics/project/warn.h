@@ -4,8 +4,8 @@
 
 #include "dynamics/step/assemble.h"
 
-// Called after each search; warns after the first one since bodies were created or moved.
-// (overlap.c)
+// Called after each search for touches; warns only after the first one since bodies were created or
+// moved. (overlap.c)
 void s2_step_warn_of_overlaps(const S2Step *step);
 // Names the violated parts of a solution that missed the tolerance: contacts and joints that
 // provably contradict each other, else those with the largest errors. (contradict.c)

@@ -11,22 +11,22 @@
 #include <string.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Largest number of pieces of a substep. With so many pieces bodies may turn farther, as wheels on
-// their hubs do, if the stages are solved.
+// Largest number of pieces of a substep. With so many pieces, bodies may turn farther (like wheels
+// on their hubs) if the stages are solved.
 enum { PIECES = S2_RATTLE_PIECES };
-// ASKS: evaluations of force laws in stage 1 until force and velocity agree. SLOW: the evaluation
-// after which finite differences help.
+// ASKS: the most evaluations of force laws in stage 1 until force and velocity agree. SLOW: from
+// this evaluation on, finite differences are used.
 enum { ASKS = 40, SLOW = 3 };
-// Fractions of a force. AGREED: the law agrees with the velocity. NEAR: a larger error means that
-// the law cannot agree.
+// Fractions of a force. AGREED: below this error the law agrees with the velocity. NEAR: if the
+// error stays above this, the law is held at its initial value.
 static const double AGREED = 1e-14, NEAR = 1e-8;
 // Step of finite differences of laws, as a fraction of the velocity.
 static const double DIFFERENCE = 1e-6;
-// Fractions of a piece's length. RISES: step of finite differences by the length. LATEST: a limit
-// this close to the end does not shorten the piece.
+// Fractions of a piece's length. RISES: step of finite differences with respect to the length.
+// LATEST: a limit this close to the end does not shorten the piece.
 static const double RISES = 1e-3, LATEST = 1e-9;
 
-// STIFF: forces turn too fast even for the largest number of pieces.
+// STIFF: forces turn too fast, even with the largest number of pieces.
 typedef enum Outcome { SOLVED, TOO_LONG, STIFF, ABORTED } Outcome;
 
 // ---- Making ------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ static int count_laws(const S2Step *step, const S2Island *island) {
   return count;
 }
 
-// `touches`: number of touches that may have rows, each with two points that have friction and
+// `touches`: number of touches that may have rows, each with two points with friction and
 // viscosity.
 static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame, int touches) {
   S2Arena *arena = step->arena;
@@ -136,8 +136,8 @@ static void rattle_place_ground(const S2Rattle *rattle, double since, double *q)
   }
 }
 
-// Finds limits that begin open and contacts that begin overlapped. Their impulse acts when they
-// close, after a part of the motion, so stage 1 pushes along J1. Along J0 it would add energy if
+// Finds limits that begin open and contacts off their surface. Their impulse acts when they close,
+// after a part of the motion. So stage 1 pushes along J1; along J0 the impulse would add energy if
 // the rows turn.
 static void find_late(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
@@ -155,8 +155,8 @@ static void find_late(S2Rattle *rattle) {
   }
 }
 
-// Sets V, the larger of the island's speeds and the speeds that drives cause, and the accuracy that
-// it implies.
+// Sets V, the largest of the island's speeds and of the speeds that drives cause, and the accuracy
+// that V implies.
 static void set_speed(S2Rattle *rattle) {
   double length = rattle->island->length;
   rattle->speed = s2_island_speed(rattle->step, rattle->island);
@@ -179,8 +179,8 @@ static void set_speed(S2Rattle *rattle) {
 
 // ---- Forces ------------------------------------------------------------------------------------
 
-// Sets the forces of a stage: those held over the step, and those of laws, `law` (3 per slot; NULL:
-// there are none).
+// Sets the forces of a stage: forces held over the step, and the forces `law` of laws (3 per slot;
+// NULL: there are none).
 static void set_force(const S2Rattle *rattle, const double *law) {
   const S2Step *step = rattle->step;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -223,8 +223,8 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   return going;
 }
 
-// Computes `slope`, the damping of laws by the velocity of their own body, by finite differences at
-// the velocities u.
+// Computes `slope` by finite differences at the velocities u: the damping of each law by the
+// velocity of its own body.
 static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   S2Step *step = rattle->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -244,7 +244,8 @@ static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   return going;
 }
 
-// Relative difference between the present laws and those that stage 1 was solved with.
+// The relative difference between the present forces of laws and those with which stage 1 was
+// solved.
 static double laws_off(const S2Rattle *rattle, const double *was, const double *law) {
   double off = 0;
   for (int i = 0; i < rattle->nodes; i++) {
@@ -282,10 +283,10 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
       return ABORTED;
     }
     set_force(rattle, law);
-    for (int i = 0; i < 3 * rattle->nodes; i++) { // f(u) + slope (u - the next u)
+    for (int i = 0; i < 3 * rattle->nodes; i++) { // the force becomes f(u) + slope (u - next u)
       rattle->force[i] += rattle->slope[i] * rattle->u[i];
     }
-    if (off <= NEAR && off >= before) { // the law is not smooth enough for more
+    if (off <= NEAR && off >= before) { // the law is not smooth enough for a smaller error
       return SOLVED;
     }
   }
@@ -309,7 +310,7 @@ static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
   int count = count_laws(rattle->step, rattle->island);
   const double *v = rattle->laws_held ? rattle->v0 : rattle->u;
   bool going = ask_laws(rattle, rattle->q0, v, rattle->done, law, answers);
-  rattle->laws_held = false; // stage 2 evaluates them at u
+  rattle->laws_held = false; // stage 2 evaluates laws at u
   going = going &&
           ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, answers + count);
   s2_arena_rewind(arena, mark);
@@ -386,7 +387,7 @@ static Outcome second_with_laws(S2Rattle *rattle, double *law) {
   return s2_rattle_second(rattle) ? SOLVED : TOO_LONG;
 }
 
-// `law` (NULL: no law acts) has the forces of laws at q0, v0, and on return those at q1, u.
+// `law` (NULL: no law acts): the forces of laws at q0, v0; on return, at q1, u.
 static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   rattle->rests = rattle->arrival.any = false;
   set_force(rattle, law);
@@ -413,15 +414,16 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   return brings ? TOO_LONG : outcome;
 }
 
-// Restores the impulses of the previous length, scaled to this one. Ground friction is excluded,
-// because its rows get new directions.
+// Restores the impulses for the previous length, scaled to this length. Ground friction is
+// excluded, because its rows get new directions.
 static void recall_guess(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && rattle->grounds == 0; r++) {
     rattle->l[r] = rattle->guess[r];
   }
 }
 
-// Solves a piece from q0 and v0 to q1 and v1. `last`: its length is accepted whatever turns in it.
+// Solves a piece from q0 and v0 to q1 and v1. `last`: the length is accepted, however far bodies
+// turn.
 static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   S2Step *step = rattle->step;
   double elapsed = rattle->done;
@@ -437,7 +439,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   if (placed) {
     s2_rattle_make_terms(rattle);
   }
-  if (step->world->refused.code != S2_OK) { // by a constraint
+  if (step->world->refused.code != S2_OK) { // a constraint has refused
     return ABORTED;
   }
   rattle->patterned = false;
@@ -454,7 +456,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
 
-// Solves stage 1 with another length. Returns the smallest value of a limit then, and its row.
+// Solves stage 1 with another length. *value: the smallest final value of a limit; *row: its row.
 static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
                           int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
@@ -471,8 +473,8 @@ static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, do
   return outcome;
 }
 
-// Computes the derivative of the closing limit's value by the length of the piece. Only the step's
-// derivative needs it; 0 if it is unknown. The step itself does not depend on it.
+// Computes the derivative of the closing limit's value with respect to the length of the piece; 0
+// if it is unknown. Only the step's derivative needs it, not the step.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   double tau = rattle->h, value[2];
@@ -486,7 +488,8 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
     value[i] = rattle->at1.value[met];
   }
   rattle->rises = outcome == SOLVED ? (value[1] - value[0]) / (2 * RISES * tau) : 0;
-  // Restore that length and its guess, so that recording does not change the bits of the step.
+  // Restore the original length and its guess, so that recording does not change the bits of the
+  // step.
   rattle->h = tau;
   memcpy(rattle->l, guess, sizeof(double) * (size_t)rattle->rows);
   outcome = outcome == ABORTED ? outcome : look_again(rattle, law, last, tau, &value[0], &row);
@@ -547,9 +550,9 @@ static void rattle_go_on(S2Rattle *rattle) {
   rattle->last = rattle->h;
 }
 
-// Solves the substep in `pieces` pieces of equal length, plus those that limits cut off; *made is
-// the number of all. `record`: NULL, or s2_rattle_record_size numbers per piece. `answers`: one per
-// law, stage and piece.
+// Solves the substep in `pieces` pieces of equal length, some of which limits cut in two; *made:
+// the number of all pieces. `record`: NULL, or s2_rattle_record_size numbers per piece. `answers`:
+// one per law, stage and piece.
 static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int pieces, double *record,
                             S2LawAnswer *answers, int *made) {
   S2Step *step = rattle->step;
@@ -597,7 +600,7 @@ static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2Rattle
   const S2Island *island = rattle->island;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
-    // Poses that were placed on the joints have moved by more than h u.
+    // If poses were placed on the joints, they have moved by more than h u.
     bool placed = rattle->q0[at] != step->q0[at];
     flow->u[at] = placed ? (rattle->q1[at] - step->q0[at]) / rattle->h : rattle->u[i];
     step->carry[at] = flow->u[at];
@@ -660,7 +663,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
   S2RattleSums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
-  // One piece; if it is too long, the caller shortens it.
+  // Solve one piece; if it is too long, the caller shortens it.
   Outcome outcome = solve_to_meeting(&rattle, law, last, flow->frees);
   bool met = outcome == SOLVED && rattle.met != S2_NONE;
   flow->met = met ? rattle.h : INFINITY;
@@ -683,7 +686,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 
 // ---- The substep -------------------------------------------------------------------------------
 
-// rad: the largest turn of a body in the substep that its rows depend on.
+// rad: the largest turn of a body in the substep, as far as its rows depend on it.
 static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = 0, seen = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -737,7 +740,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   S2Rattle rattle;
   S2RattleSums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE(step->arena, double, 3 * island->joints)};
-  // Double the number of pieces until they are short enough.
+  // Double the number of pieces until the pieces are short enough.
   Outcome outcome = TOO_LONG;
   int pieces = pieces_at_first(step, island, frame);
   for (int more = pieces; outcome == TOO_LONG && more <= PIECES; more *= 2) {
@@ -767,7 +770,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {
-    s2_rattle_miss(step); // the following step does not satisfy this flow
+    s2_rattle_miss(step); // the substep that follows does not satisfy the equations of this flow
     island->gave_up = true;
   }
   s2_arena_rewind(step->arena, mark);

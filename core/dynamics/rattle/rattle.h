@@ -17,11 +17,11 @@
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/laws.h"
 
-// Largest number of pieces of a substep, for forces that turn too fast for it. Islands that need
-// more take implicit Euler.
+// Largest number of pieces into which a substep is split if forces turn too fast for it. Islands
+// that need more take implicit Euler.
 enum { S2_RATTLE_PIECES = 64 };
-// Number of pieces of a substep that may end where a limit closes. Limits that close after these
-// pieces are rows of complete pieces.
+// Number of pieces of a substep that may end where a limit closes. Limits that close later are rows
+// of whole pieces.
 enum { S2_RATTLE_MEETINGS = 8 };
 
 typedef enum S2RattleLaw {
@@ -31,7 +31,7 @@ typedef enum S2RattleLaw {
   S2_RATTLE_FRICTION, // |impulse| <= mu times the impulse of the preceding normal row
 } S2RattleLaw;
 
-typedef enum S2RattleState { // of the active set
+typedef enum S2RattleState { // state of a row in the active set
   S2_RATTLE_HELD,            // its equation holds
   S2_RATTLE_OPEN,            // no impulse
   S2_RATTLE_AT_LO,           // the impulse is at its bound
@@ -44,9 +44,9 @@ typedef enum S2RattleSource { // which function of the joint a row measures
   S2_RATTLE_OF_ROWS,          // a combination of its equations
   S2_RATTLE_OF_COORDINATE,
   S2_RATTLE_OF_DRIVE,
-  S2_RATTLE_OF_GAP, // of a contact point; OF_SLIP: along its surface
+  S2_RATTLE_OF_GAP, // gap of a contact point; OF_SLIP: slip along its surface
   S2_RATTLE_OF_SLIP,
-  S2_RATTLE_OF_GROUND, // ground friction: of a body's pose
+  S2_RATTLE_OF_GROUND, // ground friction: a body's pose
 } S2RattleSource;
 
 typedef struct S2RattleTerm { // the definition of a row of the island
@@ -54,27 +54,29 @@ typedef struct S2RattleTerm { // the definition of a row of the island
                     // S2RattleRows.touch, and of the point
   S2RattleLaw law;
   S2RattleSource source;
-  double mix[S2_JOINT_EQUATIONS]; // of its equations; of ground friction, of (angle, x, y)
+  double mix[S2_JOINT_EQUATIONS]; // factors of its equations; ground friction: of (angle, x, y)
   double sign, offset;            // value = sign * (value of the source) + offset
   double speed;                   // rad/s or m/s: target of a motor
   double most;                    // N or N m; infinite: no bound
-  double mu;                      // of friction rows
-  double restitution;             // of limits
+  double mu;                      // friction coefficient, for friction rows
+  double restitution;             // restitution of limits
   bool changes;                   // the row contains the change of its value, not the value
-  bool soft, trapezoid;           // compliant; by the trapezoid, else by implicit Euler
-  bool effort;                    // of an actuator, not part of the joint's reaction
-  // Soft rows in stage 1: C (velocity per impulse) and b (velocity). In rows of ground friction
-  // across the motion, C belongs to their own stage.
+  bool soft, trapezoid;           // compliant; by the trapezoidal rule, else by implicit Euler
+  // the impulse is an actuator's, so not part of the joint's reaction
+  bool effort;
+  // Soft rows in stage 1: C (velocity per impulse) and b (velocity). Rows of ground friction across
+  // the motion have the C of their own stage.
   double compliance, bias;
 } S2RattleTerm;
 
 typedef struct S2RattleRows { // all rows at some poses, as s2_rattle_measure computes them
   double *value, *rate;       // rate: change of the value at fixed poses, 1/s
   S2RowSides *side;
-  S2Touch *touch; // of contacts, with the points that have rows
+  S2Touch *touch; // touches of contacts, with the points that have rows
 } S2RattleRows;
 
-// Stage 2 without the limits that arrive with restitution. It gives their arrival speeds.
+// The result of stage 2 without the limits that arrive with restitution. It gives their arrival
+// speeds.
 typedef struct S2RattleArrival {
   bool any;
   double *v, *k; // 3 per node; per row. NULL: no limit of the island has restitution
@@ -90,23 +92,23 @@ typedef struct S2Rattle {
   int rows, nodes;
   int touches;                      // number of touches that have points with rows
   int grounds;                      // number of joints that are ground friction
-  int32_t *touch;                   // of the step
+  int32_t *touch;                   // indices in the step
   S2RattleTerm *term;               // bilateral rows, bounded rows, limits, contacts
   int32_t (*row_of)[S2_JOINT_ROWS]; // per joint of the island: its terms, or S2_NONE
-  double *inertial, *damping;       // 3 per node: I, m, m; the same times the damping rates
-  double *q0, *q1;                  // 3 per slot: of nodes, and of ground that joints name
+  double *inertial, *damping;       // 3 per node: I, m, m; these times the damping rates
+  double *q0, *q1;                  // 3 per slot: poses of nodes, and of ground that joints name
   double *v0, *u, *v1;              // 3 per node
   double *l, *k;                    // per row, N s
   double *kept; // S2_JOINT_ROWS per joint of the island: N s of the last piece; or NULL
   bool *late;   // per row: a limit or soft contact that begins open, or a rigid contact off its
                 // surface (stage 1 pushes along J1)
   // `point`: the present contact point of a gap row in stage 1. `pushed`: for a late row, its point
-  // when the velocities were computed. The impulse acted there, so it is logged there.
+  // when the velocities were computed. The impulse acted at this point, so it is logged there.
   S2TouchPoint *point, *pushed;
   S2RattleState *first, *second; // per row: states of the active sets
   S2RattleArrival arrival;
-  // Shared by both stages of a piece: the matrix pattern of the rows that were held last, and their
-  // indices.
+  // Both stages of a piece share these: the matrix pattern of the rows that were held last, and
+  // their indices.
   S2Bilateral matrix;
   bool patterned;
   int pattern_rows;
@@ -114,15 +116,16 @@ typedef struct S2Rattle {
   S2RattleRows at0, at1; // rows at q0, q1
   double *force;         // 3 per node: f of the stage
   double *slope;         // 3 per node: additional damping by laws, kg/s
-  bool laws_held;        // laws did not agree with u: they are held at v0
-  double tolerance;      // of scaled residuals
+  bool laws_held;        // laws did not agree with u, so their forces are held at v0
+  double tolerance;      // tolerance of scaled residuals
   double speed;          // V, the scale of these residuals, m/s
-  // m: rounding errors; errors at which Newton's method ends; errors that count as made by the
-  // program
+  // m: rounding errors; errors at which Newton's method ends; errors so large that the program must
+  // have made them
   double rounding, enough, placed;
   S2Residual worst; // over all stages of the step
-  // Passes of s2_rattle_place, for the derivative: the poses before (3 per node), then for each row
-  // 1 if it was held, else 0. NULL: not requested. A shortened pass has no derivative.
+  // Passes of s2_rattle_place, for the derivative: for each pass, the poses before it (3 per node),
+  // then for each row 1 if it was held, else 0. NULL: not requested. A shortened pass has no
+  // derivative.
   double *placing;
   int placings;
   bool shortened;
@@ -130,48 +133,51 @@ typedef struct S2Rattle {
   // Limits that begin open have no impulse in stage 1: the piece ends where the first one closes.
   bool frees;
   bool again;    // the piece is solved again, with another length
-  bool looks;    // without stage 2
+  bool looks;    // only stage 1 is solved
   double *guess; // N s: initial l of a repeated solve
   // Contacts that begin open have rows in stage 1 only. They arrive with their velocity, and the
   // next step begins with their impact.
   bool ahead;
   int met;      // row of the limit that closes; S2_NONE: none
-  double rises; // 1/s: derivative of its value by the length of the piece; only if notes are kept
+  double rises; // derivative of its value by the length of the piece, if notes are kept
   double last;  // s: length of the previous piece
 } S2Rattle;
 
 // At the end of a step: warns of islands that this flow did not solve, unless the step has another
 // warning.
 void s2_rattle_warn_of_unsolved(const S2Step *step);
-// Whether the flow supports islands with this joint, by the joint's definition.
+// Whether the flow supports islands with this joint. This depends only on the joint's definition.
 bool s2_joint_rattles(const S2World *world, const S2Joint *joint);
 
-// Whether the flow supports the island, by its joints and because it has no touches.
+// Whether the flow supports the island: all its joints are supported, and it has no touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);
-// Takes the island's substep in pieces: v1 = (q1 - q0)/dt, q1, v2, impulses and reactions. *done is
-// false if no piece was short enough. Then only statistics have changed, and the step counts as
-// unsolved. `frame`: the start of the substep. False: aborted. (rattle.c)
+// Steps the island over the substep, in pieces. Sets v1 = (q1 - q0)/dt, q1, v2, impulses and
+// reactions. *done is false if no piece was short enough. Then only statistics have changed, and
+// the step counts as unsolved. `frame`: the start of the substep. False: aborted. (rattle.c)
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done);
 
 // The result of one piece of event stepping (schemes/event.c) from q0 and v0 of the step.
 typedef struct S2RattleFlow {
-  double *u, *v1;          // 3 per slot: (q1 - q0)/h, the velocities at the end
-  double *halves;          // 6 per joint of the island: impulses of its rows in both stages
-  S2Touch *first, *second; // per touch of the island: its rows with l (stage 1), with k at q1
+  double *u, *v1; // 3 per slot: (q1 - q0)/h; the velocities at the end
+  double *halves; // 6 per joint of the island: impulses of its rows in both stages
+  // per touch of the island: impulses l of stage 1; impulses k of stage 2, at q1
+  S2Touch *first, *second;
   S2Residual residual;
   int solves;
-  bool frees; // set by the caller: pieces end where limits close
-  bool ahead; // set by the caller: points that begin open have rows, too
-  double met; // s: time at which a limit closes, if the piece was not solved because of it; else
-              // infinite
-  double closes_at; // s: the last such time; closes: the row of that limit
+  bool frees; // set by the caller: whether pieces end where limits close
+  bool ahead; // set by the caller: whether points that begin open also have rows
+  // s: time at which a limit closes, if the piece was not solved for this reason; else infinite
+  double met;
+  double closes_at; // s: the last such time; `closes`: the row of that limit
   int closes;
-  bool failed;        // a piece was not solved since the caller cleared this
-  bool solved, rests; // solved is false without a solution, or if it turns too far; rests: nothing
-                      // moves, exactly
+  bool failed; // whether a piece was not solved since the caller cleared this
+  // `solved` is false if there is no solution, or if it turns too far; `rests`: nothing moves at
+  // all
+  bool solved, rests;
 } S2RattleFlow;
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island);
-// Whether the flow supports pieces of the island with its contacts, by its definition.
+// Whether the flow supports pieces of the island with its contacts. This depends only on its
+// definition.
 bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
 // Solves the piece of length h, with rows for the chosen points (2 touch + k). Impulses go to the
 // step and its touches. `last`: turns are not limited. False: aborted.
@@ -195,7 +201,7 @@ typedef struct S2RattleRecord {
   const double *q0, *v0, *u, *v1; // 3 per node
   const double *l, *k;            // N s
   const double *first, *second;   // S2RattleState
-  const double *arrival;          // v, k, back, states; NULL: nothing arrives
+  const double *arrival;          // v, k, back, states; NULL: no limit arrives
 } S2RattleRecord;
 // Largest number of passes of s2_rattle_place.
 enum { S2_RATTLE_PLACINGS = 20 };
@@ -209,8 +215,8 @@ void s2_rattle_record_piece(const S2Rattle *rattle, double *to);
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
 // Restores impulses and states of the piece from its record.
 void s2_rattle_recall(S2Rattle *rattle, const S2RattleRecord *record);
-// Restores the piece of a record for the derivative: terms, and rows at both ends. `choices`: 2 per
-// touch; NULL: there are none.
+// For the derivative: restores the piece of a record, with its terms and its rows at both ends.
+// `choices`: 2 per touch; NULL: there are none.
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
                          const S2RattleRecord *record, const S2Choice *choices);
 
@@ -220,17 +226,17 @@ void s2_rattle_make_terms(S2Rattle *rattle);
 // Computes the rows at poses q (3 per slot), `elapsed` s after the present state of the world.
 void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
                        const S2RattleRows *rows);
-// For stage 2, soft rows by implicit Euler: C and b at the end, and their combinations (`mix`, per
-// row; NULL: not requested).
+// For stage 2: the soft rows by implicit Euler, with C and b at the end, and their combinations
+// (`mix`, per row; NULL: not requested).
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]);
-// N s: the impulse of row r in step->joint_impulse, summed over both stages. For ground friction it
-// is along the axes.
+// N s: the impulse of row r in step->joint_impulse, summed over both stages. For ground friction,
+// the impulse is along the axes.
 double s2_rattle_impulse(const S2Rattle *rattle, int r);
-// The row in a problem, with these sides; the caller sets the bounds.
+// The row of a term in a problem, with these sides; the caller sets the bounds.
 S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
 // Adds the reaction to an impulse along a row, on the joint's first body, to `reaction` (3). `arm`:
-// of its anchor.
+// the arm of its anchor.
 void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *reaction);
 typedef struct S2RattleSums { // sums over the pieces
   double *impulse;            // S2_JOINT_ROWS per joint of the island
@@ -252,18 +258,18 @@ static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2Rat
 static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
   return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
 }
-// Whether the row has a position error if its value is not 0. (rattle_place.c)
+// Whether a value of the row other than 0 is a position error. (rattle_place.c)
 static inline bool s2_rattle_has_place(const S2RattleTerm *term) {
   return !term->changes && term->law != S2_RATTLE_FRICTION;
 }
-// The normal row of the contact of row r; r itself if it is no friction row.
+// The normal row of the contact of row r; r itself if it is not a friction row.
 static inline int s2_rattle_normal(const S2Rattle *rattle, int r) {
   while (rattle->term[r].source == S2_RATTLE_OF_SLIP) {
     r -= 1;
   }
   return r;
 }
-// Whether row r is compliant by the trapezoid. Then stage 2 knows its impulse.
+// Whether the row is compliant by the trapezoidal rule. Then stage 2 knows its impulse.
 static inline bool s2_rattle_halved(const S2RattleTerm *term) {
   return term->soft && term->trapezoid;
 }
@@ -297,20 +303,20 @@ static inline bool s2_rattle_ends_step(const S2Rattle *rattle) { // whether the 
 static inline const double *s2_rattle_ground_end(const S2Rattle *rattle) {
   return s2_rattle_ends_step(rattle) ? rattle->step->given_end : rattle->step->free_v;
 }
-static inline bool s2_rattle_turns(const S2RowSides *side) { // whether it measures an angle
+static inline bool s2_rattle_turns(const S2RowSides *side) { // whether the row measures an angle
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
 }
 
 // rattle_contact.c
 // Selects the points of the island that are to have rows.
 void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices);
-// Appends the terms of contacts to those of joints, with guesses.
+// Appends the terms of contacts to the terms of joints, with guesses.
 void s2_rattle_add_contacts(S2Rattle *rattle);
 // Sets C and b of compliant contacts in stage 1, from the start of the piece.
 void s2_rattle_soften_contacts(const S2Rattle *rattle);
 // Whether viscous friction row r acts: the surfaces touch at the start of the piece.
 bool s2_rattle_drags(const S2Rattle *rattle, int r);
-// C and b of row r at the end, in stage 2 by implicit Euler.
+// C and b of row r at the end, for stage 2 by implicit Euler.
 void s2_rattle_soften_contact_end(const S2Rattle *rattle, int r, double *compliance, double *bias);
 // Values and sides of contact rows at poses q (3 per slot).
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);
@@ -319,17 +325,17 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
 double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);
 // Whether row r belongs to a rigid contact that began open and is predictive (`ahead`).
 bool s2_rattle_awaits(const S2Rattle *rattle, int r);
-// m: change of the arms of contact row r in the piece. The arm of a body that rolls on a nearly
-// flat side runs along it, and stage 1 has another, distant solution.
+// m: change of the arms of contact row r in the piece. If a body rolls on a nearly flat side, its
+// arm moves along that side, and stage 1 has a second, distant solution.
 double s2_rattle_arm_runs(const S2Rattle *rattle, int r);
-// Stage 2: whether the contact of row r, or its limit, is closed.
+// For stage 2: whether the contact or limit of row r is closed.
 bool s2_rattle_closed(const S2Rattle *rattle, int r);
 // Copies impulses of the piece to the flow, and their sums to the touches of the step.
 void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow);
 
 // rattle_ground.c: friction of bodies on the plane of a world seen from above; the force is in a
-// disc. The rows of such a joint, by index: the torque, then along and across the motion in stage
-// 2, then along and across it in stage 1.
+// disc. Such a joint has these rows, by index: the torque, then the force along and across the
+// motion in stage 2, then the force along and across the motion in stage 1.
 enum { S2_GROUND_TORQUE, S2_GROUND_SECOND, S2_GROUND_FIRST = S2_GROUND_SECOND + 2 };
 // Whether row r belongs to the other stage.
 static inline bool s2_rattle_other_stage(const S2RattleTerm *term, bool second) {
@@ -341,21 +347,21 @@ static inline bool s2_rattle_other_stage(const S2RattleTerm *term, bool second) 
 int s2_rattle_ground_terms(const S2Rattle *rattle, int place, S2RattleTerm *terms);
 // Sets initial directions, and guesses from impulses along the axes.
 void s2_rattle_guess_ground(S2Rattle *rattle);
-// Sets the directions of both stages by their solutions.
+// Sets the directions of the rows of both stages from their solutions.
 void s2_rattle_set_grounds(S2Rattle *rattle);
 // N s: impulse of joint `place` of the island along x (axis 0) or y (1).
 double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis);
-// Called before stage 2: bodies that slide in stage 1 get the same impulse in stage 2. Called after
-// it: whether this reverses a body. Such a body no longer repeats its impulse, and stage 2 must be
-// solved again.
+// s2_rattle_repeat_grounds is called before stage 2: bodies that slide in stage 1 get the same
+// impulse in stage 2. The next function is called after stage 2 and returns whether this reverses a
+// body. Such a body no longer repeats its impulse, and stage 2 must be solved again.
 void s2_rattle_repeat_grounds(S2Rattle *rattle);
 bool s2_rattle_grounds_turn_back(S2Rattle *rattle);
-void s2_rattle_find_repeated(S2Rattle *rattle); // by the impulses of both stages
+void s2_rattle_find_repeated(S2Rattle *rattle); // from the impulses of both stages
 // Whether the guesses of stage 1 are within their discs.
 bool s2_rattle_ground_holds(const S2Rattle *rattle);
 
-// The speed along a row of a stage's problem at velocities v (3 per node), and its mobility: the
-// change of that speed per unit impulse, 1/kg or 1/(kg m^2).
+// The speed along a row of a stage's problem at velocities v (3 per node), and the row's mobility:
+// the change of that speed per unit impulse, 1/kg or 1/(kg m^2).
 static inline double s2_rattle_row_speed(const S2Row *row, const double *v) {
   double speed = 0;
   for (int c = 0; c < 3; c++) {
@@ -375,16 +381,16 @@ static inline double s2_rattle_row_mobility(const S2Rattle *rattle, const S2Row 
 }
 
 // rattle_stage.c
-// Solve one stage from the guess of its impulses and states; false: it is not solved.
+// Solve one stage from a guess of its impulses and states; false: the stage is not solved.
 bool s2_rattle_first(S2Rattle *rattle);
 bool s2_rattle_second(S2Rattle *rattle);
 // m/s or rad/s: speed along row r that moving ground and driven locks cause at the end of the
 // piece, in addition to the row's own rate.
 double s2_rattle_given_speed(const S2Rattle *rattle, int r);
-// The component of the driven lock that row r holds, if its final rate differs from the mean; else
-// S2_NONE.
+// The component of the driven lock to which row r belongs, if its final rate differs from its mean
+// rate; else S2_NONE.
 int s2_rattle_lock_of(const S2Rattle *rattle, int r);
-// Whether bodies at rest solve stage 1 with the guessed impulses. If springs only amplify the
+// Whether stage 1 holds with bodies at rest and the guessed impulses. If springs amplify the
 // rounding of positions, the impulses are corrected.
 bool s2_rattle_rests(S2Rattle *rattle);
 
@@ -400,12 +406,12 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle);
 
 // rattle_meet.c: the smallest final value of the limits that began open, and its row.
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row);
-// The search for the length of a piece at whose end that value is 0. It is positive at the shorter
-// bound and not positive at the longer one.
+// The search for the length of a piece at whose end this value is 0. The value is positive at the
+// shorter bound and not positive at the longer one.
 typedef struct S2RattleMeeting {
   double lo, hi, at_lo, at_hi; // s, and values
   double out, at_out;          // the bound that was replaced last
-  bool left;                   // there is such a bound
+  bool left;                   // whether such a bound exists
   int passes;
   bool slow; // the last pass made little progress
 } S2RattleMeeting;
@@ -413,8 +419,8 @@ typedef struct S2RattleMeeting {
 double s2_rattle_next_length(S2RattleMeeting *meeting);
 void s2_rattle_narrow(S2RattleMeeting *meeting, double h, double value);
 
-// rattle_place.c: if the program moved bodies off the joints or beyond limits, projects q0 and
-// updates the rows. Returns whether it did.
+// rattle_place.c: if the program moved bodies off the joints or beyond limits, projects q0, updates
+// the rows and returns true.
 bool s2_rattle_place(S2Rattle *rattle);
 
 #endif

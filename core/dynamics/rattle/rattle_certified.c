@@ -1,5 +1,5 @@
-// Certified problems of a stage: problems with all rows and bounds, linear in the impulses. They
-// determine which rows hold, and solve stages with contacts.
+// Certified problems of a stage have all its rows and bounds and are linear in the impulses. They
+// determine which rows hold, and they solve stages with contacts.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-enum { SYMMETRIC = 40 }; // passes
+enum { SYMMETRIC = 40 }; // largest number of passes
 static const double SOLVED = S2_RATTLE_SOLVED;
-// Scaled residual up to which kept modes are valid.
+// Kept modes are valid up to this scaled residual.
 static const double MODES_HOLD = 1e-11;
-// Scaled residual below which the impulses of the previous step are the solution, up to rounding.
+// Below this scaled residual, the impulses of the previous step are the solution, up to rounding.
 static const double GUESS_HOLDS = 1e-14;
 
 // The state of a row in the solution (x, v) of a certified problem. Its impulse or its speed is 0,
@@ -54,9 +54,9 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
 }
 
 // The offset between the unknown of the certified problem and the impulse of row r. The unknowns of
-// contacts in stage 2 are the sums of both stages. With contacts, equations use sums, too: if
-// contacts and joints share a load that is not determined, the solver takes the least solution, and
-// both stages share it equally.
+// contacts in stage 2 are the sums of both stages. With contacts, equations use sums, too. If the
+// shares of contacts and joints in a load are not determined, the solver takes the least solution,
+// and both stages take half of it.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
@@ -64,8 +64,8 @@ static double impulse_beside(const S2RattleStage *stage, int r) {
   return sums ? rattle->l[r] : 0;
 }
 
-// The problem has the stage's J on both sides. Stage 1 is linearised at the velocities v, at which
-// r was measured.
+// Makes the certified problem, with the stage's J on both sides. Stage 1 is linearised at the
+// velocities v at which r was measured.
 static Certified make_certified(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
@@ -138,7 +138,7 @@ static void take_certified(S2RattleStage *stage, const Certified *certified) {
   for (int i = 0; i < certified->problem.rows; i++) {
     int r = certified->of[i];
     const S2Row *row = &certified->problem.row[i];
-    if (rattle->touches > 0) { // symmetric passes need no set
+    if (rattle->touches > 0) { // symmetric passes need no active set
       stage->change[r] = row->bias + row->compliance * x[i] + s2_rattle_row_speed(row, v);
       stage->x[r] = x[i] - impulse_beside(stage, r);
     } else {
@@ -157,8 +157,8 @@ bool s2_stage_solve_certified(S2RattleStage *stage) {
   return solved;
 }
 
-// Solves certified problems only, each linearised at the solution of the previous one. This is for
-// graphs without a sparse pattern, and for active sets that do not settle. Stage 2 is linear.
+// Solves only certified problems, each linearised at the solution of the previous one. This is used
+// for graphs without a sparse pattern, and if the active set does not settle. Stage 2 is linear.
 bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   double before = INFINITY;
   bool going = true;
@@ -175,8 +175,8 @@ bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// m: the largest difference between the measured errors and those of the certified problem, over
-// rows that push or are violated.
+// m: the largest difference between measured errors and errors of the certified problem, over rows
+// that push or are violated.
 static double off_certified(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = stage->turned;
@@ -194,8 +194,8 @@ static double off_certified(const S2RattleStage *stage) {
   return worst;
 }
 
-// Linearises stage 1 at the velocities of the guessed impulses, which saves a pass if the rows did
-// not change since the previous step. False: these velocities are too far from v0.
+// Linearises stage 1 at the velocities that the guessed impulses cause. This saves a pass if the
+// rows did not change since the previous step. False: these velocities are too far from v0.
 static bool stage_set_out(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   bool near = !stage->second;
@@ -206,7 +206,8 @@ static bool stage_set_out(S2RattleStage *stage) {
   if (near) {
     s2_mcp_velocity(&stage->problem, stage->x, stage->v);
   }
-  for (int i = 0; i < 3 * rattle->nodes && near; i++) { // limits the distance from v0
+  // near: the distance from v0 is small enough
+  for (int i = 0; i < 3 * rattle->nodes && near; i++) {
     double size = i % 3 == 0 ? rattle->island->length : 1;
     near = fabs(stage->v[i] - rattle->v0[i]) * size <= rattle->speed;
   }
@@ -216,7 +217,7 @@ static bool stage_set_out(S2RattleStage *stage) {
   return near;
 }
 
-// A single contact in closed form has no modes to keep.
+// Whether the problem is a single contact, which has a closed form and no modes to keep.
 static bool one_contact(const S2Problem *problem) {
   return problem->rows <= 2 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
 }
@@ -254,9 +255,9 @@ bool s2_stage_solve_modes(S2RattleStage *stage) {
   return solved;
 }
 
-// Further passes with the modes and the factor of the first one, which remove the errors of the
-// held rows. Late rows that have turned since keep the matrix of that pass. False: the passes do
-// not converge.
+// Makes further passes with the modes and the factor of the first pass, to remove the errors of the
+// held rows. Late rows keep the matrix of the first pass, although they have turned since. False:
+// the passes do not converge.
 static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
                              S2ActiveModes *modes) {
   const S2Rattle *rattle = stage->rattle;
@@ -328,7 +329,7 @@ bool s2_stage_solve_contacts(S2RattleStage *stage) {
     s2_stage_stand_still(stage);
     return contacts_at_once(stage);
   }
-  // Bodies that continue to slide or roll have the same impulses as before.
+  // If bodies continue to slide or roll, the guessed impulses are the solution.
   bool near = stage_set_out(stage);
   if (near && s2_stage_accept(stage, GUESS_HOLDS)) {
     return true;

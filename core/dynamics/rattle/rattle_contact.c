@@ -10,7 +10,8 @@
 
 // ---- Rows --------------------------------------------------------------------------------------
 
-// m: bound of a normal's lever arm about the body. Normals of rounded shapes pass through the core.
+// m: a bound of the lever arm of a contact normal about the body. Normals of rounded shapes pass
+// through the core.
 static double normal_arm(const S2World *world, int32_t index) {
   S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
   double arm = 0;
@@ -77,7 +78,8 @@ static void contact_add_term(S2Rattle *rattle, const S2RattleTerm *term, double 
 }
 
 void s2_rattle_add_contacts(S2Rattle *rattle) {
-  double half = rattle->h / rattle->step->dt / 2; // half the piece's share of the step's impulses
+  // half of the piece's share of the step's impulses
+  double half = rattle->h / rattle->step->dt / 2;
   for (int i = 0; i < rattle->touches; i++) {
     const S2Touch *touch = &rattle->at0.touch[i];
     for (int k = 0; k < touch->count; k++) {
@@ -122,8 +124,8 @@ void s2_rattle_add_contacts(S2Rattle *rattle) {
 //   trapezoid        l = h/2 max(0, -K (e0 + g1)/2 - D s),  k = l
 //   implicit Euler   l = h/2 max(0, -K g1 - D s),   l + k >= 0, k = h/2 F(g1 + h/2 J1 v1, J1 v1)
 //
-// So the dashpot acts on the displacement below the surface, whenever in the piece the contact
-// closes.
+// So the dashpot acts on the displacement below the surface, at whatever time in the piece the
+// contact closes.
 
 // C' and b of a row over the time h: C' = C/(h (theta h + C D)), b = value/(theta h + C D).
 static void soften_touch(const S2Touch *touch, double h, double theta, double value,
@@ -140,7 +142,7 @@ void s2_rattle_soften_contacts(const S2Rattle *rattle) {
       const S2Touch *touch = &rattle->at0.touch[term->place];
       soften_touch(touch, rattle->h, term->trapezoid ? 0.5 : 1, s2_rattle_from(rattle, r),
                    &term->compliance, &term->bias);
-      term->compliance *= 2; // half of the impulse in each stage
+      term->compliance *= 2; // each stage has half of the impulse
     }
   }
 }
@@ -175,7 +177,7 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
     if (!s2_rattle_of_contact(term)) {
       continue;
     }
-    // The velocity of body a relative to b, along the normal or to its left.
+    // The row measures the velocity of body a relative to b, along the normal or to its left.
     const S2TouchPoint *point = &rows->touch[term->place].points[term->index];
     bool gap = term->source == S2_RATTLE_OF_GAP;
     S2Vec2 d = gap ? point->at.normal : s2_left(point->at.normal);
@@ -231,7 +233,7 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[normal];
   double near =
       s2_rattle_of_contact(term) ? S2_TOUCH_SLOP * rattle->island->length : rattle->enough;
-  if (term->soft) { // implicit Euler: a closed contact may push only at the end
+  if (term->soft) { // by implicit Euler, a closed contact may push only at the end
     near = s2_rattle_halved(term) ? -INFINITY : 0;
   }
   return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near;
@@ -242,7 +244,8 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int numbers = 3 * step->world->bodies.count;
-  // Kinematic bodies keep their mean velocity, and the prescribed one at the end of the step.
+  // Kinematic bodies have their mean velocity in `u`, and their prescribed velocity at the end of
+  // the step in `v1`.
   return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
                         .v1 = s2_arena_copy(arena, step->given_end, numbers),
                         .halves = S2_TAKE(arena, double, 6 * island->joints),
@@ -251,7 +254,7 @@ S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
 }
 
 static void set_sliding(S2TouchPoint *point, double friction) {
-  double most = friction * point->normal_impulse * (1 - 1e-9); // except for rounding
+  double most = friction * point->normal_impulse * (1 - 1e-9); // up to rounding
   point->sliding = point->normal_impulse > 0 && fabs(point->tangent_impulse) >= most;
 }
 
@@ -283,7 +286,7 @@ static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2T
 void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow) {
   const S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
-  // The impulses of both stages, for the touches that have rows, in their order.
+  // Write the impulses of both stages for the touches that have rows, in their order.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Touch *halves[2] = {copy_touches(rattle), copy_touches(rattle)};
   put_stage(rattle, rattle->l, false, halves[0]);

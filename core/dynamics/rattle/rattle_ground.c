@@ -1,17 +1,17 @@
-// Ground friction in the flow by two stages. The force on a body is in a disc, and opposes the
-// motion of the body's centre while it slides. Stage 1 uses the mean velocity and h/2 of the force.
-// Stage 2 uses the velocity at the end and the impulse of both stages.
+// Ground friction in the flow by two stages. The force on a body is in a disc, and it opposes the
+// motion of the body's centre while the body slides. Stage 1 uses the mean velocity and h/2 of the
+// force. Stage 2 uses the velocity at the end and the impulse of both stages.
 //
 // The disc becomes a bounded row along the motion and an unbounded one across it. The force on a
 // sliding body turns with its motion. If the momentum without ground friction has a component
 // across the row, the force gets a proportional component. So the row across is compliant, with C =
 // |v|/(bound h). Turning the rows to the motion of the solution and solving again is a Newton step
-// for the law of the disc. At the solution no force acts across.
+// for the law of the disc. At the solution the force across is zero.
 //
-// A body that slides in stage 1 and is not reversed by stage 2 gets k = l along the mean velocity,
-// which is of second order if the velocity turns. Otherwise the stages have different rows, because
-// they have different velocities: the rows of stage 1 have k = -l, and the rows of stage 2 have l =
-// 0 and k equal to the impulse of both stages.
+// If a body slides in stage 1 and stage 2 does not reverse it, k = l along the mean velocity, which
+// is of second order if the velocity turns. Otherwise the stages have different rows, because they
+// have different velocities: the rows of stage 1 have k = -l, and the rows of stage 2 have l = 0
+// and k equal to the impulse of both stages.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/islands.h"
@@ -26,7 +26,7 @@ static bool is_ground(const S2Rattle *rattle, int place) {
   return joint->type == S2_GROUND_FRICTION;
 }
 
-// The joint's row along the motion in a stage; negative: it has no bound on its force.
+// The joint's row along the motion in a stage; negative: the joint has no friction force.
 static int ground_row(const S2Rattle *rattle, int place, bool second) {
   return is_ground(rattle, place)
              ? rattle->row_of[place][second ? S2_GROUND_SECOND : S2_GROUND_FIRST]
@@ -37,7 +37,7 @@ static int ground_node(const S2Rattle *rattle, int r) {
   return rattle->step->node_of[s2_rattle_joint(rattle, &rattle->term[r])->a];
 }
 
-// N s: the bound in a stage.
+// N s: the radius of the disc in a stage.
 static double disc_radius(const S2Rattle *rattle, int r, bool second) {
   return rattle->term[r].most * rattle->h * (second ? 1 : 0.5);
 }
@@ -61,7 +61,8 @@ int s2_rattle_ground_terms(const S2Rattle *rattle, int place, S2RattleTerm *term
     terms[count].most = joint->max_torque;
     terms[count++].mix[0] = 1;
   }
-  for (int k = 0; k < 4 && joint->max_force > 0; k++) { // along and across, in both stages
+  // rows along and across the motion, in both stages
+  for (int k = 0; k < 4 && joint->max_force > 0; k++) {
     bool across = k % 2 == 1;
     terms[count] = term;
     terms[count].index = S2_GROUND_SECOND + k;
@@ -71,8 +72,8 @@ int s2_rattle_ground_terms(const S2Rattle *rattle, int place, S2RattleTerm *term
   return count;
 }
 
-// Turns row r to the direction `along`, and the next row across it, with this compliance in the
-// latter.
+// Turns row r to the direction `along`, and the next row across it. The row across gets the
+// compliance.
 static void aim_rows(S2Rattle *rattle, int r, S2Vec2 along, double compliance) {
   S2Vec2 across = s2_left(along);
   double *const to[2] = {rattle->term[r].mix, rattle->term[r + 1].mix};
@@ -97,8 +98,8 @@ static void put_force(const S2Rattle *rattle, int r, S2Vec2 force, double *x) {
   x[r + 1] = s2_dot(force, row_direction(rattle, r + 1));
 }
 
-// The rows of a body at rest with the impulse `force`: along the axes of the world or, if the force
-// is outside the disc, along the direction in which the body will slide.
+// Directs the rows of a body at rest with the impulse `force`: along the axes of the world or, if
+// the force is outside the disc, along the direction in which the body will slide.
 static void aim_held(S2Rattle *rattle, int r, S2Vec2 force, double radius, double mass) {
   double size = s2_length(force);
   bool slides = size > radius * (1 + AT_BOUND);
@@ -112,7 +113,7 @@ void s2_rattle_guess_ground(S2Rattle *rattle) {
     if (r < 0) {
       continue;
     }
-    // The direction of the momentum that the body would have without joints.
+    // Use the direction of the momentum that the body would have without joints.
     int at = 3 * ground_node(rattle, r) + 1;
     const double *force =
         rattle->step->force + 3 * s2_rattle_joint(rattle, &rattle->term[r])->a + 1;
@@ -255,7 +256,8 @@ double s2_stage_turn_ground(S2RattleStage *stage) {
     }
     worst = off <= worst ? worst : off; // keeps a NaN
     put_force(rattle, r, force, stage->x);
-    // Rows that do not slide keep the states of the active set, because some are redundant.
+    // Rows that do not slide keep the states of the active set, because some of them may be
+    // redundant.
     if (rattle->touches == 0 && slides) {
       stage->state[r] = S2_RATTLE_AT_LO;
       stage->state[r + 1] = S2_RATTLE_HELD;

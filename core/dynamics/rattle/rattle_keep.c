@@ -1,4 +1,4 @@
-// Passes the results of both stages on to the step, its audit, residuals, statistics and warnings.
+// Passes the results of both stages to the step, its audit, residuals, statistics and warnings.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
@@ -25,10 +25,10 @@ void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *r
   }
   s2_rattle_miss(step);
   s2_audit_missed(step, island, residual->dynamics);
-  if (world->warning[0] == 0) { // one per step
+  if (world->warning[0] == 0) { // one warning per step
     s2_world_warn(world,
-                  "step %llu (t = %.6g s): an island of %d bod%s was solved to a scaled residual "
-                  "of %.1e only, tolerance %.1e",
+                  "step %llu (t = %.6g s): an island of %d bod%s was solved only to a scaled "
+                  "residual of %.1e (tolerance %.1e)",
                   (unsigned long long)world->kept.steps + 1, step->t, island->nodes,
                   island->nodes == 1 ? "y" : "ies", residual->scaled, world->kept.def.tolerance);
   }
@@ -51,7 +51,8 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
   S2Step first = *step, second = *step;
   first.v2 = second.v0 = flow->u;
   second.v2 = flow->v1;
-  bool presses = false; // otherwise forces alone determine the path, as in the search for meetings
+  // otherwise forces alone determine the path, as the search for meetings assumes
+  bool presses = false;
   for (int i = 0; i < island->touches; i++) {
     for (int k = 0; k < flow->first[i].count; k++) {
       presses |= flow->first[i].points[k].normal_impulse != 0;

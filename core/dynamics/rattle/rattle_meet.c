@@ -1,11 +1,11 @@
 // Limits that close within a piece of the flow by two stages. The piece ends at that time, with the
-// limit closed in its second stage. So the coordinate stops there, with the row directions of that
-// place.
+// limit closed in its second stage. So the coordinate stops there, with the row directions at that
+// pose.
 #include "dynamics/rattle/rattle.h"
 
 #include <math.h>
 
-enum { MOST = 60 }; // solves of a search
+enum { MOST = 60 }; // most solves of a search
 // A pass that leaves more than this fraction of the replaced value counts as slow.
 static const double LITTLE = 0.25;
 
@@ -23,7 +23,7 @@ double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
 }
 
 // The zero, measured from `lo`, of the parabola through both bounds and the bound that was replaced
-// last; of the chord if there is no third point.
+// last. Without a third point, the zero of the chord.
 static double meet_interpolate(const S2RattleMeeting *at) {
   double width = at->hi - at->lo, chord = (at->at_hi - at->at_lo) / width, bend = 0;
   if (at->left) {

@@ -3,41 +3,44 @@
 #ifndef S2_RATTLE_NUMBERS_H
 #define S2_RATTLE_NUMBERS_H
 
-// rad: largest turn of a body in a piece, as its rows see it (s2_rattle_seen_turn). Stage 1 has a
+// rad: largest turn of a body in a piece that affects its rows (s2_rattle_seen_turn). Stage 1 has a
 // solution up to about 1 rad. Whipping chains turn by this much in a piece at any step length, so
-// it bounds their energy error: ten times larger with 0.5, a tenth with 0.1. But each change of the
-// number of pieces costs energy, too. With 0.15, chains that hardly whip gain 2e-4 m g L/2; with
-// 0.25 they gain 1e-7.
+// it bounds their energy error. The error is ten times larger with 0.5, and a tenth with 0.1. But
+// each change of the number of pieces also causes an energy error. With 0.15, chains that hardly
+// whip gain 2e-4 m g L/2; with 0.25 they gain 1e-7.
 #define S2_RATTLE_TURN 0.25
-// Fraction of the kinetic energy that rows may add in a piece as they turn; joints may not take
-// more, either. Without this bound, heaps of boxes and discs gained up to 8e-2 of it in a step, at
-// the same computing cost, and whipping chains up to 0.4. With 1e-3 the error of chains over 5 s is
-// an eighth, for a tenth more pieces; 1e-4 halves it again, for twice the pieces.
+// Fraction of the kinetic energy that turning rows of contacts may add in a piece, and that turning
+// rows of joints may add or take. Without this bound, heaps of boxes and discs gained up to 8e-2 of
+// their kinetic energy in a step, at the same computing cost, and whipping chains up to 0.4. With
+// 1e-3 the energy error of whipping chains after 5 s is an eighth, with a tenth more pieces. With
+// 1e-4 it is a third of that, with half as many pieces again.
 #define S2_RATTLE_SWAY 1e-3
-// Pieces shorter than the step by more than this factor are not halved for that reason.
+// If a piece is shorter than the step by more than this factor, it is not halved because of
+// S2_RATTLE_SWAY.
 #define S2_RATTLE_SWAY_PIECES 8
-// Largest (h w)^2, in a piece, of an oscillation across a joint's force; it is the stability limit.
-// The number of pieces leaves S2_TURNS_TOO_FAST of it for the forces of the last step.
+// Largest (h w)^2, in a piece, of an oscillation across a joint's force: the stability limit. The
+// number of pieces is chosen so that the forces of the last step stay below S2_TURNS_TOO_FAST.
 #define S2_RATTLE_SWINGS 4.0
-// Mobility of a joint's rows times the heavier mass. Above this, double precision does not suffice.
+// Largest mobility of a joint's rows times the heavier mass for which double precision suffices.
 #define S2_RATTLE_LIGHT 1e9
 // m: rounding of differences of positions, as a fraction of body size plus distance from the
 // origin.
 #define S2_RATTLE_ROUNDED 4e-16
-// Newton's method ends at errors of this fraction of a body's size (PLACE), or this fraction (WAY)
-// of tolerance times V h.
+// Newton's method ends when errors are at most this fraction of a body's size (PLACE) or this
+// fraction of tolerance times V h (WAY).
 #define S2_RATTLE_PLACE 1e-13
 #define S2_RATTLE_WAY   1e-2
 // PASSES: largest number of Newton passes. CHORD: the factor is kept while each pass reduces the
 // error to this fraction.
 #define S2_RATTLE_PASSES 25
 #define S2_RATTLE_CHORD  1e-3
-// Scaled residuals of a stage. ROUNDING: Newton's method without further progress has reached
-// rounding. SOLVED: the active set of a certified solution is correct.
+// Scaled residuals of a stage. ROUNDING: at this residual, Newton's method without further progress
+// has reached rounding. SOLVED: up to this residual, the active set of a certified solution counts
+// as correct.
 #define S2_RATTLE_ROUNDING 1e-12
 #define S2_RATTLE_SOLVED   1e-9
-// Rounded positions over h are not speeds. V of stage 1 is large enough that its tolerance is at
-// least NO_SPEED times their rounding. FINEST: smallest tolerance that is used.
+// The rounding of positions, divided by h, is not a speed. So V of stage 1 is at least so large
+// that its tolerance is NO_SPEED times this rounding. FINEST: smallest tolerance that is used.
 #define S2_RATTLE_NO_SPEED 25.0
 #define S2_RATTLE_FINEST   1e-13
 

@@ -8,7 +8,7 @@
 
 static const double SOLVED = 1e-9; // scaled residual of a pass
 
-// Whether the row has a position error; *off: its size at q0, m.
+// Whether the row has a position error; *off: m, the size of the error at q0.
 static bool row_off(const S2Rattle *rattle, int r, double *off) {
   const S2RattleTerm *term = &rattle->term[r];
   double size = s2_rattle_turns(&rattle->at0.side[r]) ? rattle->island->length : 1;
@@ -25,7 +25,7 @@ static double place_off(const S2Rattle *rattle) {
   return worst;
 }
 
-// For the derivative: the poses, and which rows were held.
+// Records the poses, and which rows were held, for the derivative.
 static void record_placing(S2Rattle *rattle, const double *x) {
   double *to = rattle->placing + (3 * rattle->nodes + rattle->rows) * rattle->placings, off;
   int n = 0;
@@ -48,7 +48,7 @@ static void place_once(S2Rattle *rattle) {
   double *x = S2_TAKE_ZEROED(arena, double, rattle->rows);
   double *dq = S2_TAKE_ZEROED(arena, double, 3 * rattle->nodes), off;
   double *rhs = S2_TAKE_ZEROED(arena, double, 3 * rattle->nodes);
-  // Equations and limits, as displacements.
+  // Take equations and limits as conditions on displacements.
   int n = 0;
   for (int r = 0; r < rattle->rows; r++) {
     if (row_off(rattle, r, &off)) {

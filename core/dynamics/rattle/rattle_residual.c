@@ -1,4 +1,4 @@
-// The residuals of a stage's rows at its impulses, and the certificate of the stage.
+// Computes the residuals of a stage's rows at its impulses, and the certificate of the stage.
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
 #include "linalg/numbers.h"
@@ -8,7 +8,7 @@
 
 // ---- Residuals ---------------------------------------------------------------------------------
 
-// The poses at the end of stage 1.
+// Computes the poses at the end of stage 1.
 static void move_nodes(const S2Rattle *rattle, const double *u) {
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * rattle->island->node[i / 3] + i % 3;
@@ -16,7 +16,7 @@ static void move_nodes(const S2Rattle *rattle, const double *u) {
   }
 }
 
-// r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
+// Computes r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
 void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
   S2Rattle *rattle = stage->rattle;
   double h = rattle->h;
@@ -31,15 +31,15 @@ void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
   }
 }
 
-// Late rows push along their final directions: updates these. Returns the resulting displacement
-// error, m.
+// Updates the directions of late rows, which push along their final directions. Returns the
+// displacement error that this causes, m.
 static double turn_late(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = 0, length = rattle->island->length;
   for (int r = 0; r < rattle->rows; r++) {
     S2Row *row = &stage->row[r];
     const S2RattleTerm *term = &rattle->term[r];
-    if (!rattle->late[r] || stage->state[r] == S2_RATTLE_KNOWN) { // no impulse
+    if (!rattle->late[r] || stage->state[r] == S2_RATTLE_KNOWN) { // the row has no impulse
       continue;
     }
     if (term->source == S2_RATTLE_OF_GAP) { // the velocities belong to the previous point
@@ -116,7 +116,7 @@ S2Residual s2_stage_certificate(S2RattleStage *stage) {
   S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
   double *speed = S2_TAKE(arena, double, rattle->rows), *x = S2_TAKE(arena, double, rattle->rows);
   s2_mcp_row_velocity(&problem, stage->v, speed);
-  // In stage 1 a row has the speed that was measured.
+  // In stage 1, set the bias so that a row has the speed that was measured.
   int n = 0;
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->touches > 0 && stage->state[r] == S2_RATTLE_KNOWN) {

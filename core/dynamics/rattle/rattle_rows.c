@@ -16,8 +16,8 @@ static bool takes_constraint(const S2Joint *joint) {
          s2_joint_is_rigid(joint);
 }
 
-// 1/kg: upper bound of the speed that a unit impulse causes along a linear row of the joint. It
-// depends on masses and arms only, not on the poses.
+// 1/kg: an upper bound of the speed that a unit impulse causes along a linear row of the joint. It
+// depends only on masses and arms, not on poses.
 static double linear_mobility(const S2World *world, const S2Joint *joint) {
   const int32_t slots[2] = {joint->a, joint->b};
   const S2Vec2 arms[2] = {joint->local_a, joint->local_b};
@@ -31,9 +31,9 @@ static double linear_mobility(const S2World *world, const S2Joint *joint) {
   return w;
 }
 
-// Whether double precision suffices for the lightest body: rounding an impulse that stops the
-// heavier body moves the lighter one by this many times 1e-16 of the speed. (Projection uses
-// impulses of two doubles.)
+// Whether double precision suffices for the lighter body. The rounding of an impulse that stops the
+// heavier body changes the speed of the lighter one by the mobility times the heavier mass, times
+// 1e-16 of the speed. (Projection uses impulses of two doubles.)
 static bool digits_suffice(const S2World *world, const S2Joint *joint) {
   double heavier = 0;
   for (int i = 0; i < 2; i++) {
@@ -72,18 +72,18 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
 
 // ---- Compliant rows ----------------------------------------------------------------------------
 //
-// With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are
+// With F = -(K g + D g') and the chord s = (g1 - g0)/h, the half impulses are
 //
 //   trapezoid        l = h/2 F((g0 + g1)/2, s),  k = l
 //   implicit Euler   l = h/2 F(g1, s),           k = h/2 F(g1 + h/2 J1 v1, J1 v1)
 //
 // The trapezoid conserves the energy of springs and has order 2. Implicit Euler damps oscillations
 // that are too fast for the step, and tends to the rigid row as C = K^-1 tends to 0. Multiplied by
-// C these are the rows of compliance.c, with twice the compliance for h and for h/2.
+// C, these are the rows of compliance.c for h and for h/2, with twice the compliance.
 
-// 1/(kg m^2): upper bound of the mobility about the joint's angle. A pin of the joint reduces it to
-// 1/I_a + 1/I_b - c' S^-1 c, where S is the mobility of the pin and c couples the pin and the
-// angle. Poses are those at the joint's creation.
+// 1/(kg m^2): upper bound of the mobility about the joint's angle. A pin of the joint reduces the
+// mobility to 1/I_a + 1/I_b - c' S^-1 c, where S is the mobility of the pin and c couples the pin
+// and the angle. Poses are those at the joint's creation.
 static double angular_mobility(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   bool pinned = kind->equation[0] == s2_measure_x && joint->compliance.size == 0 &&
@@ -110,7 +110,7 @@ static double angular_mobility(const S2World *world, const S2Joint *joint) {
   return pinned && det > 0 ? fmax(w - taken, 0) : w;
 }
 
-// Upper bound of the mobility of a combination of rows.
+// An upper bound of the mobility of a combination of rows.
 static double mixed_mobility(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, const double *mix) {
   double root = 0;
@@ -127,7 +127,7 @@ static double mixed_mobility(const S2World *world, const S2Joint *joint, const S
 static void rattle_soften(const S2Joint *joint, const S2JointRow *rows, int count, double h,
                           double beta, S2SoftRow soft[S2_JOINT_EQUATIONS]) {
   S2JointRow still[S2_JOINT_EQUATIONS];
-  for (int i = 0; i < count; i++) { // their rates are in the chords
+  for (int i = 0; i < count; i++) { // chords contain the rates
     still[i] = rows[i];
     still[i].rate = still[i].speed = still[i].bend = 0;
   }
@@ -138,9 +138,10 @@ static bool rows_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 
-// Finds resolved rows, for which (h w)^2 <= 4 and h w D <= 2 over the whole step, that is w <= C of
-// the trapezoid. Rows that matrices couple are resolved together or not at all. `soft`: the rows of
-// the trapezoid over dt.
+// Finds resolved rows: those with w <= 2 C', where w is the mobility of the row and C' its
+// compliance by the trapezoid over the whole step h. Without damping, this is h^2 w K <= 4; without
+// a spring, it is h w D <= 2. Rows that matrices couple are resolved together or not at all.
+// `soft`: the rows of the trapezoid over dt.
 static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
                           const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS],
                           S2SoftRow soft[S2_JOINT_EQUATIONS]) {
@@ -156,8 +157,8 @@ static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
   }
 }
 
-// The rows over the length of the piece, each by the trapezoid or by implicit Euler. Both agree for
-// rigid rows, unless matrices couple them.
+// Makes the rows over the length of the piece, each by the trapezoid or by implicit Euler. For
+// rigid rows both agree, unless matrices couple them.
 static void soften_resolved(const S2Rattle *rattle, const S2Joint *joint, const S2JointRow *rows,
                             int count, bool resolved[S2_JOINT_EQUATIONS],
                             S2SoftRow soft[S2_JOINT_EQUATIONS]) {
@@ -214,7 +215,7 @@ static void terms_add_equations(const S2Rattle *rattle, const S2JointAt *at, int
   }
   for (int i = 0; i < count; i++) {
     const S2SoftRow *of = &soft[i];
-    if (!rigid && !isfinite(of->compliance)) { // neither stiffness nor damping
+    if (!rigid && !isfinite(of->compliance)) { // the row has neither stiffness nor damping
       continue;
     }
     S2RattleTerm *term = terms_append(lists, EQUATIONS, place, i, S2_RATTLE_OF_ROWS);
@@ -268,7 +269,7 @@ static void terms_add_drive(const S2Joint *joint, int place, Lists *lists) {
   }
 }
 
-// A servo: a spring to its goal, with a largest force.
+// Adds the row of a servo: a spring to its goal, with a largest force.
 static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int place, Lists *lists) {
   const S2Joint *joint = at->joint;
   S2JointRow row;
@@ -284,7 +285,7 @@ static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int pla
   rattle_soften(&spring, &row, 1, rattle->step->dt, 0.5, soft);
   bool resolved = w <= 2 * soft[0].compliance;
   rattle_soften(&spring, &row, 1, rattle->h, resolved ? 0.5 : 1, soft);
-  if (!isfinite(soft[0].compliance)) { // without gains
+  if (!isfinite(soft[0].compliance)) { // the servo has no gains
     return;
   }
   S2RattleTerm *term = terms_append(lists, isfinite(joint->servo_max) ? BOUNDS : EQUATIONS, place,
@@ -305,13 +306,13 @@ static S2RattleState state_before(const S2RattleTerm *term, double before, doubl
                                                              : S2_RATTLE_HELD;
 }
 
-// The guess: half of the last step's impulses, and its active set.
+// Makes the guess: half of the last step's impulses, and its active set.
 static void terms_guess(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     int32_t slot = rattle->island->joint[term->place];
-    bool piece = rattle->kept != NULL && rattle->done > 0; // scaled by the lengths of the pieces
+    bool piece = rattle->kept != NULL && rattle->done > 0; // scale by the lengths of the pieces
     double kept = piece ? rattle->kept[S2_JOINT_ROWS * term->place + term->index]
                         : step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
     double l = isfinite(kept) ? kept / 2 * (rattle->h / (piece ? rattle->last : step->dt)) : 0;
@@ -346,7 +347,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
     terms_add_servo(rattle, &at, i, &lists);
     terms_add_limits(joint, i, &lists);
   }
-  // One list after the other, in the order of problems.
+  // Append the lists in the order of problems.
   rattle->rows = 0;
   for (int i = 0; i < LISTS; i++) {
     memcpy(rattle->term + rattle->rows, lists.term[i],
@@ -388,7 +389,7 @@ static S2JointRow terms_combine(const double *mix, const S2JointRow *of, int cou
   return sum;
 }
 
-// Rows of rigid hinges, the most common joints.
+// Measures rigid hinges, the most common joints.
 static void measure_pin(const S2JointAt *at, const int32_t *of, const S2RattleRows *rows) {
   S2Pin pin;
   s2_measure_pin(at, &pin);
@@ -449,7 +450,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
     if (of[0] >= 0 || of[1] >= 0 || of[2] >= 0) {
       measure_equations(rattle, &at, of, rows);
     }
-    // Limits, then the rows on the driven coordinate.
+    // Measure limits, then the rows on the driven coordinate.
     S2JointRow row;
     if (of[S2_JOINT_LO] >= 0 || of[S2_JOINT_HI] >= 0) {
       kind->coordinate(&at, &row, NULL);
@@ -472,7 +473,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
   s2_arena_rewind(step->arena, mark);
 }
 
-// Whether the joint has a compliant row by implicit Euler.
+// Whether the joint has a compliant row that uses implicit Euler.
 static bool softens_at_end(const S2Rattle *rattle, const int32_t *of) {
   bool any = false;
   for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
@@ -506,7 +507,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2World *world = rattle->step->world;
   double elapsed = rattle->done + rattle->h;
-  // Joints, then contacts.
+  // Measure joints, then contacts.
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t *of = rattle->row_of[i];
@@ -577,7 +578,7 @@ void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *
 // ---- The end of a piece ------------------------------------------------------------------------
 
 // The reaction to an impulse along a hinge's row. A row of the angle gives a torque; the pin gives
-// no torque about itself.
+// no torque about the anchor.
 static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
   reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
   reaction[1] += impulse * side->a[1];

@@ -1,7 +1,7 @@
 // One stage of the flow. Newton's method solves the rows that an active set holds, with the matrix
-// J1 M^-1 J0' of joints; most passes only substitute. The active set is that of the last step or of
-// a certified linear problem. Impulses of a wrong set could lead Newton to another root, but those
-// of the certified problem are close to the solution.
+// J1 M^-1 J0' of joints; most passes only substitute. The active set comes from the last step or
+// from a certified linear problem. Impulses of a wrong set could lead Newton to another root, but
+// impulses of the certified problem are close to the solution.
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/step/solve.h"
@@ -10,16 +10,16 @@
 
 #include <string.h>
 
-// SETS: largest number of active sets that are tried. CERTIFIED: one in so many comes from the
+// SETS: largest number of active sets that are tried. CERTIFIED: every fourth set comes from the
 // certified problem.
 enum { SETS = 12, CERTIFIED = 4 };
 enum { PASSES = S2_RATTLE_PASSES };
-enum { TURNS = 40 }; // solves with rows of ground friction, which converge quadratically
+enum { TURNS = 40 }; // most solves with rows of ground friction, which converge quadratically
 static const double CHORD = S2_RATTLE_CHORD;
 static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
 static const double NO_SPEED = S2_RATTLE_NO_SPEED;
-// Multiples of the rounding of positions. GAP_ROUNDED: a smaller gap is closed. SPRING_ROUNDED:
-// error of springs whose impulses balance the forces.
+// Multiples of the rounding of positions. GAP_ROUNDED: a smaller gap counts as closed.
+// SPRING_ROUNDED: permitted error of springs whose impulses balance the forces.
 static const double GAP_ROUNDED = 2, SPRING_ROUNDED = 16;
 // Fraction of the bounds, or of the impulse, by which rounding may move an impulse beyond its
 // bound.
@@ -27,8 +27,8 @@ static const double SLACK = 1e-15;
 
 // ---- Newton ------------------------------------------------------------------------------------
 
-// Ground friction rows along and across the motion are separate blocks, so that held rows are
-// exact.
+// Holds a row. Rows of ground friction along and across the motion are separate blocks, so that
+// held rows are exact.
 static void hold_row(S2RattleStage *stage, int r) {
   const S2RattleTerm *term = &stage->rattle->term[r];
   bool own = term->source == S2_RATTLE_OF_GROUND;
@@ -40,7 +40,7 @@ static void hold_row(S2RattleStage *stage, int r) {
   stage->index[stage->held++] = r;
 }
 
-// Groups the held rows by joint, bounded rows included, because this gives fewer blocks.
+// Lists the held rows, grouped by joint (also bounded rows), because this gives fewer blocks.
 static void choose_active(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   stage->held = 0;
@@ -108,7 +108,7 @@ static bool newton_pass(S2RattleStage *stage, double *now, double *before) {
   return isfinite(*now);
 }
 
-// Newton's method on the held rows. False: it does not converge.
+// Runs Newton's method on the held rows. False: it does not converge.
 static bool stage_newton(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double rounding = fmax(100 * rattle->enough, ROUNDING * rattle->speed * rattle->h);
@@ -167,8 +167,7 @@ static bool stage_revise(S2RattleStage *stage) {
     const S2Row *row = &stage->row[r];
     double x = stage->x[r], slack = SLACK * (isfinite(row->hi) ? row->hi - row->lo : fabs(x));
     if (law == S2_RATTLE_EQUATION || s2_stage_knows(state)) {
-      // A redundant limit that is violated nevertheless: one of the rows that determine it must
-      // open.
+      // If a redundant limit is violated, one of the rows that determine it must open.
       right &= !(law == S2_RATTLE_LIMIT && state == S2_RATTLE_GIVEN && stage->r[r] < -tiny);
       continue;
     }
@@ -204,8 +203,8 @@ static bool stage_solve(S2RattleStage *stage) {
       if (s2_stage_accept(stage, SOLVED)) {
         return true;
       }
-      // Rows may have been removed wrongly: far from the solution J1 M^-1 J0' may be singular by
-      // chance.
+      // Rows may have been removed wrongly, because J1 M^-1 J0' may be singular by chance far from
+      // the solution.
       solved = false;
       s2_stage_free_given(stage);
       stage->dense |= pass > 0;
@@ -216,7 +215,7 @@ static bool stage_solve(S2RattleStage *stage) {
     if ((stage->second ? pass % CERTIFIED < CERTIFIED - 1 : pass % CERTIFIED > 0) && solved) {
       continue;
     }
-    // After a failed Newton iteration the impulses are no guess.
+    // After a failed Newton iteration the impulses are useless as a guess.
     for (int r = 0; r < stage->rattle->rows && !solved; r++) {
       stage->x[r] = s2_stage_knows(stage->state[r]) ? stage->x[r] : 0;
     }
@@ -228,7 +227,8 @@ static bool stage_solve(S2RattleStage *stage) {
   return s2_stage_solve_symmetric(stage);
 }
 
-// Turns the rows of ground friction to the motion of the solution, until both agree.
+// Solves repeatedly, turning the rows of ground friction to the motion of the solution until both
+// agree.
 static bool solve_turning(S2RattleStage *stage) {
   S2Rattle *rattle = stage->rattle;
   double before = INFINITY;
@@ -268,7 +268,7 @@ static double place_speed(const S2Rattle *rattle) {
 static S2RattleStage stage_make(S2Rattle *rattle, bool second) {
   S2Arena *arena = rattle->step->arena;
   int rows = rattle->rows, nodes = 3 * rattle->nodes;
-  // Arrays of the stage. Its impulses, velocities and states are those of the piece.
+  // Make the arrays of the stage. Impulses, velocities and states are shared with the piece.
   double *numbers = S2_TAKE(arena, double, 2 * rows + 2 * nodes);
   S2RattleStage stage = {.rattle = rattle,
                          .second = second,
@@ -311,7 +311,7 @@ static void make_first(S2RattleStage *stage) {
     if (term->source == S2_RATTLE_OF_GAP) {
       rattle->pushed[r] = rattle->point[r] = rattle->at0.touch[term->place].points[term->index];
     }
-    if (rattle->touches > 0) { // the solver finds the set
+    if (rattle->touches > 0) { // with contacts, the solver finds the active set
       stage->state[r] = S2_RATTLE_HELD;
     }
     bool free = rattle->frees && rattle->late[r] && !s2_rattle_of_contact(term);
@@ -366,7 +366,7 @@ int s2_rattle_lock_of(const S2Rattle *rattle, int r) {
   return s2_lock_component(joint, term->index);
 }
 
-// m/s or rad/s: the same for a lock that the program moves: the mean rate less the final one.
+// m/s or rad/s: for a lock that the program moves, the mean rate minus the final rate.
 static double lock_speed(const S2Rattle *rattle, int r) {
   int c = s2_rattle_lock_of(rattle, r);
   if (c == S2_NONE) {
@@ -381,15 +381,15 @@ double s2_rattle_given_speed(const S2Rattle *rattle, int r) {
   return ground_speed(rattle, r) + lock_speed(rattle, r);
 }
 
-// Friction on a trapezoidal contact: stage 2 knows the normal impulse, and so the bounds of
-// friction.
+// Bounds the friction of a contact by the trapezoid: stage 2 knows the normal impulse, and so the
+// bounds of friction.
 static void bound_friction(const S2Rattle *rattle, int r, S2Row *row) {
   row->coupled_to = -1;
   row->hi = 2 * row->mu * rattle->l[r - 1];
   row->lo = -row->hi;
 }
 
-// Marks a row of known impulse, which is no unknown of the stage.
+// Marks a row with a known impulse, which is not an unknown of the stage.
 static void know_row(S2RattleStage *stage, int r) {
   stage->state[r] = S2_RATTLE_KNOWN;
   stage->x[r] = stage->row[r].lo = stage->row[r].hi = 0;
@@ -401,7 +401,7 @@ static void make_second_row(S2RattleStage *stage, int r) {
   const S2RowSides *side = &rattle->at1.side[r];
   S2Row *row = &stage->row[r];
   double *k = &stage->x[r], l = rattle->l[r], half = rattle->h / 2;
-  double compliance = row->compliance, bias = row->bias; // of soft rows at the end
+  double compliance = row->compliance, bias = row->bias; // C and b of soft rows at the end
   *row = s2_rattle_row(rattle, r, side);
   row->bias = rattle->at1.rate[r] + s2_rattle_given_speed(rattle, r);
   row->bias -= term->speed;
@@ -436,7 +436,7 @@ static void make_second_row(S2RattleStage *stage, int r) {
   // Limits that stage 1 has left open have no impulse.
   bool closed = s2_rattle_closed(rattle, r);
   bool idle = term->source == S2_RATTLE_OF_SLIP && term->law == S2_RATTLE_EQUATION &&
-              stage->rattle->first[r] == S2_RATTLE_KNOWN; // nothing is dragged
+              stage->rattle->first[r] == S2_RATTLE_KNOWN; // viscosity does not act
   if (idle || (term->law >= S2_RATTLE_LIMIT && !closed)) {
     know_row(stage, r);
   } else if (term->law == S2_RATTLE_FRICTION && s2_rattle_halved(&rattle->term[r - 1])) {
@@ -446,7 +446,8 @@ static void make_second_row(S2RattleStage *stage, int r) {
   }
 }
 
-// M (v1 - u) = h/2 (f - D u) + J1' k; with D v1 for bodies that damping stops within the step.
+// M (v1 - u) = h/2 (f - D u) + J1' k; D v1 in place of D u for bodies that damping stops within the
+// step.
 static void make_second(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double half = rattle->h / 2;
@@ -467,7 +468,7 @@ static void make_second(S2RattleStage *stage) {
 }
 
 bool s2_rattle_first(S2Rattle *rattle) {
-  // The pattern stays in the arena for the other stage, until the piece ends.
+  // The pattern stays in the arena until the piece ends, because the other stage uses it.
   S2RattleStage stage = stage_make(rattle, false);
   make_first(&stage);
   return solve_and_dump(&stage);
@@ -490,8 +491,8 @@ static bool limit_arrives(const S2Rattle *rattle, int r) {
 }
 
 // Restitution of a limit that closes is an impact at that time. Stage 2 without these limits gives
-// the arrival speeds. A limit that forces alone would reach again within half a step does not
-// rebound; otherwise impacts would follow each other for ever. False: not solved.
+// the arrival speeds. If forces alone would return the coordinate to its limit within half a step,
+// it does not rebound; otherwise impacts would follow each other for ever. False: not solved.
 static bool find_rebounds(S2Rattle *rattle) {
   S2RattleArrival *arrival = &rattle->arrival;
   S2RattleStage stage = stage_make(rattle, true);
@@ -505,7 +506,7 @@ static bool find_rebounds(S2Rattle *rattle) {
       stage.x[r] = stage.row[r].lo = stage.row[r].hi = 0;
     }
   }
-  // The velocities at its end determine which limits rebound.
+  // The velocities at the end of stage 2 determine which limits rebound.
   bool solved = solve_and_dump(&stage);
   double parts = rattle->step->dt / rattle->h;
   for (int r = 0; r < rattle->rows && solved; r++) {
@@ -543,8 +544,8 @@ bool s2_rattle_second(S2Rattle *rattle) {
   return solved;
 }
 
-// m: difference between the gap of row r and the gap that belongs to its impulse, for bodies at
-// rest.
+// m: the difference between the gap of row r and the gap to which its impulse belongs, for bodies
+// at rest.
 static double gap_off(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -568,8 +569,8 @@ static double rest_rounding(const S2RattleStage *stage) {
   return fmin(fmax(ROUNDING, most), SOLVED / 10);
 }
 
-// The certificate at rest, without gaps that are rounding. For springs, gaps up to `rounded` times
-// the rounding of positions are ignored.
+// The certificate of the stage at rest; gaps within rounding are ignored. For springs, gaps up to
+// `rounded` times the rounding of positions are ignored.
 static S2Residual certify_rest(S2RattleStage *stage, double rounded) {
   const S2Rattle *rattle = stage->rattle;
   for (int r = 0; r < rattle->rows; r++) {
@@ -596,7 +597,7 @@ static void balance_rest(S2RattleStage *stage) {
 }
 
 // Whether the impulses of the previous step balance the forces, except for the rounding of
-// positions, which springs amplify.
+// positions that springs amplify.
 static bool rests_but_for_rounding(S2RattleStage *stage, S2Residual *residual) {
   *residual = certify_rest(stage, SPRING_ROUNDED);
   if (residual->scaled <= ROUNDING) {
@@ -604,7 +605,7 @@ static bool rests_but_for_rounding(S2RattleStage *stage, S2Residual *residual) {
   }
   s2_stage_stand_still(stage);
   *residual = certify_rest(stage, GAP_ROUNDED);
-  bool rests = residual->scaled <= rest_rounding(stage); // a NaN is no rest
+  bool rests = residual->scaled <= rest_rounding(stage); // a NaN does not count as rest
   if (rests && residual->scaled > ROUNDING) {
     balance_rest(stage);
   }

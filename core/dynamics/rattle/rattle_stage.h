@@ -8,12 +8,12 @@
 typedef struct S2RattleStage {
   S2Rattle *rattle;
   bool second;
-  S2Problem problem; // all rows, and bounds of x
+  S2Problem problem; // all rows, with bounds of x
   S2Row *row;
   double *mass, *rhs; // 3 per node
   double *x, *v, *r;  // per row: impulses; 3 per node: their velocities; per row: residual, m/s
   S2RattleState *state;
-  // The rows that are held, in their order
+  // the held rows, in their order
   S2Problem active;
   S2Row *part;
   S2RowSides *left;
@@ -24,7 +24,7 @@ typedef struct S2RattleStage {
   double turned; // m: displacement error because late rows changed their direction
 } S2RattleStage;
 
-// Whether the impulse is known, not an unknown.
+// Whether the impulse of a row is known, so it is not an unknown.
 static inline bool s2_stage_knows(S2RattleState state) {
   return state == S2_RATTLE_GIVEN || state == S2_RATTLE_KNOWN;
 }
@@ -33,7 +33,7 @@ static inline bool s2_stage_knows(S2RattleState state) {
 // Computes r of all rows at the impulses x. Returns the largest error of a held row, as a
 // displacement, m.
 double s2_stage_measure(S2RattleStage *stage);
-// r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
+// Computes r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
 void s2_stage_measure_first(S2RattleStage *stage, const double *v);
 // Linearises stage 1 at zero velocities of the nodes, with the ground at its final pose.
 void s2_stage_stand_still(S2RattleStage *stage);
@@ -51,10 +51,10 @@ double s2_stage_turn_ground(S2RattleStage *stage);
 // rattle_certified.c
 // Finds impulses and, without contacts, states. False: there is no solution.
 bool s2_stage_solve_certified(S2RattleStage *stage);
-// Finds impulses by the modes of the problem, if it has modes; the solution is then exact.
+// Finds impulses. If the problem has modes, they are used, and the solution is exact.
 bool s2_stage_solve_modes(S2RattleStage *stage);
-// Solves certified problems only, each linearised at the solution of the previous one: for graphs
-// without a sparse pattern, and active sets that do not settle.
+// Solves only certified problems, each linearised at the solution of the previous one. This is for
+// graphs without a sparse pattern, and for active sets that do not settle.
 bool s2_stage_solve_symmetric(S2RattleStage *stage);
 bool s2_stage_solve_contacts(S2RattleStage *stage);
 // Writes the problem of the stage, linearised at its solution, if the world writes its problems.

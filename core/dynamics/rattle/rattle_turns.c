@@ -8,14 +8,14 @@
 #include <math.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Counted fraction of a wheel's turn where bodies may meet. Pieces in which it spins by more than 1
-// rad end in overlaps if its friction throws it at another body.
+// The fraction of a wheel's turn that counts if bodies may meet. If a wheel spins by more than 1
+// rad in a piece and its friction throws it at another body, the piece ends in overlaps.
 static const double ROUND = 0.25;
 
-// rad: the part of the angle `turn` of a node that its rows depend on. Rows push a wheel at its hub
-// and a disc at its centre, so their angles have no effect in a piece. Otherwise the whole turn
-// counts if a row pushes at a radius of gyration from the centre, or farther out. Where bodies may
-// meet, the whole turn counts for bodies that are not round or that no joint holds.
+// rad: the part of the angle `turn` of a node on which its rows depend. Rows push a wheel at its
+// hub and a disc at its centre, so their angles have no effect in a piece. The whole turn counts if
+// a row pushes at a radius of gyration from the centre, or farther out. If bodies may meet, the
+// whole turn also counts for bodies that are not round or that no joint holds.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   int32_t of = rattle->island->node[node];
   bool meets = rattle->kept == NULL && !s2_body_round(rattle->step->world, of);
@@ -48,7 +48,8 @@ double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   return fmin(turn, fmax(part, least * turn));
 }
 
-// Both rows of a hinge or weld hold one point, so the axes along which they do it may turn.
+// Whether row r holds a point of a hinge or weld. Its two rows hold the point along any axes, so
+// the axes may turn.
 static bool holds_point(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   if (s2_rattle_of_contact(term) || term->law != S2_RATTLE_EQUATION) {
@@ -58,7 +59,7 @@ static bool holds_point(const S2Rattle *rattle, int r) {
   return type == S2_HINGE || type == S2_WELD;
 }
 
-// Checks bodies, and the directions along which rows push: rods between bodies turn, too.
+// Checks bodies, and the directions along which rows push, because rods between bodies turn, too.
 bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   bool far = false;
   for (int r = 0; r < rattle->rows; r++) {
@@ -76,9 +77,9 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   return far;
 }
 
-// Whether the forces that stage 1 has found turn too fast for the piece. They are explicit in it.
-// The number of pieces was chosen by the forces of the last step, which may have been zero. Second
-// derivatives of a script's constraints would cost too much here.
+// Whether the forces that stage 1 has found turn too fast for the piece, in which they are
+// explicit. The number of pieces was chosen from the forces of the last step, which may have been
+// zero. Second derivatives of a script's constraints would cost too much here.
 bool s2_rattle_loads_turn(const S2Rattle *rattle) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
@@ -103,8 +104,8 @@ bool s2_rattle_loads_turn(const S2Rattle *rattle) {
 
 // ---- Energy -------------------------------------------------------------------------------------
 
-// The speed along row r, with these sides, for bodies with the velocities v (3 per node) and ground
-// with `ground` (3 per slot).
+// The speed along row r, with these sides, if bodies have the velocities v (3 per node) and ground
+// has `ground` (3 per slot).
 static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side, const double *v,
                           const double *ground) {
   const int32_t *node_of = rattle->step->node_of;
@@ -124,7 +125,7 @@ static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side,
 }
 
 // J: the work of rigid contacts along their normals in both stages, relative to the moving ground.
-// If rows do not turn, it is only the work on arriving contacts, which is never positive.
+// If rows do not turn, this is only the work on arriving contacts, which is never positive.
 static double work_of_contacts(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   const double *mean = step->free_v, *end = s2_rattle_ground_end(rattle);

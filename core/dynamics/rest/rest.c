@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// Whether islands depend on the state, the forces and the world alone, on no callback, and whether
-// all solves may be skipped.
+// Whether islands depend only on the state, the forces and the contents of the world, not on
+// callbacks, so that their solves may be skipped.
 static bool rest_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -88,7 +88,7 @@ bool s2_rest_islands(S2Step *step) {
   step->found_at_rest = S2_TAKE_ZEROED(step->arena, S2RestIsland, step->island_count);
   if (step->still != NULL) {
     choose_islands(step);
-    // Bodies of the others may move.
+    // Bodies of the other islands may move.
     for (int i = 0; i < world->order.count; i++) {
       int32_t slot = world->order.at[i];
       step->still[slot] = body_is_static(world, slot);
@@ -99,7 +99,7 @@ bool s2_rest_islands(S2Step *step) {
       }
     }
   }
-  // Search for their touches, because the next step needs to know which of all touches join bodies.
+  // Search for the touches of these bodies: the next step needs to know which touches join bodies.
   int overlapping = 0;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
@@ -128,7 +128,7 @@ bool s2_rest_keeps(S2Step *step, const S2Island *island) {
       step->q1[c] = step->q0[c];
     }
   }
-  // The residual is that of the skipped solves, which count.
+  // The skipped solves count, with their last residual.
   const S2RestIsland *known = &step->found_at_rest[island - step->islands];
   S2WorldStats *stats = &step->world->stats;
   stats->solves += known->solves;

@@ -1,8 +1,8 @@
 // Bisecting stepping (lcp-physics appendix A.1): contacts act when closer than the margin, without
 // prediction. A (sub-)step that ends in an overlap is undone and tried with half its length. The
-// printed rule needs a tolerance, because a turning edge under a vertex that moves along it
-// overlaps at any step length. It also needs an end: at the smallest length the overlap is accepted
-// with a warning, and position projection removes it.
+// published rule needs a tolerance, because a turning edge overlaps a vertex that moves along it at
+// any step length. It also needs an end: at the smallest length the overlap is accepted with a
+// warning, and position projection removes it.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -31,7 +31,8 @@ static bool bisect_near(const S2Step *step, const S2Touch *touch, int k) {
   return touch->points[k].at.gap <= step->world->kept.def.contact_margin && !s2_touch_soft(touch);
 }
 
-// The larger of the target by restitution and the speed that removes an overlap.
+// The target of a contact: the speed by restitution or the speed that removes an overlap, whichever
+// is larger.
 static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, bool use) {
   double back = bisect_return(step, touch, k);
   double lift = -s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
@@ -44,9 +45,10 @@ static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, b
   };
 }
 
-// Springs are predictive: a compression without a force would create energy. Restitution targets
-// use the velocities before. If one applies, separating contacts are left out (they would gain
-// energy), and the later impacts handle them. Returns whether one applies.
+// Chooses the rows. Soft contacts are predictive, because a compression without a force would
+// create energy. Restitution targets use the velocities before the solve. If any target applies,
+// separating contacts are left out, because they would gain energy; later impacts handle them.
+// Returns whether a target applies.
 static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *choices,
                           bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
@@ -85,7 +87,7 @@ bool s2_bisect_solve(S2Step *step) {
     s2_note_hit(step, island, world->kept.def.contact_margin);
     bool bounces = bisect_choose(step, island, choices, touching);
     bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
-    if (reflect) { // the joint impulses of the impact follow
+    if (reflect) { // the joint impulses of the impact are added below
       s2_step_scale_joints(step, island, 0);
       if (!s2_step_before_impact(step, island, false)) {
         return false;
@@ -136,7 +138,8 @@ void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect) {
   bisect->noted = s2_notes_mark(step);
 }
 
-// Keeps only the touches of the last attempt in the arena: a step may have thousands of attempts.
+// Keeps only the touches of the last attempt in the arena, because a step may have thousands of
+// attempts.
 void s2_bisect_forget(S2Step *step, const S2Bisect *bisect) {
   const S2Touch *from = step->touches;
   s2_arena_rewind(step->arena, bisect->clean);
@@ -158,8 +161,8 @@ static bool lifts_too_much(const S2Step *step) {
   return any;
 }
 
-// Whether shapes would pass through each other on the motion found, or partly, or turn past each
-// other.
+// Whether shapes would pass through each other, wholly or partly, on the motion found, or turn past
+// each other.
 static bool bisect_passes_through(const S2Step *step) {
   bool any = s2_step_turning(step, step->v1) > 1;
   for (int i = 0; i < step->touch_count && !any; i++) {
@@ -174,7 +177,7 @@ static bool bisect_passes_through(const S2Step *step) {
 bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   S2World *world = step->world;
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
-  // A problem without a solution (a body squeezed by moving ones) has none at half the length
+  // If a problem has no solution (a body squeezed by moving ones), it has none at half the length,
   // either.
   bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
   if (may && (!(overlap <= most) || lifts_too_much(step) || bisect_passes_through(step))) {
@@ -203,13 +206,15 @@ void s2_bisect_go_on(S2Step *step, S2Bisect *bisect) {
   }
   step->acted += bisect->h;
   step->t += bisect->h;
-  bisect->left -= bisect->h; // the sum of its fractions may leave rounding, which is no substep
+  // the sum of fractions may leave a rounding error, which is not a substep
+  bisect->left -= bisect->h;
   bisect->left = bisect->left > S2_BISECT_ROUNDING * step->dt ? bisect->left : 0;
   bisect->next = 2 * bisect->h; // try twice the successful length, or the whole remainder
   step->cut_short = bisect->left > 0 && world->kept.def.stepping_partial;
 }
 
-// Reactions of the whole step, as in the other schemes, because they decide whether a joint breaks.
+// Sums the reactions over the whole step, as in the other schemes, because they decide whether a
+// joint breaks.
 void s2_bisect_end(S2Step *step, const S2Bisect *bisect) {
   int joints = step->world->joints.count;
   for (int i = 0; i < 3 * joints; i++) {

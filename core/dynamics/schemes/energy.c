@@ -1,12 +1,13 @@
-// Energy in event stepping: the amount that a piece must not add. It is measured relative to the
-// touched bodies, so it does not depend on the frame. Work by moving obstacles is theirs.
+// Energy in event stepping: removes the energy that a piece must not add. Energy is measured
+// relative to the touched bodies, so it does not depend on the frame of reference, and the work of
+// moving obstacles does not count.
 //
-// A flow pushes along the rows of its start. Bodies turn meanwhile, and the rows with them: a body
-// that pivots about a corner has left it at q1, or moves into it, by v1. So v2 satisfies the rows
-// at q1 (like Newmark's q with v of implicit Euler). With v1 the next flow would begin with a
-// corner that separates, and a pressing contact would open. The remaining energy errors of both
-// velocities and of projections, of order h^3 a step, are removed from the velocities of each
-// connected part.
+// A flow pushes along the rows of its start. Meanwhile bodies turn, and the rows with them. So at
+// q1, a body that pivots about a corner separates from it or moves into it with v1. Therefore v2
+// satisfies the rows at q1 (like Newmark's q with v of implicit Euler). With v1, the next flow
+// would begin with a separating corner, and a pressing contact would open. Both velocities and
+// projections leave energy errors of order h^3 per step, which are removed from the velocities of
+// each connected part.
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
 #include "dynamics/step/acted.h"
@@ -24,17 +25,17 @@ static bool event_rests(const S2EventRun *event) {
   return any;
 }
 
-// Whether point k of a touch of the island, which rested, is closed and approaching by v1 at q1.
-// Its impulse in the flow does not decide this: without a force it was 0 up to rounding.
+// Whether the resting point k of a touch is closed at q1 and approaches with v1. Its impulse in the
+// flow does not decide this, because without a force it is 0 up to rounding.
 static bool turns_in(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return at->gap <= event->slop &&
          s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny;
 }
 
-// Whether the relative velocities v1 of the points that pressed, or approach now, differ from those
-// of the flow's rows, or whether forces have changed (`changed`) where some rest. False also if one
-// of the pressing points no longer exists.
+// Whether, for points that pressed or now approach, the relative velocities by v1 differ between
+// the rows of the flow and the rows at q1. Also true if forces have changed (`changed`) and points
+// rest. False if one of the pressing points no longer exists.
 static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
   const S2Step *step = event->step;
   bool turned = changed && event_rests(event), there = true;
@@ -84,12 +85,12 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
 
 // ---- Connected parts --------------------------------------------------------------------------
 
-typedef struct Parts { // of an island
+typedef struct Parts { // the connected parts of an island
   int32_t *root;       // per node: the first node of its part
-  double *rounding; // per node that is a root: J, of speeds so small that solves leave them; it has
-                    // no derivative
-  double *gain, *most; // per node that is a root: J, and the sum of the magnitudes of its terms
-  // The touches of the island that moved the positions, and those of the velocities.
+  // per root node: J, energy of speeds so small that solves leave them; it has no derivative
+  double *rounding;
+  double *gain, *most; // per root node: J, the gain, and the sum of the magnitudes of its terms
+  // The island's touches that moved the positions, and those that changed the velocities.
   const S2Touch *carried, *acted;
   bool flowed, turned; // as S2Repaid
   bool whole;          // the whole island is one part
@@ -108,7 +109,7 @@ static void energy_join(const Parts *parts, int32_t a, int32_t b) {
   parts->root[a < b ? b : a] = a < b ? a : b;
 }
 
-// A node of the touch; S2_GROUND: neither side has one.
+// A node of the touch; S2_GROUND: neither side has a node.
 static int32_t node_of(const S2Step *step, const S2Touch *touch) {
   int32_t a = step->node_of[touch->body_a];
   return a != S2_GROUND ? a : step->node_of[touch->body_b];
@@ -159,8 +160,8 @@ static void energy_add(const Parts *parts, int32_t node, double gain) {
 
 // ---- Reduction of the velocities --------------------------------------------------------------
 
-// A part as an island: its nodes, the touches with impulses, and in `ground` (one entry for each
-// touch) its ground bodies.
+// Makes an island of a part: its nodes, its touches with impulses, and in `ground` (one entry for
+// each touch) its ground bodies.
 static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t root, int32_t *ground,
                         int *grounds) {
   const S2Step *step = event->step;
@@ -190,7 +191,7 @@ static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t roo
       }
     }
     if (energy_presses(touch)) {
-      part.touch[part.touches++] = i; // of the island, like `acted`
+      part.touch[part.touches++] = i; // an index in the island, like `acted`
     }
   }
   return part;
@@ -211,16 +212,15 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
   }
 }
 
-// If the part has ground, all velocities are reduced equally, relative to those of a motion with
-// the ground. In the motion of a pivoting body its rotation counts as much as that of its centre.
-// Without ground the momentum is conserved: inner motion is reduced first, then the rotation of the
-// whole.
+// If the part has ground, all velocities are reduced equally, relative to a motion with the ground,
+// because a pivoting body needs both its rotation and the motion of its centre. Without ground,
+// momentum is conserved: inner motion is reduced first, then the rotation of the whole.
 typedef struct Part {
   S2Island island;
   int32_t *ground;
   int grounds;
-  double *v, *ride; // 3 per node: relative to the ground's motion, and that motion
-  double kinetic;   // J, available
+  double *v, *ride; // 3 per node: velocities relative to a motion with the ground; that motion
+  double kinetic;   // J: energy that is available
 } Part;
 
 static Part get_part(const S2EventRun *event, const Parts *parts, int32_t root) {
@@ -250,11 +250,10 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0 || edge)) {
     return;
   }
-  // Kinetic energy relative to the ground of the part; rounding need not be paid.
+  // Use the kinetic energy relative to the part's ground. Gains within rounding are not repaid.
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
-  S2Repaid repaid = {.energy =
-                         noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // else it is rounding
+  S2Repaid repaid = {.energy = noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // 0: rounding
                      .tiny = event->tiny,
                      .edge = edge,
                      .flowed = parts->flowed,
@@ -267,7 +266,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0)) {
     return;
   }
-  // Without ground momentum and spin stay; with ground the whole part becomes slower.
+  // Without ground, momentum and spin stay; with ground, the whole part becomes slower.
   if (part.grounds == 0) {
     s2_island_cap(step, &part.island, most, part.v);
   } else {
@@ -284,7 +283,8 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   }
 }
 
-// Projection may lift bodies without a known contact at the end: then the whole island pays.
+// Joins all parts if one of them has too little energy. Projection may lift bodies without a known
+// contact at the end; then the whole island repays.
 static void join_all_if_short(const S2EventRun *event, Parts *parts) {
   bool enough = true;
   for (int i = 0; i < event->island->nodes && enough; i++) {

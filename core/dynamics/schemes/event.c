@@ -4,17 +4,18 @@
 // 1. Points that touch and approach take part in an impact, which takes no time. All resting points
 //    of the island take part, because an impact travels through them.
 // 2. Points that touch and do not separate rest: they are rows of the flow.
-// 3. The bodies flow to the end of the step: with rows by the two stages (rattle/), without rows by
-//    the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces. Islands that the
-//    two stages do not support flow by the trapezoid, with joints by implicit Euler, and errors are
-//    projected.
-// 4. If other points meet meanwhile, the flow ends at the first of these times, and the next piece
-//    begins.
+// 3. The bodies flow to the end of the step: with rows, by the two stages (rattle/); without rows,
+// by the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces. Islands that the
+// two stages do not support flow by the trapezoid, or with joints by implicit Euler, and errors are
+// projected.
+// 4. If other points meet during the flow, it ends at the first of these times, and the next piece
+// begins.
 //
 // After S2_EVENT_SPLITS pieces the remainder is one flow by the two stages with predictive rows
-// (finish_rattled), or a speculative step. An island of joints alone takes its whole step by the
-// two stages; a large island under S2_AUTO takes a speculative step. Islands are found from the
-// distances that bodies may go in the whole step, so bodies that meet within it are in one island.
+// (finish_rattled), or a speculative step. An island with only joints takes its whole step by the
+// two stages; with S2_AUTO, a large island takes a speculative step. Islands are found from the
+// distances that bodies may move in the whole step, so bodies that meet within the step are in one
+// island.
 #include "dynamics/schemes/event.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -36,8 +37,8 @@
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
-// Solves of an island that may miss their tolerance before it takes the simplest step: if bodies
-// are squeezed, hardly any solve of a search for times has a solution.
+// After this number of solves that miss their tolerance, an island takes the simplest step. If
+// bodies are squeezed, hardly any solve in a search for meeting times has a solution.
 enum { MISSES = 4 };
 
 // ---- Impulses ---------------------------------------------------------------------------------
@@ -51,8 +52,8 @@ static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   }
 }
 
-// Adds the joint impulses of the last solve; `audited`: audits have recorded its parts. Impulses of
-// pieces may cancel in the sum.
+// Adds the joint impulses of the last solve. `audited`: audits have already recorded its parts.
+// (Impulses of pieces may cancel in the sum.)
 static void keep_joints(const S2EventRun *event, bool audited) {
   const S2Step *step = event->step;
   const double nothing[3] = {0};
@@ -72,7 +73,7 @@ static void keep_joints(const S2EventRun *event, bool audited) {
   }
 }
 
-// 3 per joint of the island.
+// Copies the reactions, 3 per joint of the island.
 static void take_reactions(const S2EventRun *event, double *to) {
   for (int i = 0; i < event->island->joints; i++) {
     const double *from = event->step->joint_reaction + 3 * event->island->joint[i];
@@ -80,7 +81,7 @@ static void take_reactions(const S2EventRun *event, double *to) {
   }
 }
 
-// Impulses of joints before a stop (`gave`) and in it may cancel, so audits record both.
+// Impulses of joints before a stop (`gave`) and in the stop may cancel, so audits record both.
 static void audit_stop(const S2EventRun *event, const double *gave) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -97,19 +98,19 @@ static bool stop_arrived(const S2EventRun *event) {
   const S2Island *island = event->island;
   double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
   take_reactions(event, gave);
-  s2_step_scale_contacts(step, island, 0);       // they are recorded already
-  if (!s2_island_stop_at_limits(step, island)) { // logs its impulses
+  s2_step_scale_contacts(step, island, 0);       // they are already recorded
+  if (!s2_island_stop_at_limits(step, island)) { // this logs the impulses
     return false;
   }
   audit_stop(event, gave);
   return true;
 }
 
-// With implicit Euler a motion is straight along v1, which satisfies the rows of the start. A
-// pressing contact that has turned meanwhile approaches by v1 at the end. It is stopped there.
-// Otherwise it would collide at the start of the next piece, and bounce off a surface that it has
-// never left. A touching pair that does not approach takes part, as in an impact. A pair that
-// approaches collides with its own speed. *stops: whether something was stopped. False: aborted.
+// With implicit Euler a motion is straight along v1, which satisfies the rows of the start. If a
+// pressing contact has turned since, it approaches with v1 at the end. It is stopped there;
+// otherwise it would collide at the start of the next piece and bounce off a surface that it has
+// never left. A touching pair that does not approach takes part, as in an impact. Other pairs that
+// approach collide with their own speed. *stops: whether something was stopped. False: aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -135,7 +136,7 @@ static bool stop_turned(const S2EventRun *event, bool *stops) {
   }
   double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
   take_reactions(event, gave);
-  s2_step_scale_contacts(step, island, 0); // they are recorded already
+  s2_step_scale_contacts(step, island, 0); // they are already recorded
   step->world->stats.second_solves += 1;
   if (!s2_step_solve(step, island, event->choices, S2_SOLVE_LIMITS, step->v2, NULL)) {
     return false;
@@ -156,13 +157,13 @@ static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
   }
 }
 
-// Distributes the impulses of the whole step to the touches at its end: guesses for the next step.
-// The impulse of a vanished feature goes to the nearest one.
+// Distributes the impulses of the whole step to the touches at its end, as guesses for the next
+// step. The impulse of a vanished feature goes to the nearest feature.
 static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
   s2_event_forget_impulses(event);
-  // Geometry at the end of the step, then the logged impulses of the pair.
+  // Set the geometry at the end of the step, then add the logged impulses of the pair.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     S2Touch *touch = &step->touches[index];
@@ -182,7 +183,7 @@ static void hand_out_impulses(const S2EventRun *event) {
       at = acted->next;
     }
   }
-  // Sums over the pieces.
+  // Joints: take the sums over the pieces.
   for (int i = 0; i < event->island->joints; i++) {
     int32_t slot = event->island->joint[i];
     const double *sum = event->joint_sum + JOINT_SUM * i;
@@ -243,8 +244,8 @@ static void look_how_far(const S2EventRun *event) {
 
 // ---- Turning bodies ----------------------------------------------------------------------------
 
-// The number of pieces for the remainder, because of bodies that turn against pressing contacts
-// with the velocities v.
+// The number of pieces that the remainder needs because bodies turn against pressing contacts with
+// the velocities v.
 static double turns_of(const S2EventRun *event, const double *v, double h) {
   const S2Step *step = event->step;
   double most = 1;
@@ -257,7 +258,8 @@ static double turns_of(const S2EventRun *event, const double *v, double h) {
   return most;
 }
 
-// Solvers other than `auto` also miss problems that have a solution, so their misses prove nothing.
+// Whether the island takes the simplest step. Solvers other than `auto` also miss problems that
+// have a solution, so their misses do not count.
 static bool gives_up(const S2EventRun *event) {
   bool tells = event->step->world->kept.def.solver == S2_SOLVER_AUTO;
   return tells && event->step->unsolved - event->missed >= MISSES;
@@ -267,31 +269,31 @@ static int most_splits(const S2EventRun *event) {
   return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
 }
 
-// Whether a piece of h is the shortest one.
+// Whether a piece of length h is the shortest permitted one.
 static bool is_least(const S2EventRun *event, double h) {
   return h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
 }
 
-// Whether bodies turn in a flow of h by at most twice the limit of a piece, by their final
+// Whether bodies turn by at most twice the limit of a piece in a flow of length h, with their final
 // velocities.
 static bool turns_fit(const S2EventRun *event, double h) {
   return is_least(event, h) || turns_of(event, event->step->v1, h) <= 2;
 }
 
-// A piece has ended because of a turn: the next ones may be split like a separate step.
+// A piece has ended because of a turn, so the next pieces may be split like a separate step.
 static void next_part(S2EventRun *event, int splits) {
   event->most = splits + 1 + most_splits(event);
   event->turns += 1;
 }
 
-// The turn with the velocities v limits the length of the piece.
+// Limits the length of the piece by the turns of bodies with the velocities v.
 static void set_horizon(S2EventRun *event, const double *v) {
   double pieces = fmin(turns_of(event, v, event->left), S2_TURN_PIECES - event->turns);
   event->horizon = pieces > 1 ? event->left / pieces : event->left;
 }
 
-// m/s^2: acceleration of the gap at point k by turning alone: the normal turns with a body, and so
-// do its points.
+// m/s^2: acceleration of the gap at point k by turning alone, because the normal and the points
+// turn with the bodies.
 static double turning_acceleration(const S2EventRun *event, const S2Touch *touch, int k,
                                    const double *v) {
   const S2TouchPoint *point = &touch->points[k];
@@ -304,7 +306,7 @@ static double turning_acceleration(const S2EventRun *event, const S2Touch *touch
   return by_a * by_a * of_a + by_b * by_b * of_b + 2 * fmax(by_a, by_b) * slide;
 }
 
-// m/s: the resulting change of the approach speed in half a piece, if turning makes pieces short.
+// m/s: the change of the approach speed by turning in half a piece, if turning makes pieces short.
 static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int k) {
   return event->horizon < event->left
              ? turning_acceleration(event, touch, k, event->step->v0) * event->horizon / 2
@@ -313,8 +315,8 @@ static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int
 
 // ---- Impacts -----------------------------------------------------------------------------------
 
-// m/s: change of the approach speed by forces in half a step. e applies to faster contacts;
-// otherwise impacts would follow each other for ever.
+// m/s: change of the approach speed by forces in half a step. Restitution applies only to faster
+// contacts; otherwise impacts would follow each other for ever.
 static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
@@ -322,9 +324,10 @@ static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   return fmax(fabs(free_then - then) / 2 + slow_by_turning(event, touch, k), event->tiny);
 }
 
-// m/s: the same as if the other body were held. Forces do not change the relative speed of bodies
-// that fall together, but once a third body stops one of them, the other approaches again. So a
-// separation speed above `slow` is no reason to leave such a point out.
+// m/s: the change of the approach speed by forces in half a step if the other body were held.
+// Forces do not change the relative speed of bodies that fall together, but once a third body stops
+// one of them, the other approaches again. So a separation speed above `slow` is no reason to leave
+// such a point out.
 static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2TouchPoint *point = &touch->points[k];
   S2Vec2 n = point->at.normal;
@@ -380,13 +383,13 @@ static bool event_strike(const S2EventRun *event) {
       event->touching[2 * index + k] = touches;
     }
   }
-  // The impact and the following ones take no time.
+  // This impact and the following ones take no time.
   step->world->stats.second_solves += 1;
   if (!s2_step_impact(step, event->island, event->choices, S2_SOLVE_IMPACT) ||
       !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
     return false;
   }
-  // They are part of the step: the piece starts with their velocities.
+  // The piece starts with the velocities after the impacts, so log their impulses.
   keep_contacts(event, NULL);
   keep_joints(event, false);
   s2_event_set_ground(event, false);
@@ -471,15 +474,15 @@ static void put_back(const S2EventRun *event, const double *q) {
 // Whether the flow of a piece must be repeated.
 typedef enum Again {
   AGAIN_NOT,
-  AGAIN_WITHOUT, // without the row of a point that has separated meanwhile
-  // with half the length: with that row the point separates, without it it is driven back
+  AGAIN_WITHOUT, // without the row of a point that separated during the flow
+  // with half the length, because the point separates with its row and is driven back without it
   AGAIN_SHORTER,
 } Again;
 
-// Finds points that pressed at the start of the flow, were closed at its end, and carry no impulse
-// by the rows of the end, which have turned: they separate meanwhile. `open`: the touches at the
-// end before they were closed; these points carry no impulse from now on. Returns whether there are
-// any.
+// Finds points that separate during the flow: they pressed at its start, and projection closed them
+// at its end, but they carry no impulse by the rows of the end, which have turned. `open`: the
+// touches at the end before they were closed; these points carry no impulse from now on. Returns
+// whether there are any.
 static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   const S2Step *step = event->step;
   bool any = false;
@@ -500,8 +503,8 @@ static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   return any;
 }
 
-// Points that rested at the start and carry no impulse at the end (`open`) separate at once: they
-// get no row.
+// Removes the rows of points that rested at the start and carry no impulse at the end (`open`), so
+// that they separate at once.
 static void rest_without(const S2EventRun *event, const S2Touch *solved, const S2Touch *open) {
   for (int i = 0; i < event->island->touches; i++) {
     S2Resting *resting = &event->resting[i], rests = {0};
@@ -530,9 +533,9 @@ static void forget_closed(const S2EventRun *event) {
 }
 
 // Finds points that rested, had no impulse by their row and overlapped at the end of the flow. They
-// press if the projection has just separated the two bodies: the turn of one times the slide along
-// the other has driven them together, which the rows of the start do not contain. `open`: the
-// touches at the end of the flow. Returns whether there are any.
+// press if the projection has just separated the two bodies. The turn of one body, times the slide
+// along the other, has driven them together, and the rows of the start do not contain this. `open`:
+// the touches at the end of the flow. Returns whether there are any.
 static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -554,8 +557,8 @@ static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   return any;
 }
 
-// Projects positions. If rows have turned meanwhile, or forces differ from those of the solve,
-// computes velocities again. Which points are closed depends on which press then.
+// Projects positions. If rows have turned since, or forces differ from those of the solve, computes
+// velocities again. The points that press then determine which points are closed.
 static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
                           bool *turned, Again *again) {
   S2Step *step = event->step;
@@ -571,7 +574,8 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
     forget_closed(event);
     bool changed = false;
     event_project(event, !event->limited);
-    if (close_driven(event, open)) { // to the last digits, from both sides
+    // so that these points close to the last digits, from both sides
+    if (close_driven(event, open)) {
       event_project(event, !event->limited);
     }
     S2LawFrame frame = law_frame(event);
@@ -585,16 +589,16 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
         !lets_go_of(event, open)) {
       break;
     }
-    if (event->released < S2_EVENT_RELEASES) { // then another flow leads there
+    if (event->released < S2_EVENT_RELEASES) { // then the flow is repeated without these points
       rest_without(event, solved, open);
       *again = AGAIN_WITHOUT;
       return true;
     }
-    if (!is_least(event, step->h)) { // it separates later
+    if (!is_least(event, step->h)) { // the point separates later
       *again = AGAIN_SHORTER;
       return true;
     }
-    // Repeat from the end of the flow, without them.
+    // Repeat from the end of the flow, without these points.
     s2_notes_rewind(step, noted);
     put_back(event, flowed);
     s2_event_copy_nodes(event, step->v1, step->v2);
@@ -616,7 +620,7 @@ static void end_rattled(S2EventRun *event, double h) {
 }
 
 // Projects the errors of the flow, records the impulses of contacts and stops joints that reached
-// limits. The next piece begins there. The touches are those of q1; `solved` as in s2_event_repay.
+// limits. The next piece begins there. The touches belong to q1; `solved` as in s2_event_repay.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -635,7 +639,7 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   if (again != NULL && *again != AGAIN_NOT) {
     return true;
   }
-  // Remove the energy that both have added.
+  // Remove the energy that flow and projection have added.
   s2_event_repay(event, solved, flowed, turned);
   // Joints that reached a limit stop, after the positions are corrected.
   bool arrives = event->limited && s2_step_limit_arrives(step, island);
@@ -654,8 +658,8 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   return true;
 }
 
-// s: time after which a fast and thin body would pass through another one; infinite: none. `of`:
-// the touch.
+// s: time after which a fast and thin body would pass through another one; infinite: none does.
+// *of: the touch.
 static double event_passage(const S2EventRun *event, const S2Touch **of) {
   double first = INFINITY;
   for (int i = 0; i < event->island->touches; i++) {
@@ -667,7 +671,7 @@ static double event_passage(const S2EventRun *event, const S2Touch **of) {
   return first;
 }
 
-// There are no more pieces: bodies stop where they would pass through something, if it is not
+// If there are no more pieces, bodies stop where they would pass through something, unless it is
 // kinematic.
 static void stop_short(const S2EventRun *event) {
   S2Step *step = event->step;
@@ -679,7 +683,7 @@ static void stop_short(const S2EventRun *event) {
   (void)s2_island_stop_short(step, event->island, fmin(1, first / step->h));
 }
 
-// The remainder of the island's step is made in predictive pieces.
+// From now on the remainder of the island's step is made in predictive pieces.
 static void look_ahead_in_pieces(S2EventRun *event) {
   event->halved = true;
   event->ahead = false;
@@ -688,8 +692,8 @@ static void look_ahead_in_pieces(S2EventRun *event) {
   }
 }
 
-// Takes a predictive piece; repeats it with points of shapes that overlap at its end or meanwhile
-// without a row. `solved` as in s2_island_look_ahead. False: aborted.
+// Takes a predictive piece; repeats it with rows for shapes without a row that overlap at its end
+// or within it. `solved` as in s2_island_look_ahead. False: aborted.
 static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   S2Step *step = event->step;
   bool found = true;
@@ -706,9 +710,9 @@ static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   return true;
 }
 
-// Takes a predictive step over the remainder, or over half of it if a pile has no solution soon:
-// that is another problem, followed by another one. If something would pass through, the step ends
-// there. *h: its length.
+// Takes a predictive step over the remainder, or over half of it if a solve of a pile does not
+// converge soon. (A half step poses a different problem.) If something would pass through, the step
+// ends there. *h: its length.
 static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -718,7 +722,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   *h = known ? event->left / 2 : event->left;
   set_horizon(event, step->v0);
   *h = fmin(*h, event->horizon);
-  // An attempt may make rows elsewhere. The next attempt begins with the present rows.
+  // An attempt may move rows, but each attempt begins with the present ones.
   S2Touch *before = S2_TAKE(step->arena, S2Touch, island->touches);
   take_touches(event, before);
   for (;;) {
@@ -751,7 +755,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   }
 }
 
-// The remainder of the step, or a part of it, as a speculative one.
+// Makes the remainder of the step, or a part of it, as a speculative step.
 static bool finish_speculatively(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -762,7 +766,7 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
     return false;
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
-  if (event->cuts > 0) { // its time depends on the inputs
+  if (event->cuts > 0) { // the time of the cut depends on the inputs
     s2_note_short(step, island, 1);
   }
   s2_event_copy_nodes(event, step->v1, step->v2);
@@ -794,8 +798,9 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
 
 // ---- The step of an island --------------------------------------------------------------------
 
-// Joints are rows at velocity level with SHAKE, which conserves energy with implicit Euler (with
-// the trapezoid a pendulum gains energy of order h). Soft contacts predict with implicit Euler.
+// Whether the island needs implicit Euler. Joints are rows at velocity level with SHAKE, which
+// conserves energy with implicit Euler; with the trapezoid, a pendulum gains energy of order h.
+// Soft contacts predict with implicit Euler.
 static bool needs_euler(const S2Step *step, const S2Island *island) {
   bool needs = island->joints > 0;
   for (int i = 0; i < island->touches; i++) {
@@ -804,13 +809,14 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
   return needs;
 }
 
-// Islands of few pairs are split for any number of bodies, so a joint keeps one flow whatever comes
-// near. In piles the search for meetings would take many solves, each of them hard.
+// Islands with few pairs are split at meetings, whatever their number of bodies. So a joint keeps
+// its flow when other bodies come near. In piles, the search for meetings would take many solves,
+// and each would be hard.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool splits = island->touches <= S2_AUTO_PAIRS && s2_island_rattles_on(step, island);
   bool many =
       step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES && !splits;
-  // A joint's `stabilization` corrects errors once, in the one solve of a predictive step.
+  // A joint with `stabilization` needs a predictive step, whose only solve corrects errors once.
   bool asks = false;
   for (int i = 0; i < island->joints && !asks; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
@@ -830,7 +836,8 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 }
 
 // Whether a touching point separates and returns within the flow, although forces alone would
-// return it only after the step. Then other touching points drive it back: it rests.
+// return it only after the step. Then other touching points drive it back, so it is made a resting
+// point.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
   if (!ends.meets || !(ends.at < event->horizon) || resting->count == 2) {
@@ -853,8 +860,8 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
   return back;
 }
 
-// Whether the flow drives a point that lost its row into the touched body. Then it separates later,
-// not at once.
+// Whether the flow drives a point that lost its row into the touched body. Such a point separates
+// later, not at once.
 static bool driven_without(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
   for (int i = 0; i < event->island->touches && event->released > 0; i++) {
@@ -868,8 +875,9 @@ static bool driven_without(const S2EventRun *event, const S2Touch *before) {
   return any;
 }
 
-// With implicit Euler a motion is straight along v1. A point that touched, separates and is
-// reversed meanwhile (by a spring, or by a joint) would overlap from the beginning. It rests.
+// With implicit Euler a motion is straight along v1. If a touching point separates but a spring or
+// a joint reverses it within the flow, it would overlap from the beginning. Such a point is made a
+// resting point.
 static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -889,8 +897,8 @@ static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   return any;
 }
 
-// Whether shapes that do not rest overlap at the end of a flow on which no meeting was found.
-// Predictive rows stop what projection would otherwise lift.
+// Whether shapes that do not rest overlap at the end of a flow without a known meeting. Then
+// predictive rows must stop them; otherwise projection would lift bodies.
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;
@@ -909,14 +917,14 @@ static bool runs_into(const S2EventRun *event) {
 typedef struct Way {
   S2Touch *solved; // the island's touches in the flow
   int first;       // the touch that meets
-  double h;        // s, its length: until they meet, or all of the remainder
+  double h;        // s: its length, up to the meeting or the end of the step
   bool meets;      // whether it ends at the meeting
-  bool cut;        // whether it ends because it is not known to be free after that
-  bool lost;       // no free motion was found
-  bool driven;     // it drives a point that lost its row into the touched body
+  bool cut;        // whether it ends because it is not known to be free later
+  bool lost;       // whether no free motion was found
+  bool driven;     // whether it drives a point that lost its row into the touched body
 } Way;
 
-// The flow of length way->h, and its end for a pair. False: aborted.
+// Makes the flow of length way->h, and finds its first meeting. False: aborted.
 static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, int *first) {
   if (!s2_event_flow(event, way->h, rows)) {
     return false;
@@ -943,8 +951,8 @@ static bool way_fits(const S2EventRun *event, const Way *way) {
          (turns_fit(event, way->h) && s2_event_rows_hold(event, way->solved));
 }
 
-// Ends the flow at its first meeting. Its length changes the motion, so another pair may become the
-// first.
+// Ends the flow at its first meeting. The length of a flow changes its motion, so another pair may
+// then meet first.
 static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
   int first = way->first;
   for (int more = 0; ends.at < way->h * (1 - S2_EVENT_ROUNDING); more++) {
@@ -953,7 +961,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
       return true;
     }
     way->first = first;
-    // Until they meet, or to the last time that is known to be free.
+    // Shorten it to the meeting, or to the last time that is known to be free.
     double tau = fmax(ends.at, S2_EVENT_ROUNDING * event->left);
     bool meets = ends.meets;
     if (ends.meets) {
@@ -971,7 +979,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
     way->h = tau;
     way->meets = meets && tau < event->horizon;
     way->cut = !meets && tau < event->horizon;
-    // On the shorter motion other pairs may be the first.
+    // On the shorter motion, other pairs may meet first.
     take_touches(event, way->solved);
     event_collide_at_end(event);
     int met = way->meets || way_closes(event, way->first) ? way->first : S2_NONE;
@@ -980,8 +988,8 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
   return true;
 }
 
-// The flow of length way->h, with rows for points that separate and are driven back meanwhile:
-// these rest. False: aborted.
+// Makes the flow of length way->h, with rows for points that separate and are driven back within
+// it; these are made resting points. False: aborted.
 static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
   for (int more = 0;; more++) {
     if (!flow_way(event, *rows, way, ends, &way->first)) {
@@ -1023,7 +1031,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (event->rattled) {
       event->flow.failed = false;
     }
-    if (!fits) { // forces and rows make it turn faster, or leave its rows
+    if (!fits) { // bodies turn too far, or points leave their rows
       event->horizon = way->h = arrives ? event->flow.met : way->h / 2; // at a limit
       event->arrived += arrives;
       s2_event_put_touches(event, way->solved);
@@ -1043,8 +1051,8 @@ static void set_straight(S2EventRun *event, bool straight) {
   event->step->share = straight ? 1 : 0.5;
 }
 
-// The flow of a piece and its end, with the chosen rows. *again: the flow must be repeated. False:
-// aborted.
+// Makes the flow of a piece and its end, with the chosen rows. *again: the flow must be repeated.
+// False: aborted.
 static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
   S2Step *step = event->step;
   int noted = s2_notes_mark(step);
@@ -1055,8 +1063,8 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
     *again = AGAIN_SHORTER;
     return true;
   }
-  // A body that stops while rising would rise further than its speed can pay for: friction, which
-  // then holds it, has worked at the mean of the velocities.
+  // A rising body that stops within the flow would rise higher than its kinetic energy permits,
+  // because friction acts at the mean of the velocities.
   if (!event->straight && s2_event_falls_short(event, way->solved)) {
     set_straight(event, true);
     s2_event_put_touches(event, way->solved);
@@ -1065,7 +1073,7 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
       return false;
     }
   }
-  // Predictive rows find a meeting that the search has missed.
+  // If the search has missed a meeting, predictive rows handle it.
   if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
     s2_event_put_touches(event, way->solved);
     s2_notes_rewind(step, noted);
@@ -1074,7 +1082,7 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
   // 4. The piece ends at the meeting, or with the step.
   event->splits += way->meets || way->cut;
   s2_event_note_arrival(event, way->meets ? way->first : S2_NONE);
-  if (way->cut) { // its time depends on the inputs
+  if (way->cut) { // the time of the cut depends on the inputs
     s2_note_short(step, event->island, 1);
     event->most += event->cuts < S2_EVENT_CUTS;
     event->cuts += 1;
@@ -1093,21 +1101,21 @@ static void choose_all(const S2EventRun *event) {
   }
 }
 
-// The remainder of the step by the two stages, with rows for all near points, or as much of it as
-// turns no body too far. *done is false if that is not solved, or a body passes through something.
-// False: aborted.
+// Makes the remainder of the step by the two stages, with rows for all near points, or as much of
+// it as turns no body too far. *done is false if this is not solved, or if a body passes through
+// something. False: aborted.
 static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   S2Step *step = event->step;
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   const S2Touch *of = NULL;
-  take_touches(event, way.solved); // also if too little is left for a piece
+  take_touches(event, way.solved); // even if too little is left for a piece
   (void)choose_resting(event);
   choose_all(event);
   event->rattled = event->flow.ahead = true;
   set_straight(event, true);
   bool going = true, fits = false;
-  // Halve it until it fits, or end it where a limit closes.
+  // Halve the flow until it fits, or end it where a limit closes.
   for (way.h = event->left; going && !fits && !is_least(event, way.h);) {
     going = s2_event_flow(event, way.h, true);
     take_touches(event, way.solved);
@@ -1119,7 +1127,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
       s2_notes_rewind(step, noted);
     }
   }
-  // The rows of this flow do not include other shapes.
+  // The rows of this flow do not include other shapes, so check that nothing passes through.
   if (fits) {
     s2_event_copy_nodes(event, step->v1, step->v2);
     event_collide_at_end(event);
@@ -1139,11 +1147,11 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   return going;
 }
 
-// One piece; false: aborted.
+// Takes one piece; false: aborted.
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   event->released = 0;
-  // The piece is to take the whole remainder; ground is at its pose of that time.
+  // At first the piece takes the whole remainder; ground is placed at its pose of that time.
   set_straight(event, event->plain);
   event->rattled = false;
   s2_event_set_piece(event, event->left);
@@ -1163,7 +1171,8 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
     s2_event_set_piece(event, event->left);
   }
-  if (event->lawful && (strikes || splits > 0)) { // the state differs from the start of the step
+  // the state differs from the state at the start of the step
+  if (event->lawful && (strikes || splits > 0)) {
     S2LawFrame frame = law_frame(event);
     if (!s2_laws_set_out(step, event->island, &frame)) {
       return false;
@@ -1202,7 +1211,7 @@ static bool next_piece(S2EventRun *event, int splits) {
     if (again == AGAIN_NOT) {
       return true;
     }
-    // A point has separated meanwhile: repeat without its row, or with a shorter flow.
+    // If a point separates within the flow, repeat it without its row, or repeat a shorter flow.
     bool shorter = again == AGAIN_SHORTER;
     pressed = event->released == 0 ? way.h : pressed;
     start.released = shorter ? 0 : event->released + 1;
@@ -1215,7 +1224,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   }
 }
 
-// Whether it is a pile whose solves may be given up in favour of shorter steps.
+// Whether the island is a pile whose solves may be given up in favour of shorter steps.
 static bool may_halve(const S2Step *step, const S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
   return island->touches > S2_ATTEMPT_TOUCHES && island->joints == 0 && !isfinite(step->budget) &&
@@ -1225,7 +1234,7 @@ static bool may_halve(const S2Step *step, const S2Island *island) {
 static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
-  // Values for all pieces of the island.
+  // Set the values that all pieces of the island share.
   event->resting = S2_TAKE_ZEROED(step->arena, S2Resting, touches);
   event->joint_sum = S2_TAKE_ZEROED(step->arena, double, JOINT_SUM *joints);
   event->done = 0;
@@ -1261,7 +1270,7 @@ static bool run_island(S2EventRun *event) {
     s2_arena_rewind(step->arena, mark);
   }
   step->hurries |= gives_up(event);
-  // otherwise the impulses of the one solve are already in place
+  // without pieces, the impulses of the only solve are already in place
   if (!event->ahead || event->limited) {
     hand_out_impulses(event);
   }
@@ -1280,7 +1289,7 @@ void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
   step->t = step->world->kept.time;
 }
 
-// Whether none of its ground moves.
+// Whether none of the island's ground moves.
 static bool ground_stands(const S2Step *step, const S2Island *island) {
   const S2Body *bodies = step->world->bodies.at;
   bool stands = true;
@@ -1292,7 +1301,8 @@ static bool ground_stands(const S2Step *step, const S2Island *island) {
   return stands;
 }
 
-// The whole step by the two stages, if they support the island; *done: they have solved it.
+// Takes the whole step by the two stages if they support the island; *done: whether they have
+// solved it.
 static bool rattle_whole(S2EventRun *event, bool *done) {
   event->done = 0;
   *done = false;
@@ -1309,8 +1319,8 @@ static bool rattle_whole(S2EventRun *event, bool *done) {
   return going;
 }
 
-// Steps one island of a run. Islands share arrays, in which each has separate places, and the
-// ground, which stays at the start of the step for islands with predictive steps.
+// Steps one island. Islands share arrays, in which each island has its own places. They also share
+// the ground, which stays at the start of the step for islands with predictive steps.
 static bool event_work(S2Step *step, S2Island *island, void *user) {
   S2EventRun *run = user;
   if (s2_rest_keeps(step, island)) {
@@ -1321,14 +1331,14 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
   event.island = island;
   event.splits = 0;
   if (island->touches > 0) {
-    island->motion = NULL; // so do the rows of the first solve
+    island->motion = NULL; // only islands of joints alone keep the rows of their first solve
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   step->h = step->dt;
   bool done, going = rattle_whole(&event, &done);
   going = going && (done || run_island(&event));
   s2_arena_rewind(step->arena, mark);
-  if (event.splits > 0) { // none with threads
+  if (event.splits > 0) { // never with threads
     run->splits += event.splits;
   }
   return going;
@@ -1362,7 +1372,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   step->turned = false; // q0 changes
   s2_log_begin(step);
   memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
-  // Threads take islands with predictive steps, with ground at the start of the step.
+  // Threads take the islands with predictive steps, which need the ground at the start of the step.
   bool *ahead = S2_TAKE(step->arena, bool, step->island_count);
   step->share = 1;
   for (int i = 0; i < step->island_count; i++) {
@@ -1376,7 +1386,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   }
   step->share = 0.5;
   bool going = s2_islands_run(step, event_work, &event, ahead);
-  // Islands have moved the ground to their times: restore it for the whole step.
+  // Islands have moved the ground to the times of their pieces, so restore it for the whole step.
   search->splits = event.splits;
   for (int32_t slot = 0; slot < slots; slot++) { // final pose of the ground
     if (step->node_of[slot] == S2_GROUND) {
@@ -1398,7 +1408,8 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
 
 bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
   const double *astray = search->astray;
-  double room = step->world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
+  // two bodies share the margin of a pair, so each has half
+  double room = step->world->kept.def.contact_margin / 2;
   bool found = false;
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
     if (astray[slot] > room + step->slack[slot]) {
@@ -1410,7 +1421,7 @@ bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
   return found;
 }
 
-// Free flight is not straight; the search needs its deviation.
+// Free flight is not straight, so the search for touches needs its deviation.
 static void expect_bends(const S2Step *step, const S2EventSearch *start) {
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
     const double *v = start->v + 3 * slot, *free_v = start->free_v + 3 * slot;

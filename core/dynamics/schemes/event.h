@@ -11,30 +11,30 @@ typedef struct S2EventRun {
   S2Step *step;
   S2Island *island;
   S2Choice *choices;  // 2 per touch of the step
-  bool *touching;     // 2 per touch, of the speculative remainder
+  bool *touching;     // 2 per touch, for the speculative remainder
   S2Resting *resting; // per touch of the island
   double *joint_sum;  // S2_JOINT_ROWS + 3 per joint of the island
   double slop;        // m
   double done, left;  // s of the step
   double horizon;     // s: largest length of this piece
   double tiny;        // m/s: slower speeds are solver errors
-  bool limited;       // it has joints with limits
-  bool lawful;        // force laws act on bodies of it
-  bool plain;         // always flows by implicit Euler in place of the trapezoid
-  bool straight;      // this piece flows by implicit Euler
-  bool rattles;       // pieces with rows are made by the two stages (rattle/)
-  bool rattled;       // this piece is made by them
-  S2RattleFlow flow;  // their last result
-  bool ahead;         // the whole step is speculative
-  bool halved;        // the whole step is speculative, in several pieces
-  int halvings;       // how many more times a piece may be tried with half its length
-  // State of all slots at the start of the step; and the largest distance (m) of each from its
-  // motion with free_v.
+  bool limited;       // whether the island has joints with limits
+  bool lawful;        // whether force laws act on its bodies
+  bool plain;         // whether it always flows by implicit Euler in place of the trapezoid
+  bool straight;      // whether this piece flows by implicit Euler
+  bool rattles;       // whether the two stages (rattle/) make pieces with rows
+  bool rattled;       // whether they make this piece
+  S2RattleFlow flow;  // last result of the two stages
+  bool ahead;         // whether the whole step is speculative
+  bool halved;        // whether the whole step is speculative, in several pieces
+  int halvings;       // how many times a piece may still be halved
+  // The state of all slots at the start of the step, and the largest distance (m) of each body from
+  // its motion with free_v.
   const double *q_start, *v_start, *free_start;
   double *astray;
   double *v, *bend; // 3 per slot, of the present flow
-  int splits;       // so far, in this attempt
-  int most;         // pieces of the island's step before the remainder is speculative
+  int splits;       // pieces so far in this attempt
+  int most;         // largest number of pieces before the remainder becomes speculative
   int cuts;         // pieces so far that ended without a meeting
   int turns;        // pieces that ended because of a turn
   int arrived;      // pieces that ended where a limit closes
@@ -43,7 +43,7 @@ typedef struct S2EventRun {
 } S2EventRun;
 
 typedef struct S2Meeting {
-  const S2Touch *before; // of the island: at the start of the flow
+  const S2Touch *before; // the island's touches at the start of the flow
   int first;             // the touch that meets
   bool rows;
   int noted; // index of the first note of a flow
@@ -51,46 +51,47 @@ typedef struct S2Meeting {
 
 // piece.c: the piece that begins now has length `h`.
 void s2_event_set_piece(const S2EventRun *event, double h);
-// v1 and q1 after `h`, recorded; false: aborted.
+// Sets v1 and q1 to the velocities and poses after `h`, and records the flow; false: aborted.
 bool s2_event_flow(S2EventRun *event, double h, bool rows);
 // Places the island's ground at the start and the end of the piece.
 void s2_event_place_ground(const S2EventRun *event);
-// The velocity of kinematic bodies: at the start of the step, or the mean.
+// Sets the velocity of kinematic bodies: if `striking`, at the start of the step; else the mean.
 void s2_event_set_ground(const S2EventRun *event, bool striking);
 // Sets impulses of the island's contacts and joints to 0.
 void s2_event_forget_impulses(const S2EventRun *event);
-// 3 per slot, of the island's nodes.
+// Copies 3 numbers per slot for the island's nodes.
 void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to);
 // Restores the touches of the island.
 void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
-// meeting.c: the time at which the last flow ends for the first of its pairs, between the touches
-// `before` and those at its end; *first is that touch of the island. If the flow was shortened for
-// a touch (`met`, S2_NONE: none), that touch, and pairs that just touch at the end, do not count.
+// meeting.c: the first time at which a pair of the island meets in the last flow, from the touches
+// `before` to those at its end. *first: the touch that meets. If the flow was shortened for a touch
+// (`met`, S2_NONE: none), that touch, and pairs that just touch at the end, do not count.
 S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int met,
                                 int *first);
-// Whether the resting points, in the last flow from the touches `solved`, stay within half the
-// width of the thinner shape of their surface. A row is a plane. A point leaves it when it slides
+// Whether the resting points of the last flow (from the touches `solved`) stay near their surfaces:
+// within half the width of the thinner shape. A row is a plane. A point leaves it when it slides
 // around a corner, over a round shape, or along a turning one. The straight path between two
-// touching poses overlaps by a quarter of the flow's distance from the row. A point that has passed
-// a corner may have passed through the shape before, so the path is checked, too.
+// touching poses overlaps by a quarter of the distance by which the flow leaves the row. A point
+// that has passed a corner may have passed through the shape before, so the path is checked, too.
 bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved);
-// The flow that ends when the touch meets, near the time *tau, which becomes exact; or the
-// remainder of the step if there is no meeting after all. If no exact time is found, *meets is
-// false, and the flow is known to be free. False: aborted.
+// Makes the flow that ends when the touch meets, near the time *tau, which becomes exact. If there
+// is no meeting after all, makes the flow over the remainder of the step. If no exact time is
+// found, *meets is false, and the flow is known to be free. False: aborted.
 bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, double *tau,
                               bool *meets);
 // Records the point of touch `first` (S2_NONE: none) that meets at q1, for the derivative of its
 // time.
 void s2_event_note_arrival(const S2EventRun *event, int first);
-// Records an arrival at the very end of the step before, which found no meeting: the time of the
+// Records an arrival at the very end of the last step, which found no meeting. The time of the
 // impact still depends on the data. The recorded interval has zero length.
 void s2_event_note_met_at_start(const S2EventRun *event);
 
-// energy.c: sets v2 by the rows of the flow at its end, if they have turned or forces have changed;
-// `solved` are the island's touches in the flow. False: aborted.
+// energy.c: computes v2 with the flow's rows as they are at its end, if they have turned or forces
+// have changed; `solved` are the island's touches in the flow. False: aborted.
 bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed, bool *turned);
-// Whether contacts in the flow have added more energy, at the mean of the velocities before and
-// after, than a connected part has left. `solved` as above; the touches are those of q1, v2 is v1.
+// Whether contacts in the flow (acting at the mean of the velocities before and after) have added
+// more energy than a connected part has left. `solved` as above; the touches belong to q1, and v2
+// is v1.
 bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved);
 // Removes from v2 the energy that the piece has added; `solved` as above, NULL: the remainder was
 // speculative; `before`: q1 before projection, 3 per node.

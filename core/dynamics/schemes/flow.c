@@ -2,14 +2,15 @@
 //
 // Conservative advancement: the shapes are apart along the normal of their nearest points. Every
 // vertex of both cores has a bound on its displacement along that axis: its motion to second order,
-// less phi^2/2 of the turn times the lever arm. Before the first of these bounds vanishes the
-// shapes cannot have met; the search continues from there. The axis is fixed, or turns with one of
-// the bodies. (A turning edge sees along its own normal how near a vertex is; along a fixed axis
-// its far end would arrive first.) Each axis gives a valid bound, so the longest time counts. The
-// search converges like Newton's method, from before the root; without turning it is exact at once.
+// minus phi^2/2 times the lever arm for a turn by phi. The shapes cannot meet before the gap by the
+// first of these bounds vanishes, so the search continues from that time. The axis is fixed, or
+// turns with one of the bodies. (The distance of a vertex from a turning edge is measured along the
+// edge's own normal; along a fixed axis, the far end of the edge would seem to arrive first.) Each
+// axis gives a valid bound, so the longest time counts. The search converges like Newton's method,
+// from before the root. Without turning, one advance is exact.
 //
-// Every part of the motion has such a bound. If the advances end before the motion does, the result
-// is the last time that is known to be free, never that there is no meeting.
+// Every part of the motion has such a bound. If the number of advances does not suffice, the result
+// is the last time that is known to be free. It is never reported as no meeting.
 #include "dynamics/schemes/flow.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/step/touch.h"
@@ -20,9 +21,9 @@
 // grazes a round body advances by the square root of its gap.
 #define ADVANCES 200
 // Samples of a pair's overlap on its path around a corner. Such an overlap grows until it ends at
-// the corner, so the missed depth is at most that of the sample before times 8/7 squared.
+// the corner, so the true depth is at most (8/7)^2 times the depth of the last sample.
 #define DEEP_LOOKS 8
-// Bisections and secants until the bracket of a root is as small as its rounding.
+// Largest number of bisections and secants until the bracket of a root is as small as its rounding.
 #define NARROWINGS 80
 
 void s2_flow_place(const S2Flow *flow, int32_t slot, double s) {
@@ -41,7 +42,7 @@ static void collide_at(const S2Flow *flow, S2Touch *touch, double s) {
   s2_touch_collide(flow->step->world, touch, flow->step->q1, INFINITY);
 }
 
-// The closest points of a pair, without the knowledge of neighbours in chains.
+// The closest points of a pair, without regard to neighbours in chains.
 static S2Closest closest_at(const S2Flow *flow, const S2Touch *touch, double s) {
   place_pair(flow, touch, s);
   return s2_touch_closest(flow->step->world, touch, flow->step->q1);
@@ -61,22 +62,22 @@ const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resti
 
 // ---- Bounds -----------------------------------------------------------------------------------
 
-// The smallest t > 0 with g + u t + a t^2 = 0, g >= 0; if squares underflow, too small rather than
-// too large.
+// The smallest t > 0 with g + u t + a t^2 = 0, g >= 0; if squares underflow, the result is too
+// small rather than too large.
 static double first_root(double g, double u, double a) {
   double inside = u * u - 4 * a * g;
   if (inside < 0 || (u >= 0 && a >= 0)) {
     return INFINITY;
   }
-  // The form without cancellation. -0 is no approach.
+  // This form avoids cancellation. A speed of -0 does not approach.
   return u < 0 ? 2 * g / (sqrt(inside) - u) : fmax((u + sqrt(inside)) / (-2 * a), sqrt(g / -a));
 }
 
 // One shape of the pair at a time, with its motion until the end of the flow.
 typedef struct Rim {
   int count;
-  const S2Vec2 *vertex; // of its core, relative to the body's centre
-  double radius;        // m, about the core
+  const S2Vec2 *vertex; // vertices of its core, relative to the body's centre
+  double radius;        // m: radius about the core
   S2Rot turned;
   double v[3], bend[3];
 } Rim;
@@ -95,7 +96,7 @@ static Rim rim_at(const S2Flow *flow, int32_t shape, int32_t body, double s) {
   return rim;
 }
 
-// The turn of an axis or an arm: phi = t w + t^2 bend.
+// The turn of an axis or an arm after the time t: phi = t w + t^2 bend.
 typedef struct Turn {
   double w, bend;
 } Turn;
@@ -113,7 +114,7 @@ typedef struct Bound { // lower bound of a displacement along the axis: at + u t
   double at, u, a;
 } Bound;
 
-// Bound of a vertex about its body's centre; `turn`: relative to the axis.
+// The bound of a vertex about its body's centre; `turn`: the turn relative to the axis.
 static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, double rest,
                           double side) {
   S2Vec2 arm = s2_rotate(rim->turned, rim->vertex[i]);
@@ -125,7 +126,7 @@ static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, doubl
   };
 }
 
-// Bound of a's centre relative to b's (`apart`), along a turning axis.
+// The bound of a's centre relative to b's centre (`apart`), along a turning axis.
 static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 normal, Turn axis,
                           double rest) {
   S2Vec2 v = s2_vec2(a->v[1] - b->v[1], a->v[2] - b->v[2]);
@@ -171,8 +172,8 @@ static double apart_along(const Pair *pair, S2Vec2 normal) {
          nearest_along(&pair->b, normal, -1) - pair->a.radius - pair->b.radius;
 }
 
-// A time during which the pair stays apart, along an axis with this turn on which the distance is
-// `gap`.
+// A time during which the pair stays apart along an axis with this turn, if the distance along it
+// is `gap`.
 static double time_along(const Pair *pair, S2Vec2 n, double gap, Turn axis) {
   const Rim *a = &pair->a, *b = &pair->b;
   double rest = pair->rest, first = INFINITY;
@@ -196,8 +197,8 @@ static bool rim_turns(const Rim *rim) {
   return rim->v[0] != 0 || rim->bend[0] != 0;
 }
 
-// A time during which the pair stays apart, with distance `gap` along the normal: from the best
-// axis.
+// A time during which the pair stays apart, from the best axis. `gap`: the distance along the
+// normal.
 static double free_time(const Pair *pair, S2Vec2 normal, double gap) {
   double time = time_along(pair, normal, gap, (Turn){0, 0});
   const Rim *of[2] = {&pair->a, &pair->b};
@@ -223,8 +224,8 @@ double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *re
   return gap_of(&there, resting);
 }
 
-// A root between two times, with a gap above 0 at the first and below 0 at the second. The result
-// is before the root.
+// Finds a root between two times; the gap is above 0 at the first and below 0 at the second. The
+// result is not later than the root.
 static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           double lo, double hi, double gap_lo, double gap_hi) {
   int side = 0;
@@ -232,7 +233,7 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
     double fraction = isfinite(gap_lo) && i % 8 < 6 ? gap_lo / (gap_lo - gap_hi) : 0.5;
     double s = lo + (hi - lo) * fraction;
     double gap = s2_flow_gap(flow, touch, resting, s);
-    // Illinois: halve the value of the other end when one end stays twice
+    // Illinois method: if the same end is replaced twice, halve the value of the other end.
     if (gap > S2_EVENT_MET * flow->slop) {
       gap_hi = side == 1 ? gap_hi / 2 : gap_hi;
       lo = s, gap_lo = gap, side = 1;
@@ -243,7 +244,7 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
       return s;
     }
   }
-  return isfinite(gap_lo) ? lo : hi; // if there was no point before, it appears here
+  return isfinite(gap_lo) ? lo : hi; // without a point at `lo`, the point appears at `hi`
 }
 
 // m: largest relative motion of the pair, with turns, over the whole flow.
@@ -258,8 +259,8 @@ static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   return gone + turned;
 }
 
-// Whether the two ends of the flow prove that there is no meeting between them: either the same
-// points are the only ones, and they rest; or the motion is too short for the gaps.
+// Whether the two ends of the flow prove that there is no meeting between them: both have the same
+// points, which all rest, or the motion is too short for the gaps.
 static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                       const S2Touch *end, double gap, double gap_end) {
   bool same = end != NULL && touch->count > 0 && end->count == touch->count;
@@ -273,7 +274,7 @@ static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting 
   return same || far;
 }
 
-// If it overlaps at the end, or at a sample before: the time at which the overlap began.
+// If the pair overlaps at the end, or at an earlier sample: the time at which the overlap began.
 static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           const S2Touch *end, double from, double gap) {
   double gap_end =
@@ -301,8 +302,8 @@ static S2FlowEnd flow_meets_at(double s) {
 }
 
 // The time at which a pair would be so deep that it could come out on the wrong side. The pair has
-// rows, or overlaps already. Rows are planes at the start of the flow and do not include turning.
-// An overlap that is deep from the beginning is ignored.
+// rows, or already overlaps. Rows are planes at the start of the flow and ignore turning. An
+// overlap that is deep from the beginning is ignored.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
   // A pair that moves so little cannot become so deep.
@@ -340,7 +341,8 @@ double s2_flow_deepest(const S2Flow *flow, const S2Touch *touch, double least) {
   return deepest;
 }
 
-// For a pair whose points give no information between the time `from` and the end of the flow.
+// The search for a pair whose points give no information between the time `from` and the end of the
+// flow.
 static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                                 const S2Touch *end, double from, double gap) {
   S2FlowEnd deep = flow_deepens(flow, touch);
@@ -370,7 +372,7 @@ static int facing_end(const S2Shape *shape, int edge) {
 }
 
 // At the time of `pair`: the distance (m) of the vertex above the edge, and a lower bound of its
-// speed. *before: whether it is in front of the edge, not beyond an end.
+// speed. *before: whether the vertex is in front of the edge, not beyond an end.
 static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *pair,
                           const Facing *of, bool *before) {
   const S2World *world = flow->step->world;
@@ -383,7 +385,7 @@ static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *
   S2Vec2 t = s2_rotate(holder->turned, s2_scale(1 / length, s2_sub(end, start)));
   S2Vec2 n = s2_neg(s2_left(t));
   S2Vec2 apart = of->edge_is_a ? s2_neg(pair->apart) : pair->apart;
-  // From the start of the edge to the vertex.
+  // `way`: from the start of the edge to the vertex.
   S2Vec2 arm = s2_rotate(other->turned, other->vertex[of->vertex]);
   S2Vec2 way = s2_sub(s2_add(apart, arm), s2_rotate(holder->turned, start));
   double along = s2_dot(t, way);
@@ -407,10 +409,10 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
     Pair pair = pair_at(flow, touch, s);
     bool before;
     Bound bound = facing_bound(flow, touch, &pair, of, &before);
-    if (i == 0 && bound.at < -flow->slop) { // on the other side of the line
+    if (i == 0 && bound.at < -flow->slop) { // the vertex is on the other side of the line
       return NOTHING;
     }
-    if (i == 0 && bound.at <= flow->slop) { // it separates first
+    if (i == 0 && bound.at <= flow->slop) { // the vertex separates first
       s = left;
       continue;
     }
@@ -427,9 +429,9 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
   return NOTHING;
 }
 
-// The pair touches at a vertex of one shape in front of an edge of the other, and turns about it.
-// The next time both are flush, a neighbour of that vertex meets the edge, or an end of the edge
-// meets an edge of the vertex. From the time `from` on.
+// The next meeting, after `from`, of a pair that touches at a vertex of one shape in front of an
+// edge of the other, and turns about the vertex. Then a neighbour of that vertex meets the edge, or
+// an end of the edge meets an edge of the vertex.
 static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                              const S2ManifoldPoint *pivot, double from) {
   bool edge_is_a = pivot->feature == S2_EDGE_A;
@@ -453,13 +455,13 @@ static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2R
     S2FlowEnd one = facing_meets(flow, touch, &all[i], from);
     first = one.at < first.at ? one : first;
   }
-  // Beyond its ends the line of an edge passes through other pieces of the body, so the manifold
+  // Beyond its ends, the line of an edge may pass through other pieces of the body, so the manifold
   // must confirm the meeting.
   double gap = isfinite(first.at) ? s2_flow_gap(flow, touch, resting, first.at) : INFINITY;
   return fabs(gap) <= flow->slop ? first : NOTHING;
 }
 
-// For a pair of which one point rests.
+// The next meeting of a pair with one resting point.
 static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting) {
   S2FlowEnd first = NOTHING;
   for (int k = 0; k < touch->count && resting->count == 1; k++) {
@@ -470,8 +472,9 @@ static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2
   return first;
 }
 
-// The next meeting of such a pair if the vertex of their contact at the time `from` belongs to a
-// neighbour of one of them, as corners between segments of a chain do. The neighbour has the row.
+// The next meeting of such a pair if the vertex of its contact at the time `from` belongs to a
+// neighbour of one of the shapes, which has the row. Corners between segments of a chain are such
+// vertices.
 static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
                                     const S2Resting *resting, double from) {
   place_pair(flow, touch, from);
@@ -485,7 +488,7 @@ static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
   return first;
 }
 
-// For a pair without resting points and overlaps, from the time s on.
+// The search for a pair without resting points and overlaps, from the time s on.
 static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                               const S2Touch *end, double s) {
   double met = S2_EVENT_MET * flow->slop;
@@ -500,8 +503,8 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     const S2TouchPoint *point = s2_flow_nearest(&there, resting);
     double gap = point == NULL ? INFINITY : point->at.gap;
     S2Vec2 normal = point == NULL ? s2_vec2(0, 0) : point->at.normal;
-    // At a corner of a chain the nearest points may belong to its neighbour, and so does the
-    // meeting.
+    // At a corner of a chain, the nearest points may belong to the neighbouring segment, and so
+    // does the meeting.
     if (point == NULL || apart_along(&pair, normal) < gap - flow->slop) {
       S2Closest closest = closest_at(flow, touch, s);
       if (!(closest.distance > met)) {
@@ -521,7 +524,7 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     if (s + more >= flow->until) {
       return NOTHING;
     }
-    if (s + more == s) { // nearer than rounding
+    if (s + more == s) { // the distance is below rounding
       return flow_meets_at(s);
     }
     s += more;
@@ -533,13 +536,13 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
                        const S2Touch *end) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   double gap = point == NULL ? INFINITY : point->at.gap;
-  if (resting->count > 0) { // no bound holds for all vertices, because some rest
+  if (resting->count > 0) { // some vertices rest, so no bound holds for all
     S2FlowEnd beside = meets_beside(flow, touch, resting);
     S2FlowEnd by_end = gap > flow->slop ? by_end_or_deep(flow, touch, resting, end, 0, gap)
                                         : flow_deepens(flow, touch);
     return beside.at <= by_end.at ? beside : by_end;
   }
-  if (gap < -flow->slop) { // it leaves an overlap
+  if (gap < -flow->slop) { // the pair begins in an overlap
     return flow_deepens(flow, touch);
   }
   // A pair that touches at the start separates first.

@@ -5,7 +5,7 @@
 
 #include "dynamics/step/context.h"
 
-// Points of a pair that press for the whole piece: they cause no meeting.
+// Points of a pair that press throughout the piece, so they cause no meeting.
 typedef struct S2Resting {
   int count;
   uint32_t id[2];
@@ -20,12 +20,13 @@ static inline bool s2_resting_has(const S2Resting *resting, uint32_t id) {
 typedef struct S2Flow {
   S2Step *step;
   double until;       // s, its length
-  double leaving;     // fraction of it within which initially touching pairs separate
+  double leaving;     // fraction of `until` within which initially touching pairs separate
   const double *v;    // m/s, rad/s
   const double *bend; // half the accelerations
   double slop;        // m: a smaller gap counts as touching
-  int looks; // samples between start and end, for pairs with only these two known: a shape that
-             // slides over the end of a segment overlaps it only in between
+  // number of samples between start and end, for pairs known only at both ends. (A shape that
+  // slides over the end of a segment overlaps it only in between.)
+  int looks;
 } S2Flow;
 
 // Writes the pose of a body at the time s of the flow to step->q1.
@@ -33,18 +34,19 @@ void s2_flow_place(const S2Flow *flow, int32_t slot, double s);
 
 // The end of a flow for a pair.
 typedef struct S2FlowEnd {
-  double at;  // s; infinite: not before the end of the flow
-  bool meets; // whether they meet then. Otherwise it is only known that they have not met before;
-              // or they are so deep that they could come out on the wrong side
+  double at; // s; infinite: not before the end of the flow
+  // whether they meet then. Otherwise they are only known not to have met before, or are so deep
+  // that they could come out on the wrong side
+  bool meets;
 } S2FlowEnd;
 
-// The first time in (0, until] at which points of the touch other than resting ones meet. The touch
-// is that of time 0. Uses step->q1 of its two bodies. Bodies do not pass through each other
+// The first time in (0, until] at which points of the touch other than resting ones meet. `touch`
+// is the touch at time 0. Uses step->q1 of its two bodies. Bodies do not pass through each other
 // unnoticed. `end` is the touch at the end of the flow, or NULL if not known.
 S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                        const S2Touch *end);
 
-// The gap of the nearest point that does not rest, at a time; infinite: there is none.
+// The gap of the nearest point that does not rest, at the time s; infinite: there is none.
 double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double s);
 
 // m: the overlap of the shapes at the deepest of a few samples; 0 if it cannot reach `least`.

@@ -1,16 +1,17 @@
-// The results of a search's predictive passes, as guesses for the next search of the same step.
-// That search begins again with rows at the initial surfaces, and most of its points are those of
-// the search before. So each of its passes begins with the result of the same pass, which usually
-// is the solution; the following impact likewise.
+// Stores the results of a search's predictive passes as guesses for the next search of the same
+// step. The next search begins again with rows at the initial surfaces, and has mostly the same
+// points. So each of its passes begins with the result of the same pass, which usually is the
+// solution. The impact that follows is treated likewise.
 #include "dynamics/impact/impact.h"
 #include "dynamics/schemes/schemes.h"
 
-// Largest number of touches of an island without stored guesses: it is solved at once from any
-// guess.
+// Largest number of touches of an island that needs no stored guesses, because any guess leads to
+// the solution at once.
 enum { FOUND_TOUCHES = 20 };
 
-struct S2Found {            // of one touch in one list; empty if it was in no large island
-  int32_t shape_a, shape_b; // of the first list
+// the guess for one touch in one list; empty if the touch was in no large island
+struct S2Found {
+  int32_t shape_a, shape_b; // only set in the first list
   int count;
   uint32_t id[2];
   double normal[2], tangent[2]; // N s
@@ -39,7 +40,8 @@ static bool found_has(const S2Step *step, const S2Island *island, const S2Found 
   return step->h == step->dt && list != NULL && island->touches > FOUND_TOUCHES;
 }
 
-// The list of the first pass is sorted by shapes, as touches are.
+// Finds the stored guess of a touch. The list of the first pass is sorted by shapes, like the
+// touches.
 static const S2Found *found_by_pass(const S2Step *step, const S2Touch *touch, int pass) {
   const S2Found *list = step->found_before;
   int lo = 0, hi = step->found_before_count;

@@ -3,9 +3,9 @@
 #include "dynamics/project/passage.h"
 #include "dynamics/schemes/event.h"
 
-// Samples within a piece of the flow by two stages, for pairs with only both ends known: a corner
-// may slide over the end of a segment in between. The number is a choice: an overlap that lasts for
-// less than a fifth of the piece may be missed.
+// Samples within a piece of the flow by two stages, for pairs known only at both ends. (A corner
+// may slide over the end of a segment in between.) The number is a compromise: an overlap that
+// lasts for less than a fifth of the piece may be missed.
 enum { LOOKS = 4 };
 
 // The last flow as a function of time, for the bodies of the island's touches.
@@ -17,7 +17,7 @@ static S2Flow as_function(const S2EventRun *event, double until) {
     bool ground = step->node_of[slot] == S2_GROUND;
     bool straight = ground || (event->straight && !event->rattled);
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      // A piece by the two stages starts with v0, and reaches its end after h at the mean speed u.
+      // A piece by the two stages starts with v0, and moves at the mean speed u over h.
       double over = event->rattled ? step->carry[c] - step->v0[c] : (step->v1[c] - step->v0[c]) / 2;
       event->v[c] = straight ? step->carry[c] : step->v0[c];
       event->bend[c] = straight ? 0 : over / step->h;
@@ -81,7 +81,7 @@ static bool has_feature(const S2Touch *touch, uint32_t id) {
 }
 
 // m: the present distance of a point of a touch in the flow from its surface; if the feature has
-// vanished, that of the nearest one.
+// vanished, the distance of the nearest feature.
 static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
   double nearest = INFINITY;
   for (int k = 0; k < touch->count; k++) {
@@ -94,18 +94,20 @@ static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
   return touch->count > 0 ? nearest : 0;
 }
 
-// m: the distance of the resting points of touch i of the island from its surface at the end of the
-// flow; *passed: one of them has gone around a corner.
+// m: the largest distance of the resting points of touch i from their surface at the end of the
+// flow; *passed: whether one of them has gone around a corner.
 static double off_rows(const S2EventRun *event, const S2Touch *solved, int i, bool *passed) {
   const S2Touch *touch = &event->step->touches[event->island->touch[i]];
   double off = 0;
   for (int k = 0; k < solved[i].count; k++) {
     const S2TouchPoint *point = &solved[i].points[k];
-    if (s2_touch_soft(touch) && event->rattled) { // it pushes while the motion has its feature
+    // a soft contact pushes as long as its feature exists
+    if (s2_touch_soft(touch) && event->rattled) {
       off = fmax(off, point->normal_impulse > 0 ? gap_now(touch, point) : 0);
     } else if (s2_resting_has(&event->resting[i], point->at.id)) {
       double gap = gap_now(touch, point);
-      off = fmax(off, point->normal_impulse > 0 ? fabs(gap) : -gap); // otherwise it may separate
+      // without an impulse it may separate
+      off = fmax(off, point->normal_impulse > 0 ? fabs(gap) : -gap);
       *passed |= !has_feature(touch, point->at.id);
     }
   }
@@ -135,28 +137,29 @@ bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved) {
   return hold;
 }
 
-// A flow of some length, for the pair that is to meet at its end.
+// The result of a flow of some length, for the pair that is to meet at its end.
 typedef struct Trial {
-  double gap;      // m, at its end
+  double gap;      // m: gap at the end of the flow
   bool early;      // the pair already meets before the end
   S2FlowEnd whole; // its meeting time if the flow continues for the whole piece
-  bool appears;    // the point at its end touches there and was no point of the pair just before
+  bool appears;    // the point at its end touches there, and just before the pair did not have it
 } Trial;
 
-// s: the end of a flow and a meeting time within this of each other are equal.
+// s: if the end of a flow and a meeting time differ by less, they count as equal.
 static double meeting_rounding(const S2EventRun *event) {
   return 4 * S2_EVENT_ROUNDING * event->left;
 }
 
-// The vertex between two segments of a chain belongs to one of them at a time. When an edge on it
-// has turned, the vertex becomes a point of the other segment at once, however long it has touched.
+// The vertex between two segments of a chain belongs to one of them at a time. When an edge that
+// rests on it turns, the vertex may change to the other segment at once, however long it has
+// touched.
 static bool just_appears(const S2EventRun *event, const S2Flow *way, const S2Touch *before,
                          const S2Resting *resting, double tau, double gap) {
   double earlier = fmax(tau - 2 * meeting_rounding(event), 0);
   return fabs(gap) <= event->slop && s2_flow_gap(way, before, resting, earlier) > event->slop;
 }
 
-// The flow of length `tau`. False: aborted.
+// Makes the flow of length `tau`. False: aborted.
 static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Trial *trial) {
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
@@ -168,7 +171,7 @@ static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Tr
   S2Flow way = as_function(event, event->horizon);
   trial->gap = s2_flow_gap(&way, before, resting, tau);
   trial->whole = s2_flow_meet(&way, before, resting, NULL);
-  // A pair that is open at the end has met before, even if that was just before the end.
+  // If the pair is open at the end, a meeting just before the end also counts as early.
   double end = trial->gap > S2_EVENT_MET * event->slop ? tau - meeting_rounding(event)
                                                        : tau * (1 - S2_EVENT_EARLY);
   trial->early = trial->whole.at < end;
@@ -178,13 +181,15 @@ static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Tr
   return true;
 }
 
-// Lengths of flows: one that does not meet at its end, and one that does.
+// A bracket of lengths: a flow of length `lo` ends before the meeting, a flow of length `hi` at or
+// after it.
 typedef struct Bracket {
   double lo, hi, gap_lo, gap_hi;
-  double out, gap_out; // the end that was replaced last; gap 0: none
+  double out, gap_out; // the bound that was replaced last; gap 0: none
 } Bracket;
 
-// A pair that has met may be open again at the end, on the other side: its gap does not count.
+// After a meeting, the pair may be open again at the end, on the other side. Then its gap does not
+// count.
 static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
   bool meets = trial->gap < 0 || trial->early;
   if (!meets && s > at->lo) {
@@ -198,8 +203,8 @@ static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
   }
 }
 
-// The zero between the ends of the parabola through both ends and the one replaced last: motions
-// that forces reverse are quadratic in time. The chord if there is no third point.
+// The zero of the parabola through both bounds and the bound that was replaced last, because
+// motions that forces reverse are quadratic in time. Without a third point, the zero of the chord.
 static double meeting_interpolate(const Bracket *at) {
   double width = at->hi - at->lo, chord = (at->gap_hi - at->gap_lo) / width;
   double bend = 0;
@@ -208,7 +213,7 @@ static double meeting_interpolate(const Bracket *at) {
   }
   double slope = chord - bend * width; // at lo
   double root = sqrt(fmax(slope * slope - 4 * bend * at->gap_lo, 0));
-  // The form of the root without cancellation.
+  // This form of the root avoids cancellation.
   double s = slope <= 0 ? 2 * at->gap_lo / (root - slope) : -(slope + root) / (2 * bend);
   return s > 0 && s < width ? at->lo + s : at->lo + at->gap_lo / -chord;
 }
@@ -224,30 +229,31 @@ static double meeting_secant(double tau, double s, double last, double last_s) {
   return tau + (s - tau) / (1 - slope);
 }
 
-// The next length that the search tries. Every fourth one halves the bracket, which bounds the
-// number of passes. `secant` is a length from meeting times, for pairs that are open again at the
-// end of a flow that is too long. NAN: there is none.
+// The next length that the search tries. Every fourth length halves the bracket, which bounds the
+// number of passes. `secant`: a length from meeting times, for pairs that are open again at the end
+// of a flow that is too long; NAN: there is none.
 static double meeting_next(const S2EventRun *event, const Bracket *at, double secant, int pass) {
   double next = at->lo + (at->hi - at->lo) / 2;
   if (pass % 4 == 3) {
     return next;
   }
-  // Out of reach the gap is infinite.
+  // A gap that is out of reach is infinite, so it cannot be interpolated.
   if (isfinite(at->gap_lo) && at->gap_lo > S2_EVENT_MET * event->slop && at->gap_hi < 0) {
     return meeting_interpolate(at);
   }
   return secant > at->lo && secant < at->hi ? secant : next;
 }
 
-// Searches between a length that is free and one that meets before its end. It is for a flow whose
-// path depends on its length (a spring reverses a thrown body), so that a straight prediction
-// fails. If no length just touches, the flow ends with the longest length that is known to be free.
+// Searches between a length that is free and one that meets before its end. This is for flows whose
+// path depends on their length, so that a simple prediction fails (for example, if a spring
+// reverses a thrown body). If no length just touches, the longest length that is known to be free
+// is used.
 static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
                            bool *meets) {
   Trial trial;
-  double secant = NAN, last = NAN, last_s = NAN; // of the last length with a meeting
+  double secant = NAN, last = NAN, last_s = NAN; // values of the last length with a meeting
   *meets = true;
-  // A length that meets, if there is one: the whole piece.
+  // Find a length with a meeting, if there is one: try the whole piece.
   if (!isfinite(at.hi)) {
     *tau = event->horizon;
     if (!flow_for(event, meeting, *tau, &trial)) {
@@ -260,7 +266,7 @@ static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket 
     last = *tau;
     last_s = trial.whole.at;
   }
-  double least = S2_EVENT_LEAVING * event->left; // initially touching pairs have separated by then
+  double least = S2_EVENT_LEAVING * event->left; // by then, initially touching pairs have separated
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && at.hi > least; pass++) {
     *tau = meeting_next(event, &at, secant, pass);
     if (!flow_for(event, meeting, *tau, &trial)) {
@@ -290,7 +296,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   *meets = true;
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
-    // The flow of that length, and its own prediction of the meeting.
+    // Make the flow of this length, and take its own prediction of the meeting.
     Trial trial;
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
@@ -318,8 +324,8 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   return search_meeting(event, meeting, at, tau, meets);
 }
 
-// Whether other points that did not rest arrive together with point k of the touch. Which one is
-// the first depends on the data, and so does the impact.
+// Whether other points that did not rest arrive together with point k of the touch. The data decide
+// which point is the first, and so what the impact is.
 static bool others_arrive(const S2EventRun *event, int first, int k) {
   const S2Step *step = event->step;
   bool any = false;
@@ -348,8 +354,8 @@ void s2_event_note_arrival(const S2EventRun *event, int first) {
   s2_note_arrive(step, event->island, met, k, alone);
 }
 
-// The touch of the island that arrives at the start of the step, and *k, its point, which did not
-// press in the step before. S2_NONE: there is none.
+// The touch of the island that arrives at the start of the step without an impulse in the last
+// step; *k: its point. S2_NONE: there is none.
 static int arrives_at_start(const S2EventRun *event, int *k) {
   const S2Step *step = event->step;
   int first = S2_NONE;
@@ -374,7 +380,7 @@ static int arrives_at_start(const S2EventRun *event, int *k) {
   return first;
 }
 
-// Whether something presses elsewhere in the island, so that its bodies do not fly there.
+// Whether something presses elsewhere in the island, so that its bodies did not fly freely.
 static bool others_press(const S2EventRun *event) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -393,7 +399,7 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   if (first == S2_NONE) {
     return;
   }
-  // A flight of zero length. The flow sets again what it overwrites.
+  // Record a flight of zero length. The flow will set the overwritten arrays again.
   double h = step->h;
   s2_event_set_piece(event, 0);
   s2_event_copy_nodes(event, step->v0, step->v1);
@@ -402,7 +408,8 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   s2_note_set_out(step, island, false);
   s2_note_island(step, island, S2_ACT_FLY, NULL);
   bool alone = !others_arrive(event, first, k);
-  k = others_press(event) ? S2_NONE : k; // its time is not known, which the note states
+  // the time of the arrival is not known, which the note records
+  k = others_press(event) ? S2_NONE : k;
   s2_note_arrive(step, island, island->touch[first], k, alone);
   s2_note_interval_end(step, island);
   // The step continues with the whole remainder.

@@ -17,7 +17,7 @@ static void place_ground(const S2EventRun *event, int32_t slot) {
   const S2Step *step = event->step;
   if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      double v = step->free_v[c]; // 0 unless it moves
+      double v = step->free_v[c]; // 0 unless the body moves
       step->q0[c] = event->q_start[c] + event->done * v;
       step->v0[c] = step->v1[c] = step->v2[c] = v;
     }
@@ -63,8 +63,8 @@ void s2_event_set_ground(const S2EventRun *event, bool striking) {
   }
 }
 
-// The ground of this island at the start and the end of the piece, because other islands have moved
-// it to their times.
+// Places the ground of this island at the start and the end of the piece, because other islands
+// have moved it to their own times.
 void s2_event_place_ground(const S2EventRun *event) {
   const S2Step *step = event->step;
   if (step->threaded) {
@@ -84,7 +84,7 @@ void s2_event_place_ground(const S2EventRun *event) {
   }
 }
 
-// The piece that begins now has length `h`.
+// Sets the length `h` of the piece that begins now.
 void s2_event_set_piece(const S2EventRun *event, double h) {
   S2Step *step = event->step;
   step->h = h;
@@ -101,8 +101,8 @@ void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to
   }
 }
 
-// Smooth derivatives include contacts by their rows. An upcoming meeting has no row here, only a
-// time.
+// Whether smooth derivatives leave out a contact: they include contacts by their rows, but an
+// upcoming meeting has no row here, only a time.
 static bool leaves_out(const S2EventRun *event, bool rows) {
   bool some = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -114,7 +114,7 @@ static bool leaves_out(const S2EventRun *event, bool rows) {
   return some;
 }
 
-// v1 and q1 after `h` by the two stages.
+// Sets v1 and q1 after `h` by the two stages.
 static bool piece_rattle(S2EventRun *event, double h) {
   S2LawFrame frame = {event->q_start, event->v_start, event->free_start, event->done};
   bool least = h * S2_TURN_PIECES <= event->left;
@@ -125,14 +125,14 @@ static bool piece_rattle(S2EventRun *event, double h) {
   return going;
 }
 
-// v1 and q1 after `h`.
+// Sets v1 and q1 after `h`.
 bool s2_event_flow(S2EventRun *event, double h, bool rows) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   s2_event_set_piece(event, h);
   s2_note_set_out(step, island, leaves_out(event, rows));
   s2_event_place_ground(event);
-  if (event->rattled) { // which projects nothing and balances nothing
+  if (event->rattled) { // the two stages need no projection and no balance
     return piece_rattle(event, h);
   }
   // Solve with rows, or fly freely.

@@ -4,23 +4,24 @@
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
 //    stops it exactly at the surface. These velocities v1 move the positions.
 // 2. If a contact arrives with speed, an impact follows, from v1 and without duration, with
-//    restitution targets from the speeds before the step. Its velocities v2 continue. Forces do not
-//    act in it: with velocities that move nothing they would add energy that no fall pays for.
+//    restitution targets from the speeds before the step. The next step begins with its velocities
+//    v2. Forces do not act in the impact: its velocities move nothing in this step, so forces would
+//    add energy without a fall.
 // 3. An impact may drive bodies into contacts that were opening. Further impacts follow until no
-//    touching contact approaches; contacts slower than one step of the forces, and sequences that
-//    do not end, end inelastically.
+// touching contact approaches. Contacts slower than the change of speed by forces in one step, and
+// sequences that do not end, end inelastically.
 //
-// The prediction can be wrong in five ways, and all are found after the solve and corrected:
+// The prediction can be wrong in five ways. All are detected after the solve and corrected:
 // - An impact moves a body farther than its free motion: the search is repeated.
-// - A row is the tangent plane at the nearest points, and a fast body may pass beside the real
-//   surface. If a row far from touching carried an impulse but the true gap at the end is open,
+// - A row is the tangent plane at the nearest points, so a fast body may pass beside the real
+// surface. If a row far from touching carried an impulse but the true gap at the end is open,
 //   the contact is linearised again at the end of the step, and the island solved again.
 // - A fast and thin body may pass through the real surface: passage.c ends its motion there.
 // - Two shapes without any point in reach, or whose rows carried no impulse, overlap at the end (a
 //   corner that crosses from one segment of a bent chain to the next): they get points there, and
 //   everything is solved again.
-// - Corners clip each other meanwhile, and are apart at the end: they get points where that
-//   begins.
+// - Corners clip each other within the step and are apart at the end: they get points where the
+// overlap begins.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -52,7 +53,7 @@ static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touc
 }
 
 // Between bodies at rest an open gap that is rounding counts as zero. Redundant rows, as in a brick
-// wall, have no solution with all of their gaps closed, so solves and guesses would differ for
+// wall, have no solution that closes all of their gaps, so solves and guesses would differ for
 // ever.
 static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2Touch *touch,
                            double gap) {
@@ -95,8 +96,8 @@ static void integrate_island(S2Step *step, const S2Island *island) {
 static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
                               S2Choice *choices) {
   S2Touch *touch = &step->touches[index];
-  // The prediction of the rows: the smallest gap, whether a far row carried an impulse, and the
-  // rise of sliding contacts under the convex law.
+  // Take the prediction of the rows: the smallest gap, whether a far row carried an impulse, and
+  // the lift of sliding contacts under the convex law.
   double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
   double rise = 0;
   bool convex = step->world->kept.def.contact == S2_CONVEX;
@@ -118,7 +119,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   S2Touch there = *touch;
   s2_touch_collide(step->world, &there, step->q1, INFINITY);
   double gap = INFINITY;
-  // The tangent plane there, with its gap carried back to the start along the motion.
+  // Take the tangent plane there, and carry its gap back to the start along the motion.
   for (int k = 0; k < there.count; k++) {
     gap = fmin(gap, there.points[k].at.gap);
   }
@@ -142,7 +143,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-// Returns to the rows of the solve before if no solution with the new rows is found soon.
+// Returns to the rows of the previous solve if no solution with the new rows is found soon.
 static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
   for (int i = 0; i < island->touches; i++) {
     step->touches[island->touch[i]] = before[i];
@@ -166,7 +167,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   bool again = true;
   for (int pass = 0; again; pass++) {
     s2_found_guess(step, island, pass);
-    // Solved piles have a state to return to.
+    // In solved piles, new rows are an attempt, because there is a state to return to.
     S2SolveStatus outcome = S2_SOLVED;
     step->trying = pass == 0        ? (solved == NULL ? 0 : S2_ATTEMPT_WHOLE)
                    : before != NULL ? S2_ATTEMPT_ROWS
@@ -224,7 +225,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
       S2Choice *choice = &choices[2 * index + k];
       bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
-      bool hard = closed && !s2_touch_soft(touch); // springs take no part in impacts
+      bool hard = closed && !s2_touch_soft(touch); // soft contacts take no part in impacts
       touching[2 * index + k] = hard;
       *choice = (S2Choice){.use = hard ? u <= tiny : closed};
       if (hard && u < 0 && u <= tiny) {
@@ -242,7 +243,8 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
 
 bool s2_step_outran(S2Step *step) {
   const S2World *world = step->world;
-  double room = world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
+  // two bodies share the margin of a pair, so each has half
+  double room = world->kept.def.contact_margin / 2;
   bool outran = false;
   for (int i = 0; i < step->island_count; i++) {
     for (int k = 0; k < step->islands[i].nodes; k++) {
@@ -287,7 +289,7 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
   return same;
 }
 
-// The entries of an island's nodes, from 3 per slot.
+// Copies the entries of an island's nodes from an array of 3 per slot.
 static double *take_nodes(const S2Step *step, const S2Island *island, const double *from) {
   double *to = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
@@ -296,7 +298,7 @@ static double *take_nodes(const S2Step *step, const S2Island *island, const doub
   return to;
 }
 
-// The two stages, if they support the island: v1 is the mean velocity of its step.
+// Steps the island by the two stages if they support it; v1 is then the mean velocity of its step.
 static bool rattle_island(S2Step *step, S2Island *island) {
   bool done = false;
   bool whole = step->h == step->dt; // pieces of a step with large turns are projected
@@ -324,7 +326,7 @@ static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
 }
 
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
-  // Discard the audit records of an earlier search, including those of the two stages, which take
+  // Discard the audit records of an earlier search, including records of the two stages, which take
   // whole steps.
   if (step->h == step->dt) {
     s2_audit_again(step, NULL);
@@ -337,11 +339,12 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
   return s2_islands_run(step, look_ahead_work, choices, NULL);
 }
 
-// A landing without rebound: from the velocities that moved the bodies there, without duration, all
-// closed contacts stop approaching. This removes energy, for all contacts.
+// Solves a landing without rebound. All closed contacts stop approaching, without duration,
+// starting from the velocities that moved the bodies there. This removes energy at every contact.
 static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *choices,
                              const bool *touching) {
-  // With beta below 1 a velocity error of joints changes its sign in each step: an impact ends it.
+  // With beta below 1, a velocity error of joints changes its sign in each step, so an impact
+  // removes it.
   bool approaches = island->joints > 0 && step->world->kept.def.beta < 1;
   double tiny = s2_island_rest_speed(step, island);
   for (int i = 0; i < island->touches; i++) {
@@ -358,7 +361,7 @@ static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *cho
   if (!approaches) {
     return true;
   }
-  // Start from the same impact of the search before.
+  // Start from the result of the same impact in the last search.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *before = step->found == NULL ? NULL : s2_step_contact_impulses(step, island);
   step->impact = s2_found_guess_impact(step, island);
@@ -369,7 +372,8 @@ static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *cho
   return going;
 }
 
-// Contacts that separate already have no row in the first impact: holding them would add energy.
+// Solves impacts with rebounds. Contacts that already separate have no row in the first impact,
+// because holding them would add energy.
 static bool speculative_rebound(S2Step *step, const S2Island *island, S2Choice *choices,
                                 const bool *touching, const S2JointImpulses *held) {
   double tiny = s2_island_rest_speed(step, island);

@@ -4,31 +4,32 @@
 
 #include <string.h>
 
-// Largest number of touches of an island that is not shared: it takes about as long as waking a
-// thread.
+// Islands with at most this number of touches are not shared: solving them takes about as long as
+// waking a thread.
 enum { SHARED_TOUCHES = 20 };
 
-typedef struct Lane { // of a worker; all except the first two are reset for each island
+// data of a worker; all members except the first two are reset for each island
+typedef struct Lane {
   S2Arena arena;
   S2ActedList log;
   S2World world; // a copy, which reads the world's data and collects its own results
 } Lane;
 
-typedef struct Gathered { // of an island that a thread has done
+typedef struct Gathered { // results of an island that a thread has done
   bool done, failed, going, cut, hurries, rows_stay, missed;
   int unsolved;
   S2WorldResiduals residuals;
   S2WorldStats stats;
   const Lane *lane;
-  int log_first, log_count; // in its log
+  int log_first, log_count; // the island's entries in the log of the lane
   const char *warning;      // NULL: none
 } Gathered;
 
-struct S2Threads { // of a world, kept over its steps
+struct S2Threads { // threads of a world, kept over its steps
   S2Workers *workers;
   int wanted; // threads
-  Lane *lane; // one a worker
-  // of the present phase
+  Lane *lane; // one for each worker
+  // the present phase:
   S2Step *step;
   S2IslandWork *work;
   void *user;
@@ -79,7 +80,7 @@ static S2Status task_run(void *user) {
   int32_t index = threads->list[task->item];
   Gathered *gathered = &threads->gathered[index];
   Lane *lane = &threads->lane[task->worker];
-  // A copy of the world without collected results and without callbacks, which are not for threads.
+  // Copy the world without collected results and without callbacks, which threads must not call.
   lane->world = *world;
   lane->world.callbacks = (S2Callbacks){0};
   lane->world.stats = (S2WorldStats){0};
@@ -118,7 +119,7 @@ static void threads_work(void *user, int worker, int item) {
   S2Threads *threads = user;
   bool done = s2_memory_guarded(task_run, &task).code == S2_OK;
   threads->gathered[threads->list[item]].failed = !done;
-  // The arrays may have moved, and are valid even if memory ran out.
+  // Store the arrays, which may have moved. They are valid even if memory ran out.
   Lane *lane = &threads->lane[worker];
   lane->log = lane->world.log;
   s2_array_free(lane->world.events);
@@ -135,7 +136,8 @@ static bool threads_allowed(const S2Step *step) {
          world->callbacks.pre_solve == NULL && !world->listed;
 }
 
-// The largest first, so that all end at nearly the same time. Joints may call the program.
+// Lists the islands to share, largest first, so that all threads end at nearly the same time.
+// Joints that may call the program are excluded.
 static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   int count = 0;
   for (int i = 0; i < step->island_count; i++) {
@@ -153,7 +155,7 @@ static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   return count;
 }
 
-// The results of each island; NULL: all must be done here.
+// Shares the islands; returns the results of each island. NULL: all islands must be done here.
 static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
                                    const bool *chosen) {
   if (!threads_allowed(step)) {
@@ -185,7 +187,8 @@ static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
   return threads->gathered;
 }
 
-// Appends the log of an island to that of the step; its touches refer to their entries by index.
+// Appends the log of an island to the log of the step, and adjusts the indices by which its touches
+// refer to entries.
 static void add_log(S2Step *step, const S2Island *island, const Gathered *gathered) {
   if (gathered->log_count == 0) {
     return;
@@ -214,7 +217,7 @@ static bool phase_add(S2Step *step, const S2Island *island, const Gathered *gath
   add_log(step, island, gathered);
   uint64_t unsolved = world->stats.unsolved + (gathered->missed && !world->missed);
   s2_stats_add(&world->stats, &gathered->stats);
-  world->stats.unsolved = unsolved; // of steps, not of islands
+  world->stats.unsolved = unsolved; // this counts steps, not islands
   world->stats.shared += 1;
   world->missed |= gathered->missed;
   s2_keep_worst(&step->residuals.solve, &gathered->residuals.solve);
@@ -230,7 +233,7 @@ static bool phase_add(S2Step *step, const S2Island *island, const Gathered *gath
 
 bool s2_islands_run(S2Step *step, S2IslandWork *work, void *user, const bool *chosen) {
   const Gathered *gathered = phase_share(step, work, user, chosen);
-  // A script may stop the run meanwhile; threads do not check.
+  // A script may stop the run in the meantime. Threads do not check this, so check it here.
   if (gathered != NULL && !s2_step_goes_on(step)) {
     return false;
   }

@@ -1,15 +1,15 @@
 // Threads over islands. Islands are independent: the work of a phase on an island writes only its
 // own bodies, touches and joints. With the setting `threads` above 1 the large islands of a phase
-// are shared out. Each runs in a copy of the step and of the world's private data, with memory of
-// its thread. The collected results (statistics, the largest residual, the log of impulses, the
-// first warning) are added to the step in the order of the islands. So no result depends on the
-// number of threads.
+// are shared out. Each island runs in a copy of the step and of the world's private data, with the
+// memory of its thread. The collected results (statistics, the largest residual, the log of
+// impulses, the first warning) are added to the step in the order of the islands. So no result
+// depends on the number of threads.
 #ifndef S2_THREADS_H
 #define S2_THREADS_H
 
 #include "dynamics/step/context.h"
 
-// The work of a phase on one island; false: aborted. In another thread `step` is a copy.
+// The work of a phase on one island; false: aborted. In a thread, `step` is a copy.
 typedef bool S2IslandWork(S2Step *step, S2Island *island, void *user);
 
 // Runs the work of a phase for each island, in order or in threads. `chosen`: whether threads may

@@ -1,6 +1,6 @@
 // Records the impulses of a step and their places, for readers of the world. The touches of a step
-// are searched again in each of its parts, linearised again where they proved wrong, and updated at
-// its end. Each time they may have other features, and their kept impulses are only guesses for the
+// are searched again in each part of the step, linearised again if they prove wrong, and updated at
+// its end. Each time their features may change, and their stored impulses are only guesses for the
 // next solve. So the impulses of the solves are logged before the touches change, with the geometry
 // of the solves. The sum of these impulses, with their lever arms, is the change of momentum of
 // each body.
@@ -20,8 +20,7 @@ void s2_acted_begin(const S2Step *step) {
   }
 }
 
-// Islands that stay unchanged have the same impulses as in the last step; both lists have the same
-// order.
+// Kept islands have the same impulses as in the last step. Both lists have the same order.
 static void log_kept(const S2Step *step) {
   const S2ActedList *before = &step->world->acted;
   S2ActedList *log = &step->world->log;
@@ -58,8 +57,8 @@ void s2_log_begin(S2Step *step) {
   log_kept(step);
 }
 
-// The common direction is that of the sum of both normal impulses. The remainder of each impulse
-// becomes tangential, so that the impulse vector stays.
+// Adds two entries. The common normal is the direction of the sum of both normal impulses. The
+// remainder of each impulse becomes tangential, so that the impulse vector stays.
 static void acted_join(S2Acted *sum, const S2Acted *more) {
   bool same = sum->normal.x == more->normal.x && sum->normal.y == more->normal.y;
   S2Vec2 all = s2_add(s2_acted_impulse(sum), s2_acted_impulse(more));
@@ -83,7 +82,7 @@ static void acted_join(S2Acted *sum, const S2Acted *more) {
   sum->sliding = more->sliding;
 }
 
-// m/s: speed at which a point meets after the gap, at the acceleration of the free motion.
+// m/s: speed at which a point closes its gap, at the acceleration of the free motion.
 static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   double u = s2_touch_velocity(touch, k, at->normal, step->v0);
@@ -94,8 +93,8 @@ static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
 }
 
-// Viscosity alone gives impulses along the surfaces. If these turn between pieces, the sum is along
-// none of them, so the normal is set perpendicular to the sum.
+// Viscosity alone gives impulses along the surfaces. If the surfaces turn between pieces, the sum
+// is along none of them, so the normal is set perpendicular to the sum.
 static void acted_lie_along(S2Acted *sum) {
   S2Vec2 all = s2_acted_impulse(sum), across = s2_right(all);
   double length = s2_length(all);
@@ -109,7 +108,7 @@ static void acted_lie_along(S2Acted *sum) {
 
 static void acted_fill(S2Acted *acted, const S2Touch *touch, int k, double normal, double tangent) {
   const S2TouchPoint *point = &touch->points[k];
-  memset(acted, 0, sizeof *acted); // its bytes go into images
+  memset(acted, 0, sizeof *acted); // images contain its padding, so it is zeroed
   acted->shape_a = touch->shape_a;
   acted->shape_b = touch->shape_b;
   acted->body_a = touch->body_a;
@@ -136,7 +135,7 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
       continue;
     }
     s2_audit_contact(step, as, k, normal, tangent);
-    // Add it to the log's entry of the same feature.
+    // Add the impulse to the log's entry of the same feature.
     int32_t last = S2_NONE, known = step->logged[index];
     while (known != S2_NONE && log->at[known].feature != as->points[k].at.id) {
       last = known;
@@ -176,7 +175,7 @@ static void acted_swap(S2ActedList *a, S2ActedList *b) {
   *b = was;
 }
 
-// Whether the log already has the order of the list, as it has if each touch was logged once.
+// Whether the log already has the order of the list. It does if each touch was logged once.
 static bool in_order(const S2Step *step) {
   int32_t next = 0;
   for (int i = 0; i < step->touch_count; i++) {
@@ -189,7 +188,7 @@ static bool in_order(const S2Step *step) {
   return true;
 }
 
-// Appends to the list, or adds to the same feature among its entries from `first` on.
+// Appends an entry to the list, or adds it to the entry of the same feature from `first` on.
 static void acted_put(S2ActedList *list, int first, const S2Acted *acted) {
   for (int i = first; i < list->count; i++) {
     if (list->at[i].feature == acted->feature) {
@@ -263,7 +262,7 @@ static void commit_corrections(const S2Step *step) {
   world->corrected.count = numbers;
 }
 
-// The place at q1 of a feature that is no longer a point of its touch.
+// Finds the place at q1 of a feature that is no longer a point of its touch.
 static void acted_place(const S2Step *step, S2Acted *acted) {
   const S2World *world = step->world;
   S2Shape a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]);
@@ -280,7 +279,7 @@ static bool same_pair(const S2Acted *a, const S2Acted *b) {
   return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
 }
 
-// The end of the entries of the pair that begins at `first`.
+// The end of the entries of the pair whose entries begin at `first`.
 static int pair_end(const S2ActedList *list, int first) {
   int end = first;
   while (end < list->count && same_pair(&list->at[end], &list->at[first])) {
@@ -293,15 +292,15 @@ static bool pair_before(const S2Acted *a, const S2Acted *b) {
   return a->shape_a != b->shape_a ? a->shape_a < b->shape_a : a->shape_b < b->shape_b;
 }
 
-// Number of contact points that were open, stuck or slipped otherwise before. A point without an
-// impulse is open and in no list. Both lists are sorted by shapes, and a pair has few points.
+// The number of contact points whose mode (open, stuck or sliding) has changed. A point without an
+// impulse is open and in neither list. Both lists are sorted by shapes, and a pair has few points.
 static uint64_t mode_changes(const S2ActedList *before, const S2ActedList *now) {
   uint64_t changes = 0;
   for (int b = 0, n = 0; b < before->count || n < now->count;) {
     bool gone = n == now->count || (b < before->count && pair_before(&before->at[b], &now->at[n]));
     bool came = !gone && (b == before->count || pair_before(&now->at[n], &before->at[b]));
     int b_end = came ? b : pair_end(before, b), n_end = gone ? n : pair_end(now, n);
-    // All have changed except those with the same feature and mode.
+    // All points count as changed, except those with the same feature and mode.
     changes += (uint64_t)(b_end - b + n_end - n);
     for (int i = b; i < b_end; i++) {
       for (int k = n; k < n_end; k++) {
@@ -323,15 +322,15 @@ void s2_acted_commit(S2Step *step) {
   world->stats.mode_changes += mode_changes(&world->acted, &world->acting);
   acted_swap(&world->acted, &world->acting);
   world->acting.count = 0;
-  // The present place of each point: both lists have the same order, and a remaining feature gives
-  // the place.
+  // Find the present place of each point. Both lists have the same order, and a feature that still
+  // exists gives the place.
   for (int i = 0, t = 0; i < world->acted.count; i++) {
     S2Acted *acted = &world->acted.at[i];
     while (t < step->touch_count && s2_acted_compare(acted, &step->touches[t]) > 0) {
       t += 1;
     }
     const S2Touch *touch = t < step->touch_count ? &step->touches[t] : NULL;
-    acted->next = S2_NONE; // it was an index into the log
+    acted->next = S2_NONE; // `next` was an index into the log
     acted->gone = true;
     for (int k = 0; touch != NULL && k < touch->count && acted->gone; k++) {
       if (touch->points[k].at.id == acted->feature && s2_acted_compare(acted, touch) == 0) {

@@ -7,39 +7,40 @@
 #include "dynamics/step/solve_kind.h"
 #include "mcp/chain/bilateral.h"
 
-typedef struct S2JointPart { // for a row of a joint, or of a contact's viscosity
+typedef struct S2JointPart { // data of a row of a joint, or of a contact's viscosity
   int32_t joint;             // slot; S2_NONE: viscosity
-  int32_t row;               // in S2Joint.impulse, S2_NONE: not kept there; viscosity: 2 touch + k
+  int32_t row;               // index in S2Joint.impulse, or S2_NONE; viscosity: 2 touch + k
   double push[3];            // reaction per unit impulse
-  double error;              // of an equation: its value at the poses of the problem
-  // impulse in addition to that of the row: the part of an elastic force that is known before the
+  double error;              // equations: value at the poses of the problem
+  // impulse in addition to the row's own: the part of an elastic force that is known before the
   // solve, already in the right side
   double given;
 } S2JointPart;
 
 struct S2Assembly {
   S2Problem problem;
-  // parts with rows, in the order of the first rows; then parts without a row, whose impulse is
-  // given
+  // parts with rows, in the order of the first rows; then parts without a row, with a given impulse
   const S2JointPart *part;
-  int parts, parts_given; // number of the former; of the latter
-  double *mass;           // the problem's
+  int parts, parts_given; // number of parts with rows; number of parts without
+  double *mass;           // masses of the problem
   int32_t *place;         // 3 per node: index into arrays of 3 per slot (or S2_NONE for copies)
   double *lambda, *v;     // guesses: kept impulses and v0 for a motion, else zero
-  S2Bilateral *matrix;    // of S2Island.motion: the factor of its solve; no groups: there is none
+  // for S2Island.motion: the factor of its solve; without groups if there is none
+  S2Bilateral *matrix;
 };
 
-// The poses of the joint rows of a solve: q0, or q1 for solves at the end (3 per slot).
+// The poses (3 per slot) of the joint rows of a solve: q0, or q1 for solves at the end.
 static inline const double *s2_step_poses(const S2Step *step, S2SolveKind kind) {
   return s2_solve_traits(kind).at_end ? step->q1 : step->q0;
 }
-// Rows of joints at the poses q, and of contacts of the island's `touches`; most solves use
+// Makes the rows of joints at the poses q, and of contacts from `touches`. Most solves use
 // s2_step_poses() and the touches of the step.
 S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
                        const S2Island *island, const S2Choice *choices, S2SolveKind kind);
 
-// Whether its soft contacts that are closed at the start follow alpha and beta: if nothing in it is
-// rigid and the step resolves all of them. Otherwise they use implicit Euler.
+// Whether the island's soft contacts that are closed at the start follow alpha and beta. They do if
+// nothing in the island is rigid and the step resolves all of them. Otherwise they use implicit
+// Euler.
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island);
 S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2SolveKind kind);
 // Fails if beta = 0 and a joint has a rigid row, whose position it cannot correct (blend.c).

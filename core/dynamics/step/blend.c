@@ -1,5 +1,5 @@
-// Conditions of implicit blending on a world: with beta = 0 positions move only with the velocities
-// at the start of the step, and no rigid row can correct its position.
+// Checks the conditions of implicit blending. With beta = 0, positions move only with the
+// velocities at the start of the step, so rigid rows cannot correct their positions.
 #include "dynamics/step/assemble.h"
 
 static bool has_rigid_row(const S2World *world, const S2Joint *joint) {
@@ -9,7 +9,7 @@ static bool has_rigid_row(const S2World *world, const S2Joint *joint) {
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&at, rows);
   s2_joint_soften(joint, rows, count, s2_joint_blend(&world->kept.def, 0), soft);
-  // A lock that yields returns to its goal by a speed, which alone would not move it.
+  // A lock that yields returns to its goal by a speed. With beta = 0 this speed would not move it.
   bool rigid = s2_lock_yields(joint);
   rigid |= kind->coordinate != NULL && joint->limit_lo == joint->limit_hi;
   for (int i = 0; i < count; i++) {

@@ -31,7 +31,7 @@ static S2Status commit_check(const S2Step *step) {
       }
     }
   }
-  // Strict worlds reject these steps: a cut step has no warning yet, an unsolved one has.
+  // Strict worlds reject cut steps and unsolved steps. A cut step has no warning yet, so make one.
   if (step->cut && world->kept.def.strict && world->warning[0] == '\0') {
     return s2_error(S2_UNSOLVED,
                     "step %llu (t = %.6g s) was cut by its budget, at a scaled residual of %.1e, "
@@ -45,7 +45,7 @@ static S2Status commit_check(const S2Step *step) {
   return s2_ok();
 }
 
-// m: size of the bodies, which converts a joint's angles
+// m: size of the joint's bodies, by which its angles are multiplied
 static double joint_length(const S2World *world, const S2Joint *joint) {
   double length = 0;
   length = joint->a == S2_NONE ? length : fmax(length, world->bodies.at[joint->a].reach);
@@ -101,7 +101,7 @@ static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) 
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
 }
 
-// If a lock with a bound follows a velocity, it gives up the distance by which it has yielded.
+// If a lock with a bound follows a velocity, it gives up the distance that it has yielded.
 static void commit_give_up(const S2Step *step, const S2Joint *joint, double elapsed,
                            double goal[3]) {
   const S2World *world = step->world;
@@ -130,7 +130,8 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->acted;
     commit_keep_own(step, joint, elapsed);
-    if (joint->type == S2_LOCK && s2_joint_active(world, joint)) { // otherwise goals do not move
+    // goals of other joints do not move
+    if (joint->type == S2_LOCK && s2_joint_active(world, joint)) {
       s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL}, goal, rate);
       commit_give_up(step, joint, elapsed, goal);
       memcpy(joint->goal, goal, sizeof goal);
@@ -146,23 +147,24 @@ static void commit_joints(const S2Step *step, double elapsed) {
   }
 }
 
-// Solves: the largest residual over the parts of the step; positions: at its end.
+// Residuals of solves are the largest over the parts of the step; position errors are those at its
+// end.
 static void commit_measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
-  // First the residuals of the present step, ...
+  // Set the residuals of the present step.
   step->residuals.penetration = s2_step_penetration(step);
   if (step->substep > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
   }
   step->residuals.audit = world->residuals.audit;
   world->residuals = step->residuals;
-  // ... of all steps, ...
+  // Update the statistics of all steps.
   stats->steps += commit_is_last(step);
   stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
   stats->worst_penetration = fmax(stats->worst_penetration, step->residuals.penetration);
   stats->worst_joint_error = fmax(stats->worst_joint_error, step->residuals.joint_error);
-  // ... and its size.
+  // Set the size of the present step.
   stats->bodies = world->order.count;
   stats->joints = world->joint_order.count;
   stats->islands = step->island_count;
@@ -187,7 +189,7 @@ S2Status s2_step_commit(S2Step *step) {
   // Checks that may reject the step come before anything is written.
   S2_TRY(commit_check(step));
   step->residuals.joint_error = joint_error(step, elapsed);
-  if (world->refused.code != S2_OK) { // from a constraint
+  if (world->refused.code != S2_OK) { // a constraint has refused
     return world->refused;
   }
   s2_note_end(step, S2_ACT_COMMIT);
@@ -197,28 +199,28 @@ S2Status s2_step_commit(S2Step *step) {
   if (world->audit != NULL) {
     s2_audit_substep(step);
   }
-  // The last allocations except for the lists of impulses and events: from here on the world
-  // changes.
+  // These are the last allocations, except for the lists of impulses and events. From here on the
+  // world changes.
   s2_array_reserve(world->touches, step->touch_count);
   s2_array_reserve(world->events, world->events.count + world->joint_order.count);
   s2_rest_commit(step);
-  // Impulses, and the events of pairs of bodies that follow from them.
+  // Commit impulses, and the events of pairs of bodies that follow from them.
   s2_acted_commit(step);
   s2_step_contact_events(step, commit_is_last(step));
-  // Positions and velocities; applied forces have acted.
+  // Commit positions and velocities. Applied forces have acted, so reset them.
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
     const S2Body *body = &world->bodies.at[at / 3];
     bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
-    if (s2_body_moves(body) || given) { // other bodies keep the velocity that they were given
+    if (s2_body_moves(body) || given) { // other bodies keep the velocity that the program gave them
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
     if (commit_is_last(step)) {
       memset(world->f.at + at, 0, 3 * sizeof(double));
     }
   }
-  // Touches with their impulses: guesses for the next step.
+  // Commit touches with their impulses, as guesses for the next step.
   world->touches.count = step->touch_count;
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);

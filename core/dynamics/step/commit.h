@@ -5,8 +5,8 @@
 #include "dynamics/step/context.h"
 
 S2Status s2_step_commit(S2Step *step); // fails, with the world unchanged, if it is not finite
-// Events of bodies that come near and separate, meet and separate, and (at the `last` substep) the
-// impulses between them. (world/contact_events.c)
+// Makes the events of bodies that come near or part, that begin or end to touch, and (in the `last`
+// substep) of impulses between them. (world/contact_events.c)
 void s2_step_contact_events(S2Step *step, bool last);
 
 #endif

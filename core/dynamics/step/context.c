@@ -1,4 +1,4 @@
-// A current step: its start, and small functions that its phases share.
+// The current step: its start, and small functions that its phases share.
 #include "dynamics/step/context.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@ double s2_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Static and disabled bodies may have a velocity, which does not act until they move again.
+// Takes the velocities. Static and disabled bodies may have a velocity, which does not act until
+// they move again.
 static double *step_velocities(const S2World *world, S2Arena *arena) {
   double *v = s2_arena_copy(arena, world->v.at, 3 * world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
@@ -27,7 +28,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count, joints = world->joints.count;
   s2_arena_reset(arena);
-  // Statistics of a step, not of a substep.
+  // Reset the statistics of a step, not of a substep.
   if (substep == 0) {
     world->dumped = 0;
     world->missed = world->cut = false;
@@ -76,7 +77,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
-    if (s2_joint_active(world, joint)) { // the others carry nothing
+    if (s2_joint_active(world, joint)) { // other joints carry nothing
       memcpy(step.joint_impulse + S2_JOINT_ROWS * slot, joint->impulse, sizeof joint->impulse);
       memcpy(step.pushed + 2 * slot, joint->pushed, sizeof joint->pushed);
     }

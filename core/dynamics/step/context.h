@@ -1,6 +1,6 @@
-// Private to core/dynamics and core/diff: one current step, which its phases pass on. All data are
-// in the step's arena. Only s2_step_commit writes the world, so a step that fails or is aborted
-// leaves no trace.
+// Private to core/dynamics and core/diff: the current step, which its phases share. All data are in
+// the step's arena. Only s2_step_commit writes the world, so a step that fails or is aborted leaves
+// no trace.
 #ifndef S2_CONTEXT_H
 #define S2_CONTEXT_H
 
@@ -10,25 +10,26 @@
 typedef struct S2Assembly S2Assembly;
 typedef struct S2Found S2Found;
 
-typedef struct S2Island { // bodies that act on each other, in ascending order everywhere
+typedef struct S2Island { // bodies that act on each other; all lists are in ascending order
   int nodes, touches, joints;
   int32_t *node;  // slots
   int32_t *touch; // indices into S2Step.touches
   int32_t *joint; // slots of joints
   double length;  // m: size of its largest body
-  double enough;  // m: its projection leaves smaller errors, and sets this
+  double enough;  // m: errors below this are not projected; set by the projection
   S2Vec2 frame;   // m/s: mean velocity of its ground; small speeds are relative to it
   double swing;   // m/s: speed of ground surfaces by turning, and of belts
   // For islands of joints alone in speculative steps: the problem of the first S2_SOLVE_MOTION,
-  // whose rows are those of q0 (no parts before it). Else NULL.
+  // whose rows belong to q0 (so no part of the step precedes it). Else NULL.
   S2Assembly *motion;
-  // m, the largest error of its joints at the last evaluation, if no length was needed for it (no
-  // angles, no limits); else NAN.
+  // m: the largest error of its joints at the last evaluation, if it needed no length (no angles,
+  // no limits); else NAN.
   double joint_error;
-  bool kept;      // stays as the last step left it (rest/rest.h)
-  bool bounced;   // bisect: rebounds are part of its motion, and lifts may be repaid, too
+  bool kept; // whether it stays as the last step left it (rest/rest.h)
+  // bisect: whether rebounds are part of its motion, so that lifts may also be repaid
+  bool bounced;
   bool gave_up;   // the two stages (rattle/) did not solve it with their largest number of pieces
-  bool accounted; // its lifts by projection are repaid (repay.c)
+  bool accounted; // whether its lifts by projection are repaid (repay.c)
   double turning; // (h w)^2 of forces that turn too fast for the step (geometric.c); else 0
   // Speculative steps: 3 per node, if the two stages (rattle/) have made its step; else NULL.
   double *flowed_q1, *flowed_v2;
@@ -38,66 +39,67 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
 typedef enum S2Target {
   S2_TARGET_FIXED,    // nothing
   S2_TARGET_GAP,      // the gap
-  S2_TARGET_ARRIVAL,  // restitution times the speed it arrives with
-  S2_TARGET_APPROACH, // restitution times its speed before the solve
+  S2_TARGET_ARRIVAL,  // restitution times the arrival speed
+  S2_TARGET_APPROACH, // restitution times the speed before the solve
   S2_TARGET_RETURN,   // S2Rebound.after, the speed of the rebound
-  S2_TARGET_MIRROR,   // its speed before the solve
+  S2_TARGET_MIRROR,   // the speed before the solve
   S2_TARGET_NORMAL,   // S2_SOLVE_FRICTION: the normal impulse of the preceding reflection
-  S2_TARGET_LEAVING,  // the speed at which it separates, plus the speed it would still have gained
+  S2_TARGET_LEAVING,  // the separation speed, plus the speed that it would still have gained
   S2_TARGET_ERROR,    // the gap itself
 } S2Target;
 
 // The treatment of one contact point (two for each touch) in a solve.
 typedef struct S2Choice {
   bool use;
-  double bias; // of a rigid normal row, m/s; S2_SOLVE_FRICTION: the normal impulse that bounds
-               // friction, N s
+  // m/s, for a rigid normal row; S2_SOLVE_FRICTION: N s, the normal impulse that bounds friction
+  double bias;
   S2Target target;
 } S2Choice;
 
 // A rebound at a height above the surface, in a step whose forces accelerate the approach. The body
 // falls through the gap, rebounds with e times its speed there, and returns to the same height with
-// the speed `there`. The step gives it the speed `after` for its whole motion, from which the
-// forces must be paid: after^2/2 + added after = there^2/2.
+// the speed `there`. The step gives it the speed `after` for its whole motion. Since forces act
+// during the motion, after^2/2 + added after = there^2/2.
 typedef struct S2Rebound {
   double added;  // m/s, increase of the approach speed by forces within the step
-  double there2; // m^2/s^2, square of the speed at that height; not positive: it does not return
+  double there2; // m^2/s^2: square of `there`; if not positive, the body does not return
   double after;  // m/s
 } S2Rebound;
 
-// For an approach at u < 0, which without contacts would be free_u at the end of the step.
+// For an approach with the speed u < 0, which would be free_u at the end of the step without
+// contacts.
 static inline S2Rebound s2_rebound(double e, double u, double free_u, double gap, double h) {
   S2Rebound back = {.added = fmax(u - free_u, 0)};
   double fall2 = 2 * back.added / h * fmax(gap, 0);
   back.there2 = e * e * (u * u + fall2) - fall2;
-  if (back.there2 > 0) { // the form without cancellation
+  if (back.there2 > 0) { // this form avoids cancellation
     back.after = back.there2 / (back.added + sqrt(back.added * back.added + back.there2));
   }
   return back;
 }
 
-enum { S2_TOUCH_IMPULSES = 4 }; // normal and tangent ones of two points
+enum { S2_TOUCH_IMPULSES = 4 }; // normal and tangent impulses of two points
 
 typedef struct S2Step {
   S2World *world;
   S2Arena *arena;
-  int substep, substeps; // of the world's step: 0 .. substeps - 1
-  double dt;             // s, of this substep
-  double h;              // s, of this (sub-)step of bisect; else dt
-  double t;              // s, at its start
+  int substep, substeps; // substep of the world's step: 0 .. substeps - 1
+  double dt;             // s: length of this substep
+  double h;              // s: length of this (sub-)step of bisect or piece; else dt
+  double t;              // s: time at its start
   double *q0, *v0;       // 3 per slot: state at its start; bodies at rest have no velocity
   double *v_start;       // 3 per slot: v0 at the start of the whole step
   // 3 per slot: velocities of kinematic bodies at the start and the end of the substep; they move
   // with v0, which is the mean. NULL except with S2_FLOW_RATTLE.
   double *given_start, *given_end;
-  double *force; // 3 per slot, complete
-  // 3 per slot: the parts of `force` held over the step, and the force of laws at the start of the
-  // piece; NULL without laws
+  double *force; // 3 per slot: the whole force
+  // 3 per slot: the part of `force` that is held over the step, and the force of laws at the start
+  // of the piece; NULL without laws
   double *held, *law;
   double *law_begin; // 3 per slot: `law` at the start of the step
   int32_t *lawful;   // slots of the bodies with force laws, in the order of their calls
-  int laws;          // their number
-  // 3 per slot: diagonal of W (damping included); 0 for bodies that are no unknowns
+  int laws;          // number of these bodies
+  // 3 per slot: diagonal of W (damping included); 0 for bodies that are not unknowns
   double *mass;
   double *free_v; // 3 per slot: W^-1 (M v0 + h f), the velocities without contacts and joints
   double *slack;  // per slot: m that a body may move farther than with free_v, from the last pass
@@ -106,55 +108,60 @@ typedef struct S2Step {
   double *q1;     // 3 per slot: positions at the end
   S2Rot *turn;    // per slot: rotations at q0, of the bodies in the search for contacts
   double *carry;  // 3 per slot: (q1 - q0)/h = (1 - share) v0 + share v1
-  double share;   // beta; in event stepping that of the present island
-  bool *ahead;    // per slot: v1 alone moves it, because v0 would move it into another body
+  double share;   // beta; in event stepping, the share of the present island
+  bool *ahead;    // per slot: whether v1 alone moves it, because v0 would move it into another body
   double *joint_impulse;  // S2_JOINT_ROWS per joint slot
   double *joint_reaction; // 3 per joint slot
-  double acted;           // s, duration of these and of the joint impulses
-  // per joint slot: in an island that takes implicit Euler with the positive part of the geometric
-  // stiffness, because the step is too long without it
+  double acted;           // s: duration of the joint impulses and reactions
+  // per joint slot: whether its island takes implicit Euler with the positive part of the geometric
+  // stiffness, because the step would be too long without it
   bool *stiff;
   double *balanced; // 3 per slot: part of `corrected` that the last solve requires (spin.h)
-  // 3 per slot: N m s, N s of corrections, which forces, contacts and joints do not cause
+  // 3 per slot: N m s, N s of corrections, which come neither from forces nor from contacts or
+  // joints
   double *corrected;
-  double *pushed; // 2 per joint slot: N, on bodies with ground friction, by all other causes
+  double *pushed; // 2 per joint slot: N, force on bodies with ground friction by all other causes
   S2Touch *touches;
-  S2Touch *touches_solved; // their state in the solve: S2_POST; S2_PROJECTION with notes; else NULL
+  // the touches in the solve (S2_POST; S2_PROJECTION with notes); else NULL
+  S2Touch *touches_solved;
   int touch_count;
   int32_t *logged; // per touch: its first entry in S2World.log, or S2_NONE
   S2Island *islands;
   int island_count;
   int32_t *node_of; // per slot: its node within its island, or S2_GROUND
-  bool *strayed;    // per slot: moved farther in this step than a search expected
-  bool *halves;     // per slot: an earlier search has stepped its island by halves (event.c)
-  // The unchanged part of the last step (rest/rest.h): bodies (NULL: none are known), S2_TOUCH_...
-  // of touches, islands; or the corresponding results of the others
+  bool *strayed;    // per slot: whether it moved farther in this step than a search expected
+  // per slot: whether an earlier search has halved the step of its island (event.c)
+  bool *halves;
+  // The unchanged part of the last step (rest/rest.h): bodies (NULL: none are known), flags
+  // S2_TOUCH_... of touches, and results of islands.
   bool *still;
   unsigned char *kept;
   S2RestIsland *found_at_rest;
   int passes; // number of completed searches; 0 during the first
-  // Results of predictive passes (found.c), for each pass and touch; those of the search before
+  // Results of predictive passes (found.c) of this search and of the last one, for each pass and
+  // touch.
   S2Found *found, *found_before;
   int found_count, found_before_count; // touches
-  // Guess of the present impact, S2_TOUCH_IMPULSES per touch of its island, or NULL.
+  // A guess for the present impact, S2_TOUCH_IMPULSES per touch of its island, or NULL.
   const double *impact;
   int unsolved;  // island solves that missed the tolerance
   double budget; // the remaining budget, S2SolverOptions.budget; infinite: there is none
-  bool cut;      // whether it ended a solve
-  // the same, or a solve was given up: the step ends with as few solves as possible
+  bool cut;      // whether the budget has ended a solve
+  // whether the budget has ended a solve, or a solve was given up. Then the step ends with as few
+  // solves as possible.
   bool hurries;
   int trying;       // S2SolverOptions.attempt of the present solve
-  bool rows_stay;   // new rows were not solved: no more are made in this step
-  bool in_pieces;   // several, because of turning bodies, in a step other than event stepping
-  bool cut_short;   // bisect with stepping_partial ended before dt
-  bool threaded;    // a thread's copy: ground is at rest and in place
-  bool turned;      // whether `turn` is that of the present q0
-  bool holds;       // event stepping: projection closes contacts that carry an impulse, too
-  bool ground_last; // rows of ground friction follow S2GroundState.last
+  bool rows_stay;   // whether new rows were not solved, so that no more are made in this step
+  bool in_pieces;   // whether turning bodies split a step outside event stepping
+  bool cut_short;   // whether bisect with stepping_partial ended before dt
+  bool threaded;    // whether this is a thread's copy, with ground at rest and in place
+  bool turned;      // whether `turn` belongs to the present q0
+  bool holds;       // event stepping: whether projection also closes contacts that carry an impulse
+  bool ground_last; // whether rows of ground friction use S2GroundState.last
   S2WorldResiduals residuals;
 } S2Step;
 
-// A new step, one of `substeps`, in the world's arena (which it resets).
+// Begins a step, one of `substeps`, in the world's arena (which is reset).
 S2Step s2_step_begin(S2World *world, int substep, int substeps);
 void s2_step_integrate(S2Step *step);                 // carry and q1 of all bodies
 void s2_step_carry(const S2Step *step, int32_t slot); // carry and q1 of one body
@@ -163,16 +170,16 @@ double s2_step_gap_bias(const S2Step *step, double gap);
 // The settings for a joint's rows in this step.
 S2WorldDef s2_step_settings(const S2Step *step, int32_t joint);
 static inline S2GeometricStiffness s2_step_geometric(const S2Step *step, int32_t joint) {
-  // that of two bodies is no part of it
+  // rows on more than two bodies have no geometric stiffness
   bool wide = s2_joint_is_wide(&step->world->joints.at[joint]);
   return wide                 ? S2_GEOMETRIC_OFF
          : step->stiff[joint] ? S2_GEOMETRIC_PSD
                               : step->world->kept.def.geometric_stiffness;
 }
-// The rotations, at the poses q, of the bodies that the island's joints join; a slot.
+// The rotations at the poses q of the bodies that the island's joints connect, per slot.
 const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);
-// Relative velocity (a against b) at a contact point along a direction, of velocities v (3 per
-// slot).
+// The relative velocity (a against b) at a contact point along a direction, if bodies have the
+// velocities v (3 per slot).
 double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v);
 // Whether projection closes the gap of this point although it is open.
 static inline bool s2_point_held(const S2Step *step, const S2TouchPoint *point) {
@@ -182,8 +189,8 @@ static inline bool s2_touch_kept(const S2Step *step, int touch) {
   return step->kept != NULL && (step->kept[touch] & S2_TOUCH_KEPT) != 0;
 }
 double s2_clock(void); // s, monotonic
-// The clock for statistics: 0 unless the world measures times, because reading the clock takes a
-// tenth of a small world's step.
+// The clock for statistics. It is 0 unless the world measures times, because reading the clock
+// takes a tenth of a small world's step.
 static inline double s2_stats_clock(const S2World *world) {
   return world->kept.def.profile ? s2_clock() : 0;
 }

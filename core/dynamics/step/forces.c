@@ -11,21 +11,21 @@ bool s2_step_forces(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    // Applied forces, ...
+    // Add applied forces.
     double *force = step->force + 3 * slot;
     memcpy(force, world->f.at + 3 * slot, 3 * sizeof(double));
     if (body->type != S2_DYNAMIC) {
       continue;
     }
-    // ... gravity, ...
+    // Add gravity.
     force[1] += body->mass * body->gravity_scale * gravity.x;
     force[2] += body->mass * body->gravity_scale * gravity.y;
   }
-  // ... and laws of the program.
+  // Add the force laws of the program.
   return s2_laws_begin(step);
 }
 
-// W = M (1 + h alpha damping): at alpha = 1 damping never overshoots.
+// W = M (1 + h alpha damping). At alpha = 1 damping never overshoots.
 void s2_step_free_body(const S2Step *step, int32_t slot) {
   const S2World *world = step->world;
   const S2Body *body = &world->bodies.at[slot];
@@ -44,7 +44,8 @@ void s2_step_free_body(const S2Step *step, int32_t slot) {
   for (int k = 0; k < 3; k++) {
     double damping = k == 0 ? body->angular_damping : body->linear_damping;
     mass[k] = inertial[k] * (1 + h * alpha * damping);
-    double left = inertial[k] * (1 - h * (1 - alpha) * damping); // of v0; exactly M at alpha = 1
+    // factor of v0; exactly M at alpha = 1
+    double left = inertial[k] * (1 - h * (1 - alpha) * damping);
     free_v[k] = (left * v0[k] + h * force[k]) / mass[k];
   }
 }

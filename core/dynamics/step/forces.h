@@ -4,9 +4,9 @@
 
 #include "dynamics/step/context.h"
 
-// Gravity, applied forces and force laws, into `force`. False: aborted.
+// Writes gravity, applied forces and force laws into `force`. False: aborted.
 bool s2_step_forces(S2Step *step);
-// mass and free_v of all bodies over h, from v0 and force; calls prescribed motions. False:
+// Sets mass and free_v of all bodies over h, from v0 and force; calls prescribed motions. False:
 // aborted.
 bool s2_step_free_motion(S2Step *step, double h);
 void s2_step_free_body(const S2Step *step,

@@ -13,7 +13,8 @@ static double scale_of(const S2Step *step) {
   return step->world->kept.def.formulation == S2_FORM_ACCELERATION ? step->h : 1;
 }
 
-// Copies of a constraint's bodies change from 0; their rows contain the rest.
+// The velocity v_k of an unknown. For copies of a constraint's bodies it is 0; their rows contain
+// the rest.
 static double before_of(const S2Assembly *assembly, const double *before, int i) {
   return assembly->place[i] == S2_NONE ? 0 : before[assembly->place[i]];
 }
@@ -26,13 +27,13 @@ S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const dou
   double scale = scale_of(step);
   double *rhs = S2_TAKE(step->arena, double, 3 * posed.nodes);
   S2Row *rows = S2_TAKE(step->arena, S2Row, posed.rows);
-  // (c - W v_k)/s, and the guess in the same way.
+  // The right side becomes (c - W v_k)/s; the guess is converted likewise.
   for (int i = 0; i < 3 * posed.nodes; i++) {
     double v = before_of(assembly, before, i);
     rhs[i] = (posed.rhs[i] - posed.mass[i] * v) / scale;
     assembly->v[i] = (assembly->v[i] - v) / scale;
   }
-  // (b + J v_k)/s, bounds and guesses of impulses in the same way.
+  // The bias becomes (b + J v_k)/s; bounds and guesses of impulses are converted likewise.
   for (int i = 0; i < posed.rows; i++) {
     S2Row *row = &rows[i];
     *row = posed.row[i];

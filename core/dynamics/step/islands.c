@@ -25,7 +25,7 @@ static void islands_join(int32_t *parent, int32_t a, int32_t b) {
   }
 }
 
-typedef struct Edge { // a touch or joint, between its movable bodies
+typedef struct Edge { // a touch or joint that connects movable bodies
   int32_t a, b;       // slots or S2_NONE
 } Edge;
 
@@ -43,8 +43,8 @@ static Edge touch_edge(const S2Step *step, int i) {
 
 enum { JOINT_EDGES = 3 };
 
-// The first edge contains a moving body if there is one; gears and constraints have up to three
-// edges.
+// Lists the edges of a joint; gears and constraints have up to three. The first edge contains a
+// moving body if there is one.
 static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -61,14 +61,14 @@ static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   }
 }
 
-// The island of each slot, S2_NONE for bodies without contacts and joints; islands are numbered by
-// their smallest slot.
+// Finds the island of each slot; S2_NONE for bodies without contacts and joints. Islands are
+// numbered in the order of their smallest slots.
 static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count) {
   int slots = step->world->bodies.count;
   int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
   int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
-  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // it has a contact or joint
-  // A forest over the slots; each edge merges two trees.
+  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // whether it has a contact or joint
+  // Build a forest over the slots; each edge merges two trees.
   for (int32_t i = 0; i < slots; i++) {
     parent[i] = i;
   }
@@ -84,7 +84,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
       islands_join(parent, edge.a, edge.b);
     }
   }
-  // Roots are the smallest slots of their trees: islands are numbered in that order.
+  // Roots are the smallest slots of their trees, and islands are numbered in this order.
   step->island_count = 0;
   for (int32_t i = 0; i < slots; i++) {
     int32_t first = islands_root(parent, i); // never larger than i
@@ -97,7 +97,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
   return island_of;
 }
 
-// NULL if the edge acts on no movable body.
+// The island of an edge; NULL if the edge acts on no movable body.
 static S2Island *edge_island(const S2Step *step, const int32_t *island_of, Edge edge) {
   int32_t slot = edge.a != S2_NONE ? edge.a : edge.b;
   return slot == S2_NONE ? NULL : &step->islands[island_of[slot]];
@@ -131,8 +131,8 @@ static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
   return count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
-// m/s: the speed of the fastest ground surface at the island, by turning or as a belt. A body at
-// rest that is hit by the tip of a turning bar has a fast impact.
+// m/s: the speed of the fastest ground surface at the island, by turning or as a belt. (If the tip
+// of a turning bar hits a body at rest, the impact is fast.)
 static double swing_of(const S2Step *step, const S2Island *island) {
   double fastest = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -155,7 +155,7 @@ void s2_step_islands(S2Step *step) {
   S2World *world = step->world;
   int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
   int most = touches + JOINT_EDGES * joints;
-  // Edges: touches that may carry impulses, and joints.
+  // List the edges: touches that may carry impulses, and joints.
   Edge *edges = S2_TAKE(step->arena, Edge, most);
   for (int i = 0; i < touches; i++) {
     edges[i] = touch_edge(step, i);
@@ -196,11 +196,11 @@ void s2_step_islands(S2Step *step) {
     island->nodes = island->touches = island->joints = 0;
     island->joint_error = NAN;
     if (!(island->length > 0)) {
-      island->length = 1; // bodies without shapes: any length is right
+      island->length = 1; // bodies without shapes: any length will do
     }
   }
-  // Bodies in ascending order: their position in the list is their node.
-  bool swings = false; // ground that turns, or a belt
+  // List the bodies in ascending order; their position in the list is their node.
+  bool swings = false; // whether any ground turns or is a belt
   for (int32_t i = 0; i < slots; i++) {
     step->node_of[i] = S2_GROUND;
     swings |= island_of[i] == S2_NONE && step->free_v[3 * i] != 0;
@@ -210,7 +210,7 @@ void s2_step_islands(S2Step *step) {
       island->node[island->nodes++] = i;
     }
   }
-  // Touches and joints, in ascending order as well.
+  // List touches and joints, also in ascending order.
   for (int i = 0; i < touches + joints; i++) {
     S2Island *island = edge_island(step, island_of, edges[i]);
     if (island != NULL && i < touches) {
@@ -228,8 +228,8 @@ void s2_step_islands(S2Step *step) {
 
 // ---- Speed of an island -----------------------------------------------------------------------
 
-// The larger of `speed` and v relative to the frame, computed only if v can be larger. For islands
-// without touches by a root of squares, which the kernels of programs have in all lanes
+// The larger of `speed` and the speed of v relative to the frame, which is computed only if it can
+// be larger. Islands without touches use a root of squares, like the kernels of programs
 // (program/kernel_solve.h).
 static double islands_faster(double speed, const S2Island *island, const double *v) {
   double vx = v[1] - island->frame.x, vy = v[2] - island->frame.y, length = island->length;
@@ -239,9 +239,10 @@ static double islands_faster(double speed, const S2Island *island, const double 
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
 
-// Fraction of the step. The rounding error of soft rows is a position over the length of a piece,
-// and the scale of speeds grows with it down to this length. In pieces of 1e-18 s the scale was
-// 3e11 m/s, and a solve that stopped a body of 5 m/s passed.
+// Fraction of the step. The rounding error of soft rows is the rounding of a position, divided by
+// the length of the piece. In shorter pieces the scale of speeds grows with this error, but only
+// down to this length. Without the limit, the scale was 3e11 m/s in pieces of 1e-18 s, and a solve
+// that stopped a body of 5 m/s was accepted.
 static const double SHORTEST_SCALED = 1e-8;
 
 double s2_island_speed(const S2Step *step, const S2Island *island) {

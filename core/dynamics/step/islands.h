@@ -4,9 +4,9 @@
 
 #include "dynamics/step/context.h"
 
-void s2_step_islands(S2Step *step); // from the present touches and joints
-// The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), including forces, with
-// v relative to its frame.
+void s2_step_islands(S2Step *step); // finds the islands from the present touches and joints
+// m/s: the velocity scale V of an island, max(|g| h, |v|, 1e-6 L/h), including forces, with v
+// relative to its frame.
 double s2_island_speed(const S2Step *step, const S2Island *island);
 // m/s: speeds below this may be errors of the last solve.
 double s2_island_rest_speed(const S2Step *step, const S2Island *island);

@@ -1,4 +1,4 @@
-// Force laws: the state that they see, and the velocity that agrees with them at the end of a
+// Force laws: the state that they read, and the velocity that agrees with them at the end of a
 // piece.
 #include "dynamics/step/laws.h"
 #include "dynamics/step/forces.h"
@@ -6,17 +6,16 @@
 
 #include <string.h>
 
-// Fraction of the terms of an equation v = u + c L(v), in the norm of the kinetic energy: errors
-// below this are rounding, ...
+// Errors of the equation v = u + c L(v), as a fraction of its terms, in the norm of the kinetic
+// energy. Errors below ROUNDING are rounding; AGREED suffices for laws that are less smooth.
 static const double ROUNDING = 1e-14;
-// ... and this is sufficient for laws that are less smooth.
 static const double AGREED = 1e-8;
-// Evaluations until velocities and laws agree, and evaluations without improvement after which they
-// end.
+// PASSES: the most evaluations until velocities and laws agree. STALLED: evaluations end after this
+// number without improvement.
 enum { PASSES = 50, STALLED = 5 };
-// If an evaluation leaves more than this fraction of the previous error, finite differences
-// determine the derivative of the law by its body's velocity. Their step is this fraction of the
-// velocity.
+// SLOW: if an evaluation leaves more than this fraction of the previous error, finite differences
+// determine the derivative of the law by its body's velocity. DIFFERENCE: their step, as a fraction
+// of the velocity.
 static const double SLOW = 0.03, DIFFERENCE = 1e-6;
 
 // ---- The visible state --------------------------------------------------------------------------
@@ -50,7 +49,8 @@ static double view_bend(const View *view, int at) {
   return (frame->free_v[at] - frame->v[at]) / view->step->dt;
 }
 
-// With the island's bodies at q and v; the others after the fraction `part` of the motion from q0.
+// The state after the fraction `part` of the piece: bodies of the island on the way from q0 to q,
+// with v; others in free flight.
 static View view_at(const S2Step *step, const S2Island *island, const S2LawFrame *frame,
                     const double *q, const double *v, double part) {
   int n = 3 * step->world->bodies.count;
@@ -67,7 +67,8 @@ static View view_at(const S2Step *step, const S2Island *island, const S2LawFrame
       double from = step->q0[at], to = part == 1 ? q[at] : from + part * (q[at] - from);
       double speed = of == S2_LAW_OWN ? v[at] : frame->v[at] + s * bend;
       view.q[at] = of == S2_LAW_OWN ? to : frame->q[at] + s * (frame->v[at] + s / 2 * bend);
-      view.v[at] = goes ? speed : step->world->v.at[at]; // bodies that do not move now
+      // bodies that do not move keep their stored velocity
+      view.v[at] = goes ? speed : step->world->v.at[at];
     }
   }
   return view;
@@ -102,7 +103,7 @@ static void laws_keep_answer(const View *view, const S2ForceCall *call, S2LawAns
   memcpy(answer->origin, call->origin, sizeof call->origin);
 }
 
-// `answer`: NULL, or receives its slopes.
+// Asks the law of a body. `answer`: NULL, or receives the slopes.
 static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswer *answer) {
   const S2Step *step = view->step;
   S2World *world = step->world;
@@ -137,7 +138,7 @@ bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame,
   then.done -= step->h;
   View view = view_at(step, island, &then, q, v, 1);
   view.since = frame->done;
-  view.t = step->world->kept.time + frame->done; // in event stepping step->t moves, too
+  view.t = step->world->kept.time + frame->done; // in event stepping, step->t also moves
   int count = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
@@ -149,7 +150,8 @@ bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame,
   return true;
 }
 
-// Slots of the bodies with laws in the island; NULL: in no island, or (`all`) in all.
+// Lists the slots of the island's bodies with laws. `island` NULL: of bodies in no island or
+// (`all`) of all bodies.
 static int laws_of(const S2Step *step, const S2Island *island, bool all, int32_t *slots) {
   View view = {.step = step, .island = island};
   int count = 0;
@@ -189,7 +191,7 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
       return false;
     }
   }
-  // Forces of the step are the held ones and those of the laws.
+  // The forces of the step are the held forces plus those of the laws.
   S2LawsAct act = {.answers = answers, .count = count, .since = view.since};
   s2_note_laws(step, island, S2_ACT_LAWS, &act);
   for (int i = 0; i < count; i++) {
@@ -215,7 +217,7 @@ bool s2_laws_begin(S2Step *step) {
   if (step->laws == 0) {
     return true;
   }
-  // Bodies with a law, in the order of the world.
+  // List the bodies with a law, in the order of the world.
   step->lawful = S2_TAKE(step->arena, int32_t, step->laws);
   step->laws = 0;
   for (int i = 0; i < n; i++) {
@@ -249,7 +251,7 @@ typedef struct Agreeing { // a body with a law
   double off[3];              // u + c (L - L0) - v
   double most, before, best;  // relative error of the equation
   int stalled;                // evaluations since the best one
-  double slope[9];            // of the law by its body's velocity, if `sloped`
+  double slope[9];            // derivative of the law by its body's velocity, if `sloped`
 } Agreeing;
 
 static void agreeing_look(const View *view, Agreeing *body) {
@@ -266,13 +268,13 @@ static void agreeing_look(const View *view, Agreeing *body) {
   body->most = size > 0 ? sqrt(off / size) : 0;
   body->stalled = body->most < body->best ? 0 : body->stalled + 1;
   body->best = fmin(body->best, body->most);
-  // An equation that stops improving is accurate enough, or does not converge.
+  // If an equation stops improving, it is accurate enough or does not converge.
   bool stalled = body->stalled >= STALLED;
   body->given_up = stalled && body->most > AGREED;
   body->rough |= stalled && !body->given_up;
 }
 
-// Finite differences by the body's own velocity. False: aborted.
+// Computes the slope by finite differences in the body's own velocity. False: aborted.
 static bool agreeing_find_slope(const View *view, Agreeing *body) {
   double *v = view->v + 3 * body->slot;
   for (int j = 0; j < 3; j++) {
@@ -343,7 +345,7 @@ static void agreeing_move(const View *view, Agreeing *body) {
   }
 }
 
-// Evaluates until all agree. False: aborted.
+// Evaluates the laws until all bodies agree. False: aborted.
 static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *answers) {
   bool all = false;
   for (int pass = 0; pass < PASSES && !all; pass++) {
@@ -396,7 +398,7 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
   act.answers = noted ? S2_TAKE_ZEROED(step->arena, S2LawAnswer, count) : NULL;
   View view = view_at(step, island, frame, step->q1, step->v2, act.part);
   act.since = view.since;
-  // Velocities that agree with the laws at the end.
+  // Find velocities that agree with the laws at the end.
   Agreeing *bodies = S2_TAKE_ZEROED(step->arena, Agreeing, count);
   for (int i = 0; i < count; i++) {
     bodies[i].slot = slots[i];
@@ -416,7 +418,7 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
       act.answers[i].change[k] = bodies[i].law[k] - step->law[3 * slots[i] + k];
     }
   }
-  // They become those of the step.
+  // Make them the velocities of the step.
   s2_note_laws(step, island, S2_ACT_LAWS_END, &act);
   for (int i = 0; i < count; i++) {
     for (int k = 0; k < 3 && !bodies[i].given_up; k++) {

@@ -1,13 +1,13 @@
 // Force laws of the program: continuous forces, as functions of the state and of the time.
 //
-// A piece of a step of length h that moves positions by q1 = q0 + h ((1 - share) v0 + share v1),
-// v1 with the force L(q0, v0, t0), ends with the velocity
+// A piece of length h moves positions by q1 = q0 + h ((1 - share) v0 + share v1), where v1 results
+// from the force L(q0, v0, t0). It ends with the velocity
 //
 //     v = v1 + h/(2 W) (L(q0 + w (q1 - q0), v, t0 + w h) - L(q0, v0, t0)),    w = 2 (1 - share)
 //
-// At share = 1/2 this is velocity Verlet with the trapezoid for velocity-dependent terms: order 2,
-// and symplectic for springs. At share = 1 it is symplectic Euler. In islands with joints, and with
-// predictive rows, laws are evaluated at the start only.
+// At share = 1/2 this is velocity Verlet, with the trapezoidal rule for velocity-dependent terms:
+// order 2, and symplectic for springs. At share = 1 it is symplectic Euler. In islands with joints,
+// and with predictive rows, laws are evaluated only at the start.
 #ifndef S2_LAWS_H
 #define S2_LAWS_H
 
@@ -15,11 +15,11 @@
 
 typedef struct S2LawAnswer S2LawAnswer; // trace/notes.h
 
-// The state of bodies outside the present island, from the start of the step on: laws see them in
-// free flight.
+// The state of bodies outside the present island at the start of the step. Laws see these bodies in
+// free flight from there.
 typedef struct S2LawFrame {
   const double *q, *v, *free_v; // 3 per slot
-  double done;                  // s, from there to the start of the piece
+  double done;                  // s: from the start of the step to the start of the piece
 } S2LawFrame;
 
 // Whether a law acts on the body.
@@ -29,25 +29,26 @@ static inline bool s2_step_lawful(const S2Step *step, int32_t slot) {
   return body->has_law && body->enabled && body->type == S2_DYNAMIC &&
          world->callbacks.force != NULL;
 }
-// Whether one acts on a body of the island.
+// Whether a law acts on a body of the island.
 bool s2_island_lawful(const S2Step *step, const S2Island *island);
 
-// All of these return false if aborted. Once for each step: finds the bodies with laws, and
-// evaluates them at q0, v0, t.
+// These return false if aborted. s2_laws_begin is called once for each step: it finds the bodies
+// with laws, and evaluates the laws at q0, v0, t.
 bool s2_laws_begin(S2Step *step);
-// The step is repeated from its start: restores the forces of s2_laws_begin.
+// Restores the forces of s2_laws_begin, because the step is repeated from its start.
 void s2_laws_back_to_begin(S2Step *step);
-// Evaluates again at the present q0, v0, t: `force` of the bodies with laws then is that of a piece
+// Evaluates laws again at the present q0, v0, t, so that `force` of their bodies belongs to a piece
 // that begins there. `island` NULL: for all bodies.
 bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *frame);
 // Ends a piece: computes v1 and v2 of the island's bodies with laws. The forces of these bodies
-// become the means of both ends. *changed: whether a force differs between the ends. `island` NULL:
-// only v2 of bodies in no island.
+// become the means of their values at both ends. *changed: whether a force differs between the
+// ends. `island` NULL: only v2 of bodies in no island.
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
-// Laws of the island's bodies at q and v (3 per slot), frame->done s after the frame's start:
-// writes their forces to `law` (3 per slot) without changing the step. `answers`: NULL, or one for
-// each of those bodies, in the order of the island; their terms stay in the arena of the step.
+// Evaluates the laws of the island's bodies at q and v (3 per slot), frame->done s after the
+// frame's start, and writes their forces to `law` (3 per slot). The step does not change.
+// `answers`: NULL, or one for each of those bodies, in the order of the island; their terms stay in
+// the arena of the step.
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
                   const double *v, double *law, S2LawAnswer *answers);
 

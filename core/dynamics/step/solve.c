@@ -60,7 +60,7 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   if (solution->status != S2_SOLVED) {
     s2_audit_missed(step, island, solution->residual.dynamics);
   }
-  if (solution->status != S2_SOLVED && solution->cut) { // as the budget requires
+  if (solution->status != S2_SOLVED && solution->cut) { // the budget has ended the solve
     stats->last_status = solution->status;
     step->unsolved += 1;
   } else if (solution->status != S2_SOLVED) {
@@ -73,7 +73,8 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   }
 }
 
-// Share of the remaining budget for a solve: later solves of the step and other islands need some.
+// The share of the remaining budget that a solve may use, because later solves and other islands
+// need some.
 static const double BUDGET_SHARE = 0.65;
 
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
@@ -90,8 +91,8 @@ void s2_budget_spend(S2Step *step, const S2Solution *solution) {
   step->hurries |= solution->cut || given_up;
 }
 
-// Whether the solver returns a point of the central path, on which all contacts push, in place of
-// the solution.
+// Whether the solver returns a point of the central path, where all contacts push, instead of the
+// solution.
 static bool solve_on_path(const S2WorldDef *def, S2SolveKind kind) {
   return def->solver == S2_SOLVER_NCP && def->ncp_kappa > 0 && !s2_solve_traits(kind).displacements;
 }
@@ -134,7 +135,7 @@ static bool solve_presses(const S2Problem *problem, const S2Solution *solution, 
   return lambda * w > speed + row->compliance * lambda;
 }
 
-// Removes an impulse, and its effect on the velocities: a row that did not act has changed nothing.
+// Removes the impulse of a row, and its effect on the velocities.
 static void solve_take_back(const S2Problem *problem, S2Solution *solution, int r) {
   const S2Row *row = &problem->row[r];
   double lambda = solution->lambda[r];
@@ -149,9 +150,9 @@ static void solve_take_back(const S2Problem *problem, S2Solution *solution, int 
   }
 }
 
-// Removes impulses of rounding from contacts and limits that do not act. On a corner that stays
-// above the floor, or a limit that is not reached, such an impulse would count as a touch, which an
-// impact then stops.
+// Removes impulses of rounding from contacts and limits that do not act. At a corner that stays
+// above the floor, or at a limit that is not reached, such an impulse would count as a touch, which
+// an impact would then stop.
 static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   for (int r = 0; r < problem->rows; r++) {
     bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;
@@ -164,8 +165,8 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   }
 }
 
-// Whether the initial impulses of this motion were solved in the last step. Only in the first
-// search, because later ones start from its results.
+// Whether the initial impulses of this motion are the solution of the last step. This holds only in
+// the first search, because later searches start from its results.
 static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   bool fresh = false;
   for (int i = 0; i < island->touches && step->passes == 1; i++) {
@@ -174,7 +175,7 @@ static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   return fresh;
 }
 
-// Factorisations of a flow in a step that hurries because earlier solves have missed.
+// The most factorisations of a flow in a step that hurries because earlier solves have missed.
 enum { HURRIED_FLOW = 200 };
 
 static int solve_attempt(const S2Step *step) {
@@ -182,7 +183,7 @@ static int solve_attempt(const S2Step *step) {
   return step->trying > 0 ? step->trying : hurries ? HURRIED_FLOW : 0;
 }
 
-// Solves by the world's contact law in its formulation, then converts back.
+// Solves with the world's contact law in its formulation, then converts the solution back.
 static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                         S2SolveKind kind, S2Bilateral *keep, S2Problem *posed,
                         S2Solution *solution) {
@@ -228,7 +229,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
 static void solve_read_contacts(const S2Step *step, const S2Island *island, const S2Choice *choices,
                                 S2SolveKind kind, const S2Assembly *assembly,
                                 const double *lambda) {
-  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // earlier impulses stay
+  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // 1 if earlier impulses stay
   int n = assembly->parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
@@ -241,7 +242,8 @@ static void solve_read_contacts(const S2Step *step, const S2Island *island, cons
       n += normal;
       point->tangent_impulse = kept * point->tangent_impulse + (tangent ? lambda[n] : 0);
       n += tangent;
-      // At the bound up to rounding; without friction a loaded contact always counts as sliding.
+      // Sliding means at the bound, up to rounding. Without friction, a loaded contact always
+      // counts as sliding.
       point->sliding =
           point->normal_impulse > 0 &&
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
@@ -274,7 +276,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   const double *q = s2_step_poses(step, kind);
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Assembly assembly = s2_assemble(step, q, step->touches, island, choices, kind);
-  if (world->refused.code != S2_OK) { // from a constraint
+  if (world->refused.code != S2_OK) { // a constraint has refused
     s2_arena_rewind(step->arena, mark);
     return false;
   }
@@ -287,13 +289,14 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Problem posed;
   S2Solution solution;
   solve_posed(step, island, &assembly, kind, keep, &posed, &solution);
-  if (world->refused.code != S2_OK) { // from the program's solver
+  if (world->refused.code != S2_OK) { // the program's solver has refused
     return false;
   }
   if (keep != NULL) {
-    mark = s2_arena_mark(step->arena); // all of it stays
+    mark = s2_arena_mark(step->arena); // everything stays in the arena
   }
-  // Ground friction opposes a momentum that depends on the solve: assemble again until both agree.
+  // Ground friction opposes a momentum that depends on the solve, so assemble again until both
+  // agree.
   bool motion = s2_solve_traits(kind).from_v0;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
@@ -305,8 +308,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   step->ground_last = false;
   s2_step_dump(step, &posed);
-  // An attempt that missed the tolerance reports the reason to its caller and changes nothing. One
-  // that the budget has cut counts as solved.
+  // If an attempt misses the tolerance, it reports the reason to its caller and changes nothing. If
+  // the budget has cut it, it counts as solved.
   if (outcome != NULL) {
     *outcome = solution.cut ? S2_SOLVED : solution.status;
     if (*outcome != S2_SOLVED) {
@@ -328,8 +331,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
-  // Impulses of joints: those of their rows, and given elastic impulses.
-  double kept = motion ? 0 : 1; // earlier impulses stay
+  // Add the impulses of joints: those of their rows, and given elastic impulses.
+  double kept = motion ? 0 : 1; // 1 if earlier impulses stay
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
@@ -365,7 +368,7 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
                         double factor) {
   for (int i = 0; i < count; i++) {
     const S2JointPart *part = &parts[i];
-    if (part->joint == S2_NONE) { // of a contact
+    if (part->joint == S2_NONE) { // viscosity of a contact
       continue;
     }
     double impulse = factor * ((lambda == NULL ? 0 : lambda[i]) + part->given);

@@ -5,8 +5,8 @@
 #include "dynamics/step/assemble.h"
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
-// (3 per slot). The impulses go to the touches and step->joint_impulse; those of an impact and of
-// later solves are added. With `outcome` a solve that misses the tolerance leaves v and the
+// (3 per slot). The impulses are stored in the touches and in step->joint_impulse; impacts and
+// later solves add theirs. With `outcome` a solve that misses the tolerance leaves v and the
 // impulses unchanged and does not count as unsolved; *outcome is then S2_INFEASIBLE if the rows
 // provably contradict each other, else S2_MAX_ITERATIONS. False: aborted.
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
@@ -15,7 +15,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
 // Writes a problem to the world's dump directory, if it has one.
 void s2_step_dump(S2Step *step, const S2Problem *problem);
 
-// Checks whether the step may continue, before each solve. False: the step ends.
+// Called before each solve: whether the step may continue. False: the step ends.
 bool s2_step_goes_on(const S2Step *step);
 
 // Multiplies the impulses of an island's contacts or joints.
@@ -24,14 +24,15 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
 // Adds `factor` times the multipliers of joint rows.
 void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
                         double factor);
-// The part of the step's budget for a solve of this island, and its use.
+// Sets the part of the step's budget for a solve of this island; s2_budget_spend subtracts what was
+// used.
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options);
 void s2_budget_spend(S2Step *step, const S2Solution *solution);
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual);
 
-// The assembled problem in the world's formulation, with guesses; and its solution converted back,
-// with the residual in velocities. `before`: velocities before the step or impact, 3 per slot.
-// (formulation.c)
+// s2_step_pose gives the assembled problem in the world's formulation, with guesses. The next
+// function converts its solution back, with the residual in velocities. `before`: velocities before
+// the step or impact, 3 per slot. (formulation.c)
 S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before);
 void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,
                     double tolerance, S2Solution *solution);

@@ -6,10 +6,11 @@
 
 typedef enum S2SolveKind {
   S2_SOLVE_MOTION, // velocities at the end of the step
-  S2_SOLVE_TURNED, // velocities at the end once more, with contacts as they are at the end (event
-                   // stepping)
-  S2_SOLVE_IMPACT, // velocities after an impact, which takes no time; limits act that are touched,
-                   // or were met in the motion before
+  // velocities at the end, solved again with the contacts at the end (event stepping)
+  S2_SOLVE_TURNED,
+  // velocities after an impact, which takes no time; limits act if they are touched or were reached
+  // in the motion before
+  S2_SOLVE_IMPACT,
   S2_SOLVE_FRICTIONLESS, // an impact without friction (reflections)
   S2_SOLVE_FRICTION,     // friction of an impact, with known bounds (reflections)
   S2_SOLVE_LIMITS,       // an impact at q1: coordinates beyond a limit lose the speed towards it
@@ -24,7 +25,7 @@ typedef struct S2SolveTraits {
   bool takes_time;    // forces, springs and dashpots act
   bool normals;       // has normal rows
   bool friction;      // has friction rows
-  bool at_end;        // joint rows are those of q1
+  bool at_end;        // joint rows belong to q1
   bool displacements; // the unknowns are displacements, without contributions of moving ground
 } S2SolveTraits;
 
@@ -43,8 +44,8 @@ static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
   return of[kind];
 }
 
-// Whether contact points of this touch act. Springs do not act in solves without duration, and are
-// not projected to rest.
+// Whether contact points of this touch act. Soft contacts do not act in solves without duration,
+// and projection does not relax them.
 static inline bool s2_solve_presses(S2SolveKind kind, const S2Touch *touch) {
   return !s2_touch_soft(touch) || s2_solve_traits(kind).takes_time;
 }

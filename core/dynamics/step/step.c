@@ -10,8 +10,8 @@
 //     project        project/       remaining overlaps and joint errors of the linearisation
 //     commit         commit.c       the world changes, all at once; events
 //
-// Assembly is part of each solve. All phases run once for each of `substeps`. The special parts of
-// a scheme are in the file of its name in schemes/.
+// Assembly is part of each solve. All phases run once for each substep. The special parts of a
+// scheme are in the file of its name in schemes/.
 #include "dynamics/audit/audit.h"
 #include "dynamics/control/apply.h"
 #include "dynamics/impact/impact.h"
@@ -50,7 +50,7 @@ static bool step_pre_project(S2Step *step) {
 
 // ---- Speculative ------------------------------------------------------------------------------
 
-// Velocities v1 from the present touches: predictive rows stop arriving contacts at the surface.
+// Solves v1 from the present touches. Predictive rows stop arriving contacts at the surface.
 static bool step_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
   if (!s2_rest_islands(step)) {
@@ -74,7 +74,7 @@ static bool impacts_work(S2Step *step, S2Island *island, void *user) {
   return done || s2_island_impact(step, island, impacts->choices, impacts->touching);
 }
 
-// Velocities v2: impacts of arriving contacts.
+// Solves v2: impacts of arriving contacts.
 static bool step_impacts(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
@@ -82,7 +82,7 @@ static bool step_impacts(S2Step *step, S2Choice *choices) {
   return s2_islands_run(step, impacts_work, &impacts, NULL);
 }
 
-// For each island: s2_found_pressed, if it may have an impact.
+// Calls s2_found_pressed for each island that may have an impact.
 static S2Found **pressed_of_islands(S2Step *step) {
   S2Found **pressed = S2_TAKE_ZEROED(step->arena, S2Found *, step->island_count);
   for (int i = 0; i < step->island_count; i++) {
@@ -95,15 +95,16 @@ static S2Found **pressed_of_islands(S2Step *step) {
 
 static void forget_impacts(S2Step *step, S2Found **pressed) {
   for (int i = 0; i < step->island_count; i++) {
-    if (step->islands[i].accounted) { // otherwise it had none
+    if (step->islands[i].accounted) { // other islands have no stored impulses
       s2_found_forget_impact(step, &step->islands[i], pressed[i]);
     }
   }
 }
 
-// Moves all bodies by step->h. *turns: above 1 if it must be tried with that fraction.
+// Moves all bodies by step->h. If *turns is above 1 on return, the piece must be repeated with h
+// divided by it.
 static bool speculative_piece(S2Step *step, double *turns) {
-  // Positions: v1 stops arriving contacts at the surface.
+  // Positions move with v1, which stops arriving contacts at the surface.
   S2Choice *choices = NULL;
   int noted = s2_notes_mark(step), searches = 0;
   do { // until bodies stay within the search range
@@ -126,7 +127,8 @@ static bool speculative_piece(S2Step *step, double *turns) {
     }
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES && !step->hurries);
-  bool found = !step->hurries; // shapes that overlap at the end, without a point in reach before
+  // whether shapes overlap at the end that had no point in reach before
+  bool found = !step->hurries;
   for (int pass = 0; found && pass < S2_RELINEARISE_PASSES && !step->hurries; pass++) {
     if (!s2_step_unforeseen(step, &found) || (found && !step_motion(step, &choices))) {
       return false;
@@ -137,7 +139,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
   if (*turns > 1) {
     return true;
   }
-  // Velocities: contacts that have arrived with speed rebound or stay.
+  // Velocities v2: contacts that have arrived with speed rebound or stay closed.
   S2Found **pressed = pressed_of_islands(step);
   if (!step_impacts(step, choices)) {
     return false;
@@ -161,7 +163,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
   return s2_laws_arrive(step, NULL, NULL, &changed);
 }
 
-// The step in pieces, each shortened while something turns too far in it.
+// Takes the step in pieces, and shortens each piece while something turns too far in it.
 static bool speculative_pieces(S2Step *step, double turns) {
   S2Bisect all = s2_bisect_begin(step), *pieces = &all;
   step->in_pieces = true;
@@ -192,7 +194,7 @@ static bool speculative_pieces(S2Step *step, double turns) {
   return true;
 }
 
-// Moves all bodies by the whole step, unless something turns too far in it.
+// Takes the whole step at once, or in pieces if something turns too far in it.
 static bool step_speculative(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
@@ -204,7 +206,7 @@ static bool step_speculative(S2Step *step) {
 
 // ---- Bisect -----------------------------------------------------------------------------------
 
-// One attempt over step->h from q0, v0 to q1, v2.
+// Makes one attempt over step->h, from q0, v0 to q1, v2.
 static bool step_attempt(S2Step *step, S2Bisect *bisect) {
   memset(step->slack, 0, sizeof(double) * (size_t)step->world->bodies.count);
   int searches = 0, noted = s2_notes_mark(step);
@@ -222,7 +224,7 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
     }
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
-  if (step->world->audit != NULL) { // of an earlier attempt
+  if (step->world->audit != NULL) { // discard records of an earlier attempt
     s2_audit_forget(step);
   }
   s2_log_islands(step);
@@ -232,7 +234,7 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
   return true;
 }
 
-// Substeps of any length that ends without new overlaps.
+// Takes substeps that are short enough to end without new overlaps.
 static bool step_bisect(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
@@ -264,10 +266,10 @@ static bool step_bisect(S2Step *step) {
 
 // ---- Event, and auto --------------------------------------------------------------------------
 
-// Steps each island separately in pieces. In each piece touching and approaching contacts have an
+// Steps each island separately in pieces. In each piece, contacts that touch and approach have an
 // impact, the bodies flow until others meet (assemble, solve, integrate), and positions are
-// projected. Islands with predictive steps (s2_island_looks_ahead: those of joints alone; under
-// S2_AUTO large ones, too) take one speculative step instead.
+// projected. Some islands take one speculative step instead (s2_island_looks_ahead): islands with
+// only joints and, under S2_AUTO, large islands.
 static bool step_event(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
     return false;
@@ -330,7 +332,7 @@ static S2Status step_substep(S2World *world, int substep, int substeps, bool *cu
 static S2Status step_substeps(S2World *world, int substeps) {
   size_t size = s2_world_image_size(world);
   if (size > world->before_capacity) {
-    // A quarter more, so that a slowly growing world does not reallocate in every step.
+    // Take a quarter more, so that a slowly growing world does not reallocate in every step.
     s2_memory_free(world->before);
     world->before = NULL;
     world->before_capacity = 0;
@@ -352,12 +354,12 @@ static S2Status step_substeps(S2World *world, int substeps) {
     (void)s2_world_image_read(world, world->before, size);
     world->events.count = 0;
   } else if (!cut_short) {
-    world->kept.time = end; // not a sum of rounded substeps
+    world->kept.time = end; // exact, not a sum of rounded substeps
   }
   return status;
 }
 
-// An impact that travels turns the momentum that ground friction opposes: turned rows do not
+// Reflections change the momentum that ground friction opposes, so the turned rows would not
 // converge, and the force would leave its disc.
 static S2Status check_ground(const S2World *world) {
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -412,7 +414,7 @@ S2Status s2_world_step(S2World *world) {
   S2_TRY(check_ground(world));
   int substeps = world->kept.def.substeps;
   world->events.count = 0;
-  world->impulses_listed = true; // there are none yet
+  world->impulses_listed = true; // there are no impulses yet
   world->warning[0] = 0;
   s2_annotations_begin_step(world);
   S2Status status = s2_world_push(world);

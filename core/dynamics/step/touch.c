@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-// Overlapping pairs, for each shape and as a minimum, above which a step is rejected. A shape
-// without overlaps touches three others on average. In a heap created at one point the number of
-// pairs grows with the square of the number of bodies, and the time of a solution with its cube; it
-// would take gigabytes.
+// A step with more overlapping pairs is rejected: this number for each shape, but at least
+// CROWD_AT_LEAST. A shape without overlaps touches three others on average. In a heap created at
+// one point the number of pairs grows with the square of the number of bodies, so a solve would
+// take very long, and gigabytes of memory.
 enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
-// Depth, as a fraction of the smaller body, from which a pair counts as overlapping here.
+// A pair counts as overlapping here from this depth on, as a fraction of the smaller body.
 #define CROWD_DEPTH 1e-3
 
 bool s2_touch_solid(const S2Touch *touch) {
@@ -35,9 +35,10 @@ static double touch_combine(S2Combine how, double a, double b) {
   return 0;
 }
 
-// Two springs in series, each with its dashpot. In slow motion both carry the force F and yield by
-// C F - C^2 d F' each, so the pair has C = Ca + Cb and d = (Ca^2 da + Cb^2 db) / C^2: dashpots in
-// series where Ca da = Cb db, without a jump when one side becomes rigid.
+// Sets the softness of a pair: two springs in series, each with its dashpot. In slow motion both
+// carry the force F and yield by C F - C^2 d F' each, so the pair has C = Ca + Cb and d = (Ca^2 da
+// + Cb^2 db) / C^2: dashpots in series if Ca da = Cb db. There is no jump when one side becomes
+// rigid.
 static void set_softness(S2Touch *touch, const S2Body *a, const S2Body *b) {
   double sum = a->contact_compliance + b->contact_compliance;
   touch->compliance = sum;
@@ -140,17 +141,18 @@ S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const dou
 
 // ---- Search -----------------------------------------------------------------------------------
 
-// m: largest displacement of a point of the body by rotation, at most to the opposite side.
+// m: largest displacement of a point of the body by rotation (at most twice its distance from the
+// centre).
 static double turn_reach(const S2Step *step, int32_t slot) {
   return fmin(step->h * fabs(step->free_v[3 * slot]), 2) * step->world->bodies.at[slot].reach;
 }
 
-// Whether its mask excludes everything, so that no search is needed.
+// Whether the body's mask excludes everything, so that no search is needed.
 static bool passes_through(const S2Body *body) {
   return body->mask == 0 || body->category == 0;
 }
 
-// m: possible distance of a body from its predicted motion within the step, for the search.
+// m: the distance by which a body may leave its predicted motion within the step, for the search.
 static double box_growth(const S2Step *step, int32_t slot) {
   const S2World *world = step->world;
   bool still = world->bodies.at[slot].type == S2_STATIC;
@@ -163,7 +165,7 @@ static void set_boxes(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    // A static body keeps its box from the step before.
+    // A static body keeps its box of the last step.
     bool known = body->type == S2_STATIC && !(world->kept.fresh && step->passes == 0);
     if (!body->enabled || known) {
       continue;
@@ -175,7 +177,7 @@ static void set_boxes(S2Step *step) {
       world->boxes_stale = true; // queries still need them
       continue;
     }
-    // The box around the free motion, enlarged by possible deviations.
+    // Set the box around the free motion, enlarged by possible deviations.
     double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
     double grow = box_growth(step, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
@@ -210,13 +212,14 @@ static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, do
   *to = fmin(*to, fmax(one, other));
 }
 
-// Whether the boxes of a pair meet on their motions. The broad phase tests only the boxes around
-// the motions, which depend on the common velocity, and islands would then depend on it, too.
+// Whether the boxes of a pair meet on their motions. The broad phase only tests boxes around the
+// motions. These depend on the common velocity of both bodies, and without this test, islands would
+// also depend on it.
 static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
   for (int k = 0; k < touch->count; k++) {
-    if (touch->points[k].at.gap <= world->kept.def.contact_margin) { // they meet at once
+    if (touch->points[k].at.gap <= world->kept.def.contact_margin) { // the shapes are already near
       return true;
     }
   }
@@ -327,10 +330,10 @@ bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
   return touch->count == 0 || touch->asked || ask_pre_solve(step, touch);
 }
 
-// At a joint of a chain or of a body's pieces the contact points belong to one of two shapes. The
-// other one may have none now and yet be hit in this step. Event stepping, which searches meetings
-// only among the touches of an island, includes such a pair; other schemes find it at the end of
-// the step.
+// At a joint of a chain or of a body's pieces, the contact points belong to one of two shapes. The
+// other shape may have none now, but may be hit in this step. Event stepping searches for meetings
+// only among the touches of an island, so it includes such a pair. Other schemes find it at the end
+// of the step.
 static bool may_hide(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
@@ -374,7 +377,7 @@ bool s2_touch_search(const S2Step *step, S2Touch *touch, int *overlapping) {
   bool meets = (touch->count > 0 || may_hide(step, touch)) && boxes_meet(step, touch);
   touch->hidden = meets && touch->count == 0;
   touch->count = meets ? touch->count : 0;
-  // A later search may be the first to find points.
+  // Ask pre-solve now, because a later search may be the first to find points.
   return s2_touch_ask(step, touch) && !touch_crowded(step, touch, overlapping);
 }
 
@@ -399,7 +402,7 @@ bool s2_step_touches(S2Step *step) {
     if (!touch_may_meet(world, &pairs[i])) {
       continue;
     }
-    // Both lists are sorted by shapes, so the old data of the pair are found along the way.
+    // Both lists are sorted by shapes, so advance to the old data of the pair.
     while (o < old_count && touch_compare(&old[o], &pairs[i]) < 0) {
       o += 1;
     }
@@ -407,7 +410,7 @@ bool s2_step_touches(S2Step *step) {
         o < old_count && touch_compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
     S2Touch *touch = &touches[count++];
     kept[count - 1] = known ? s2_rest_known(step, &old[o], o) : 0;
-    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // searched later if its island is not kept
+    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // it is searched later if its island is not kept
       *touch = old[o];
       continue;
     }
@@ -420,7 +423,7 @@ bool s2_step_touches(S2Step *step) {
     if (!known && !ask_filter(step, touch)) {
       return false;
     }
-    // Narrow phase: the points that may close within the step.
+    // Narrow phase: find the points that may close within the step.
     if (!s2_touch_search(step, touch, &overlapping)) {
       return false;
     }
@@ -446,8 +449,8 @@ static void put_on_way(const S2Step *step, const S2Touch *touch, double until) {
   }
 }
 
-// Points of a pair that overlaps after `until` (s) of the motion, linearised there. False: it does
-// not overlap, and is unchanged.
+// If the pair overlaps after `until` (s) of the motion, sets its points, linearised there. False:
+// the pair does not overlap and is unchanged.
 static bool linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
   S2Touch there = *touch;
   double deepest = 0;
@@ -480,9 +483,9 @@ static bool touch_presses(const S2Touch *touch) {
 }
 
 // s: time in its motion at which a pair must be linearised again, because no row has predicted an
-// overlap; INFINITY: none. If a body passes through the other or a part of it, this is where that
-// begins, because at the end the wrong side would be found. *moves: that time depends on the
-// inputs.
+// overlap; INFINITY: none. If a body passes through the other one or a part of it, this is the time
+// at which that begins, because at the end the wrong side would be found. *moves: whether the time
+// depends on the inputs.
 static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);
   *moves = passage < step->h && s2_touch_driven(step->world, touch);
@@ -498,7 +501,7 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   bool presses = touch_presses(touch);
   double crossing = s2_step_crossing(step, touch, presses);
   if (passage <= step->h || crossing < step->h || presses) {
-    // Beside a kinematic body a step may be discontinuous here: its derivative is one-sided.
+    // At a kinematic body, a step may be discontinuous here, so its derivative is one-sided.
     *moves = s2_touch_driven(step->world, touch);
     return crossing;
   }
@@ -507,8 +510,8 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   return s2_touch_still(step, touch, S2_KEEP_FEATURES) ? INFINITY : step->h;
 }
 
-// Finds missing points of touch i, `within` the step or also at its end; false: aborted. Sets
-// *found if the touch gets points.
+// Finds missing points of touch i, within the step and (unless `within`) at its end; false:
+// aborted. Sets *found if the touch gets points.
 static bool look_unforeseen(const S2Step *step, int32_t i, bool within, bool *found) {
   S2Touch *touch = &step->touches[i];
   bool moves;
@@ -546,7 +549,7 @@ bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, boo
   return going;
 }
 
-// Relative motion of two bodies within the step, m.
+// m: the relative motion of two bodies within the step.
 static double touch_moved(const S2Step *step, int32_t a, int32_t b) {
   const double *qa = step->q0 + 3 * a, *qb = step->q0 + 3 * b;
   const double *ra = step->q1 + 3 * a, *rb = step->q1 + 3 * b;

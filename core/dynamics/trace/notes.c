@@ -14,7 +14,7 @@ static void *note_copy(S2Notes *notes, const void *from, size_t bytes) {
   return to;
 }
 
-// `like`: data that may already be equal, or NULL.
+// Copies data into the notes. `like`: stored data that may be equal and are then shared, or NULL.
 static void *note_copy_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
   return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0)
              ? (void *)like
@@ -52,7 +52,7 @@ void s2_note_substep(const S2Step *step) {
   notes->substep = notes->at.count;
   S2Note *note = s2_note_add(step, S2_ACT_SUBSTEP);
   note->t = world->kept.time;
-  // The data of joints that the previous substep changed.
+  // Copy the data of joints that the previous substep changed.
   size_t joints = (size_t)notes->joint_slots;
   note->substep.impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
   note->substep.reaction_time = s2_note_take(notes, sizeof(double) * joints);
@@ -191,7 +191,7 @@ static const S2Note *note_last_like(const S2Notes *notes, const S2Island *island
   enum { NEAR = 8 };
   int end = notes->at.count > NEAR ? notes->at.count - NEAR : 0;
   for (int i = notes->at.count - 1; i >= end; i--) {
-    // Equal counts suffice, because the copied data are compared.
+    // It suffices to compare counts here, because the copied data are compared later.
     const S2Note *note = s2_note_at(notes, i);
     if (note->of != NULL && (act == S2_ACTS || act == note->act) &&
         note->of->island.nodes == island->nodes && note->of->island.joints == island->joints) {
@@ -224,9 +224,9 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
   }
 }
 
-// The record of a touch is the part before its points; then for each point a byte, which states
-// whether it carries an impulse, and its geometry. The impulses are included only if the derivative
-// reads them: for viscosity and in event stepping.
+// The record of a touch is the part of S2Touch before its points. Then follows, for each point, a
+// byte that states whether it carries an impulse, and the point's geometry. The impulses are
+// included only if the derivative reads them: for viscosity and in event stepping.
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
 static size_t note_point_size(const S2WorldDef *def, const S2Touch *touch) {
@@ -263,11 +263,11 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
   return same;
 }
 
-// Recorded once while it stays the same.
+// Records a touch; it is recorded only once while it does not change.
 static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
-  // The last record of this touch in this step, or NULL.
+  // Make room for the last record of this touch in this step; NULL: there is none.
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
@@ -293,7 +293,7 @@ static void note_keep_touches(const S2Step *step, const S2Island *island, const 
   S2Notes *notes = step->world->notes;
   S2NoteIsland *of = note->of;
   int count = 0, used = 0;
-  // Number of touches with rows, and of used points.
+  // Count the touches with rows, and the used points.
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     bool first = choices != NULL && choices[2 * index].use;
@@ -301,7 +301,7 @@ static void note_keep_touches(const S2Step *step, const S2Island *island, const 
     count += choices == NULL || first || second;
     used += first + second;
   }
-  // The touches, in the island's order, with the choices of their points.
+  // Record the touches, in the island's order, with the choices of their points.
   of->island.touches = count;
   of->touch = s2_note_take(notes, sizeof(const void *) * (size_t)count);
   of->biases = s2_note_take(notes, sizeof(double) * (size_t)used);
@@ -340,13 +340,13 @@ void s2_note_choices(const S2NoteIsland *of, S2Choice *choices) {
   }
 }
 
-// `displaces`: in a projection, whose rows do not use impulses.
+// Records the data of joints. `displaces`: for a projection, whose rows do not use impulses.
 static void note_keep_joints(const S2Step *step, const S2Island *island, bool displaces,
                              S2Note *note) {
   S2Notes *notes = step->world->notes;
   bool pushed = false, stiff = false, changed = false;
   const double *began = s2_note_at(notes, notes->substep)->substep.impulse;
-  // Check whether there is anything to record; usually there is not.
+  // Check whether there is anything to record; usually there is nothing.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
@@ -354,7 +354,7 @@ static void note_keep_joints(const S2Step *step, const S2Island *island, bool di
     stiff |= step->stiff[slot];
     changed |= !s2_same_bits(impulse, began + S2_JOINT_ROWS * slot, S2_JOINT_ROWS);
   }
-  // Impulses that rows used, forces given with them, and joints that were too stiff.
+  // Record impulses that rows used, forces given with them, and joints that were too stiff.
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;
   if (changed && !displaces) {
@@ -393,7 +393,7 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   note->solve.into_v1 = v == step->v1;
   note->solve.rows = assembly->problem.rows;
   note->solve.fraction = 1;
-  // Velocities before a solve usually are those of the free motion.
+  // The velocities before a solve usually belong to the free motion.
   note->solve.before =
       note_nodes_are(island, v, step->free_v) ? NULL : note_of_nodes(notes, island, v);
   note->of->lambda = note_numbers(notes, solution->lambda, note->solve.rows);
@@ -458,7 +458,7 @@ void s2_note_project(const S2Step *step, const S2Island *island, S2ProjectRows f
   }
   S2Note *note = s2_note_add_island(step, island, S2_ACT_PROJECT);
   note_keep_touches(step, island, choices, step->touches, note);
-  // Rows of the solve use the touches at that time.
+  // Rows of the solve use the touches at the time of the solve.
   if (from == S2_PROJECT_SOLVED) {
     S2NoteIsland *of = note->of;
     of->solved = s2_note_take(notes, sizeof(const void *) * (size_t)of->island.touches);
@@ -503,7 +503,8 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   S2Note *note = s2_note_add_island(step, island, S2_ACT_FEEDBACK);
   note->solve.fraction = fraction;
   note->solve.rows = shaken->count;
-  // Velocities usually are those of the last solve, displacements those of the last projection.
+  // The velocities usually come from the last solve, and the displacements from the last
+  // projection.
   const S2Note *solve = note_last_like(notes, island, S2_ACT_SOLVE);
   const S2Note *shake = note_last_like(notes, island, S2_ACT_SHAKE);
   bool solved = solve != NULL && note_are_nodes(island, solve->solve.x, step->v2);
@@ -514,7 +515,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   note->of->lambda = note_copy_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
                                     alone ? shake->of->lambda : NULL);
   note->of->shaken = s2_note_take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
-  // The joint of each row, for the impulses.
+  // Record the joint of each row, for the impulses.
   for (int r = 0; r < shaken->count; r++) {
     const S2JointPart *of = &shaken->part[r];
     S2ShakenRow *row = &note->of->shaken[r];
@@ -581,11 +582,11 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
   note_keep_touches(step, island, NULL, step->touches, note);
   note->keep.fraction = fraction;
   note->keep.before = note_of_nodes(notes, island, step->v2);
-  // Impulses of contacts: first those of the motion, then those of the impact.
+  // Record the impulses of contacts: first those of the motion, then those of the impact.
   note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
   memcpy(note->of->lambda, pressed, sizeof(double) * count);
   memcpy(note->of->lambda + count, struck, sizeof(double) * count);
-  // The impulses of the impact alone: those of joints, less the impulses before it.
+  // Record the joint impulses of the impact alone: the present impulses minus those before it.
   note->of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
   note->keep.reaction = s2_note_take(notes, sizeof(double) * 3 * joints);
   for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
@@ -625,7 +626,7 @@ void s2_note_slow(const S2Step *step, const S2Island *island, double energy, boo
   of->ground = note_copy(notes, ground, sizeof(int32_t) * (size_t)grounds);
   of->grounds = grounds;
   of->lambda = s2_note_take(notes, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)island->touches);
-  // Impulses of the motion and of impacts together, as in the touches.
+  // Record the impulses of the motion and of impacts together, as in the touches.
   for (int i = 0; i < S2_TOUCH_IMPULSES * island->touches; i++) {
     int k = i % S2_TOUCH_IMPULSES;
     const S2Touch *touch = &step->touches_solved[island->touch[i / S2_TOUCH_IMPULSES]];
@@ -657,13 +658,13 @@ void s2_note_interval(const S2Step *step, const S2Island *island, int earlier, b
   note->interval.sets_out = sets_out;
   note->of->ground =
       s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
-  // Ground bodies that its nodes touch, ...
+  // Add the ground bodies that its nodes touch.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     note_add_ground(step, touch->body_a, note);
     note_add_ground(step, touch->body_b, note);
   }
-  // ... and those that they are joined to.
+  // Add the ground bodies to which they are joined.
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -704,7 +705,7 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
     note->arrive.meets = met != S2_NONE;
     note->arrive.others = !alone;
     note->arrive.point = point;
-    // The touch that ends the interval.
+    // Record the touch that ends the interval.
     if (note->arrive.meets) {
       S2Island one = {.touches = 1, .touch = &met};
       note_keep_touches(step, &one, NULL, step->touches, note);
@@ -712,7 +713,7 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-// Records the touches that island->touch counts, from `touches`; `index`: their indices in
+// Records the touches island->touch[i] of the list `touches`; `index`: their indices in
 // S2Step.touches.
 static void note_keep_these(const S2Step *step, const S2Island *island, const S2Touch *touches,
                             const int32_t *index, S2NoteIsland *of) {

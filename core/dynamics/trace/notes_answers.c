@@ -1,5 +1,4 @@
-// The calls of the program in a step and its answers. The notes contain the slopes of its
-// functions.
+// Records the calls of the program in a step and its answers, with the slopes of its functions.
 #include "dynamics/trace/notes.h"
 
 #include <math.h>
@@ -45,7 +44,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
     notes->answers = s2_notes_take(notes, &notes->answer_block, BLOCK, bytes);
     memset(notes->answers, 0, bytes);
   }
-  // Newest first: a list for each joint and body.
+  // Add the answer to the list of its joint or body, newest first.
   size_t count = (size_t)answer->count;
   const S2Answer **newest = answers_of(notes, answer->asked, answer->slot);
   S2Answer *kept = keep_answer(notes, answer, sizeof *answer);
@@ -56,10 +55,11 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
 }
 
 const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
-  // Equal times may be different sums; times that must differ are fractions of a step apart.
+  // Equal times may be sums with different rounding. Different times are at least a fraction of a
+  // step apart.
   static const double SAME = 1e-12;
   const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
-  // Newest first: the last call usually is the right one.
+  // The list has the newest first; the last call usually is the right one.
   while (at != NULL) {
     // Poses must be equal to the bit, times up to rounding.
     bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));

@@ -1,24 +1,24 @@
 // Detects impacts in steps of given length: in speculative and bisecting steps, and in a
-// speculative remainder of event stepping. The step of the impact does not change with the data, so
-// derivatives do not include the time of the impact. For steps of any length they miss the effect
-// of a shift of that time (docs/gradients.md).
+// speculative remainder of event stepping. An impact stays in its step when the data change, so
+// derivatives do not include the time of the impact. However short the steps are, derivatives miss
+// the effect of a shift of that time (docs/gradients.md).
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/trace/notes.h"
 
 // Whether a point arrives with speed. Its speed must exceed the change by forces, which excludes
-// resting, sliding and rolling contacts. Its gap must exceed `far` (m) at first: points that touch
-// at the start of the step have their impact at that time, whatever the data are.
+// resting, sliding and rolling contacts. Its initial gap must exceed `far` (m), because points that
+// touch at the start of the step have their impact at that time, whatever the data are.
 static bool hit_arrives(const S2Step *step, const S2Island *island, const S2Touch *touch,
                         double far, double reach) {
   bool any = false;
   for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
     const S2TouchPoint *point = &touch->points[k];
-    // Its speed against the normal exceeds the change by forces within the step, ...
+    // Condition 1: the speed against the normal exceeds the change by forces within the step.
     double u = s2_touch_velocity(touch, k, point->at.normal, step->v0);
     double change = s2_touch_velocity(touch, k, point->at.normal, step->free_v) - u;
     bool meets = point->normal_impulse > 0 || point->at.gap <= reach;
-    // ... and its gap is still open.
+    // Condition 2: the gap is still open.
     any |=
         meets && point->at.gap > far && u < -fabs(change) / 2 - s2_island_rest_speed(step, island);
   }

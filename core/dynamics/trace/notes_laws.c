@@ -1,4 +1,4 @@
-// The answers of force laws in a step, and the acts on their bodies before.
+// Records the answers of force laws in a step, and the state of their bodies before the act.
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-// Notes are taken from growing blocks; the first one has the size of the last step's notes. A
-// larger step gets more in fractions of that size.
+// Notes are taken from blocks. The first block has the size of the last step's notes; a larger step
+// gets more blocks, each a fraction of that size.
 enum { FIRST_BLOCK = 1024, ALIGNMENT = 8, MORE = 8 };
 
 struct S2NoteBlock {
@@ -43,7 +43,7 @@ static size_t notes_rounded(size_t bytes) {
 void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
   S2NoteBlock *block = *blocks;
   bytes = notes_rounded(bytes);
-  // If it does not fit, begin a new block, which has its size if that is larger.
+  // If the request does not fit, begin a new block, at least as large as the request.
   if (block == NULL || block->size - block->at < bytes) {
     size = size < bytes ? bytes : size;
     S2NoteBlock *fresh = s2_memory_take(HEAD + size);
@@ -80,7 +80,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
     return;
   }
   const S2Note *first = s2_note_at(notes, mark);
-  // Free the blocks begun since, ...
+  // Free the blocks that were begun since then.
   while (!notes_holds(notes->block, first)) {
     S2NoteBlock *older = notes->block->older;
     notes->used -= notes->block->at;
@@ -88,9 +88,9 @@ void s2_notes_rewind(const S2Step *step, int mark) {
     s2_memory_free(notes->block);
     notes->block = older;
   }
-  // ... and in the block of the first note everything after it.
+  // In the block of the first discarded note, free that note and everything after it.
   size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
-  notes->latest.count = 0; // they may be part of it
+  notes->latest.count = 0; // they may be in the freed memory
   notes->used -= notes->block->at - at;
   notes->block->at = at;
   notes->at.count = mark;

@@ -1,4 +1,4 @@
-// Parts of a step that have no derivative, or no complete one.
+// Records parts of a step that have no derivative, or only an incomplete one.
 #include "dynamics/trace/notes.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Without this limit a loop that annotates and never steps would fill the memory.
+// Without this limit, a loop that annotates but never steps would fill the memory.
 enum { ANNOTATIONS_MOST = 100000 };
 
 const char *s2_annotation_type_name(S2AnnotationType type) {
@@ -12,7 +12,7 @@ const char *s2_annotation_type_name(S2AnnotationType type) {
   return names[type];
 }
 
-// Removes annotations that `name` (NULL: no name) or a frame has made obsolete.
+// Removes annotations that a new one with `name` (NULL: no name) or a new frame replaces.
 static void annotate_forget(S2World *world, const char *name) {
   int kept = 0;
   for (int i = 0; i < world->annotations.count; i++) {

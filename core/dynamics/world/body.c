@@ -26,7 +26,7 @@ void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE +
 
 int s2_world_body_place(const S2World *world, int32_t slot) {
   uint32_t serial = world->bodies.at[slot].serial;
-  // The order is by serials, which ascend: bisection.
+  // The list is in the order of ascending serials, so bisection finds the body.
   int first = 0, last = world->order.count;
   while (first < last) {
     int middle = first + (last - first) / 2;
@@ -52,7 +52,7 @@ static int vertex_class(int count) {
 
 static int32_t vertices_take(S2World *world, int count) {
   int k = vertex_class(count);
-  // A freed block, else one at the end, for which the array may have to grow.
+  // Take a freed block, else one at the end, for which the array may have to grow.
   int32_t first = world->kept.free_vertices[k];
   if (first != S2_NONE) {
     world->kept.free_vertices[k] = (int32_t)world->vertices.at[first].x;
@@ -74,10 +74,10 @@ static void vertices_give(S2World *world, int32_t first, int count) {
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// Mass or, without any area, its substitute: density times length.
+// The mass of a body or, if no shape has an area, its substitute: density times length.
 typedef struct MassSum {
-  double weight;  // kg; of bare segments alone: kg/m
-  double inertia; // of the weight, about the centre
+  double weight;  // kg; if all shapes are bare segments: kg/m
+  double inertia; // inertia of the weight about the centre
   S2Vec2 centre;
   bool solid; // whether a shape has an area
 } MassSum;
@@ -94,9 +94,9 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// Shapes count by area. A bare segment has no area, so together with solid shapes it weighs
-// nothing. A body of bare segments alone is a wire, whose segments count by length: the limit of
-// equally thin capsules, for any division of the outline.
+// Shapes count by area. A bare segment has no area, so it weighs nothing beside solid shapes. A
+// body that consists only of bare segments is a wire, whose segments count by length. This is the
+// limit of equally thin capsules, however the outline is divided.
 static double piece_extent(const S2MassProperties *part, bool solid) {
   return solid ? part->area : part->length;
 }
@@ -105,14 +105,14 @@ static double piece_density(const S2BodyDef *def, int i) {
   return isnan(def->shapes[i].density) ? def->density : def->shapes[i].density;
 }
 
-// Weight, centre and inertia of all pieces, each at its own density or the body's.
+// Sums weight, centre and inertia over all pieces, each with its own density or the body's.
 static MassSum sum_mass(const S2BodyDef *def) {
   MassSum sum = {0};
   for (int i = 0; i < def->shape_count && !sum.solid; i++) {
     S2Shape shape = def_shape(&def->shapes[i]);
     sum.solid = s2_shape_mass(&shape).area > 0;
   }
-  // First the weight and its centre.
+  // First compute the weight and its centre.
   for (int i = 0; i < def->shape_count; i++) {
     S2Shape shape = def_shape(&def->shapes[i]);
     S2MassProperties part = s2_shape_mass(&shape);
@@ -123,7 +123,7 @@ static MassSum sum_mass(const S2BodyDef *def) {
   if (sum.weight > 0) {
     sum.centre = s2_scale(1 / sum.weight, sum.centre);
   }
-  // Then compute the inertia about that centre: Steiner's theorem for each shape with a weight.
+  // Then compute the inertia about that centre, by Steiner's theorem for each shape with a weight.
   for (int i = 0; i < def->shape_count; i++) {
     S2Shape shape = def_shape(&def->shapes[i]);
     S2MassProperties part = s2_shape_mass(&shape);
@@ -152,7 +152,7 @@ static S2Status check_number(const char *name, double value, double lo, bool ope
 }
 
 static S2Status check_body_def(const S2BodyDef *def) {
-  // The state, then the fields of the table, then the shapes.
+  // Check the state, then the fields of the table, then the shapes.
   const double any = -INFINITY;
   S2_TRY(check_number("position", def->position.x, any, false, false));
   S2_TRY(check_number("position", def->position.y, any, false, false));
@@ -184,7 +184,7 @@ static S2Status check_body_def(const S2BodyDef *def) {
 static int32_t body_slot_take(S2World *world) {
   int32_t slot = world->kept.free_body;
   if (slot != S2_NONE) {
-    world->kept.free_body = world->bodies.at[slot].first_shape; // the free list's link
+    world->kept.free_body = world->bodies.at[slot].first_shape; // the link of the free list
     return slot;
   }
   // Append angle, x and y of position, velocity and force for a new slot.
@@ -203,14 +203,14 @@ static int piece_room(int count, bool joined) {
 
 static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec2 centre,
                            const S2Side *sides, int32_t *link) {
-  // A free piece of the list, or a new one.
+  // Take a free piece of the list, or a new one.
   int32_t p = world->kept.free_piece;
   if (p != S2_NONE) {
     world->kept.free_piece = world->pieces.at[p].next;
   } else {
     p = s2_array_push(world->pieces);
   }
-  // Zeroed first: the bytes of pieces go into images, including padding.
+  // Zero the piece first, because images contain its padding.
   S2Piece *piece = &world->pieces.at[p];
   memset(piece, 0, sizeof *piece);
   piece->body = slot;
@@ -269,7 +269,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   S2_TRY(check_body_def(def));
   MassSum sum = sum_mass(def);
   double mass = !isnan(def->mass) ? def->mass : sum.solid ? sum.weight : 0;
-  // A given mass scales the values of the shapes; a wire needs a mass.
+  // A given mass scales the values of the shapes. A wire needs a given mass.
   double inertia = !isnan(def->inertia) ? def->inertia
                    : sum.weight > 0     ? sum.inertia * (mass / sum.weight)
                                         : 0;
@@ -277,7 +277,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   if (yields && def->type != S2_KINEMATIC) {
     return s2_error(
         S2_INVALID,
-        "%s: applies only to a kinematic body; move a dynamic body with a lock, which has one too",
+        "%s: applies only to a kinematic body; move a dynamic body with a lock, which also has it",
         isfinite(def->max_force) ? "max_force" : "max_torque");
   }
   // A body that forces move must have a mass and an inertia.
@@ -289,7 +289,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   if (!isfinite(mass) || !isfinite(inertia)) {
     return s2_error(S2_INVALID, "mass: finite number expected, got %g (inertia %g)", mass, inertia);
   }
-  // The slot: its numbers; all members in fields.def have the same names.
+  // Fill the slot with the numbers; all members in fields.def have the same names.
   int32_t slot = body_slot_take(world);
   S2Body *body = &world->bodies.at[slot];
   memset(body, 0, sizeof *body);
@@ -305,7 +305,8 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   body->mass = mass;
   body->inertia = inertia;
   snprintf(body->name, sizeof body->name, "%s", def->name == NULL ? "" : def->name);
-  // The given position is that of the origin; the stored one is that of the centre of mass.
+  // The definition gives the position of the origin; the world stores the position of the centre of
+  // mass.
   S2Vec2 position = s2_add(def->position, s2_rotate(s2_rot(def->angle), sum.centre));
   const double q[3] = {def->angle, position.x, position.y};
   const double v[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
@@ -352,7 +353,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
     world->kept.free_piece = p;
     p = next;
   }
-  // Zeroed except for the link of the free list, so that images do not contain old data.
+  // Zero the body except for the link of the free list, so that images do not contain old data.
   s2_line_remove(world->order, s2_world_body_place(world, slot));
   memset(body, 0, sizeof *body);
   body->first_shape = world->kept.free_body;

@@ -41,7 +41,7 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
-  // The state by its index, materials by their offset, bounds from the body's lock.
+  // The state is found by its index, materials by their offset, and bounds in the body's lock.
   if (field < S2_BODY_OMEGA) {
     *value = world->q.at[3 * slot + (int)field - S2_BODY_ANGLE];
   } else if (field < S2_BODY_STATE_COUNT) {
@@ -58,7 +58,8 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
 }
 
 void s2_body_drop_warm_start(S2World *world, int32_t slot) {
-  // Impulses of a body that was moved would be a bad guess, and lead to another future.
+  // Impulses of a body that was moved would be a bad guess and would influence the future, so drop
+  // them.
   for (int i = 0; i < world->touches.count; i++) {
     S2Touch *touch = &world->touches.at[i];
     if (touch->body_a == slot || touch->body_b == slot) {
@@ -91,7 +92,7 @@ static S2Status body_set_type(S2World *world, int32_t slot, S2BodyType type) {
   return s2_ok();
 }
 
-// If the program moves a yielding body, its lock continues from there.
+// If the program moves a yielding body, its lock continues from the new place.
 static void drive_lead(S2World *world, int32_t slot, int component, bool place) {
   int32_t drive = world->bodies.at[slot].drive;
   if (drive != S2_NONE) {
@@ -106,7 +107,7 @@ static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, 
   if (body->type != S2_KINEMATIC) {
     return s2_error(
         S2_INVALID,
-        "%s: applies only to a kinematic body; move a dynamic body with a lock, which has one too",
+        "%s: applies only to a kinematic body; move a dynamic body with a lock, which also has it",
         s2_body_field(field)->name);
   }
   // A body without a bound has no lock and needs none.
@@ -136,7 +137,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   S2_TRY(s2_body_slot(world, id, &slot));
   S2_TRY(s2_field_check(s2_body_field(field), value));
   S2Body *body = &world->bodies.at[slot];
-  // The state: a moved body loses its warm start, one with a new velocity does not.
+  // Set the state. A moved body loses its warm start; a body with a new velocity does not.
   if (field < S2_BODY_OMEGA) {
     world->q.at[3 * slot + (int)field - S2_BODY_ANGLE] = value;
     drive_lead(world, slot, (int)field - S2_BODY_ANGLE, true);
@@ -148,7 +149,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     drive_lead(world, slot, (int)field - S2_BODY_OMEGA, false);
     return s2_ok();
   }
-  // fields with side effects on the world; steps read materials every time
+  // Some fields have side effects on the world. Materials have none, because every step reads them.
   bool revises = false;
   switch (field) {
   case S2_BODY_MAX_FORCE:
@@ -166,7 +167,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     }
     revises = true;
     break;
-  // A disabled body has no box; an enabled one gets one with the next refresh.
+  // A disabled body has no box; an enabled body gets one with the next refresh.
   case S2_BODY_ENABLED:
     if (body->enabled && value == 0) {
       s2_world_drop_boxes(world, slot);
@@ -271,7 +272,7 @@ static double torque_of(const S2World *world, int32_t slot, S2Vec2 force, const 
     return 0;
   }
   const double *q = world->q.at + 3 * slot;
-  // (p - x) x F about the centre of mass; without a point the force acts there.
+  // (p - x) x F about the centre of mass. Without a point, the force acts at the centre of mass.
   return s2_cross(s2_sub(*at, s2_vec2(q[1], q[2])), force);
 }
 
@@ -337,7 +338,7 @@ S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
   }
   body->has_motion = has_motion;
   s2_world_changed(world);
-  // From now on its lock calls the program, or not.
+  // If the body has a lock, set whether the lock calls the program from now on.
   if (body->drive != S2_NONE) {
     world->joints.at[body->drive].driven = has_motion;
   }

@@ -1,6 +1,6 @@
-// Events of pairs of bodies in a step: near and far, touching and separated. The events are those
-// of bodies, not of shapes: a disc that rolls over the segments of a chain, or a body of several
-// pieces on the floor, is one contact while any part is near.
+// Makes the events of pairs of bodies in a step: near and far, touching and separated. The events
+// belong to bodies, not to shapes: a disc that rolls over the segments of a chain, or a body of
+// several pieces on the floor, is one contact while any part is near.
 #include "dynamics/step/commit.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ typedef struct Found {
   int32_t lo, hi; // slots of the bodies, as in S2Couple
   bool sensor, near, touching;
   int32_t touch;        // S2_NONE: the search no longer has the pair
-  int32_t acted, count; // of S2World.acted
+  int32_t acted, count; // first entry in S2World.acted, and number of entries
 } Found;
 
 // The pairs of two bodies; NULL: there are none.
@@ -34,7 +34,7 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
   if (touch->count == 0 || !touch->allowed || !touch->enabled) {
     return;
   }
-  // Sensors report overlaps, contacts everything within the margin.
+  // Sensors report overlaps; contacts report everything within the margin.
   double gap = touch->points[touch_nearest(touch)].at.gap;
   found->sensor = touch->sensor;
   found->near |= gap <= (touch->sensor ? 0 : world->kept.def.contact_margin);
@@ -61,7 +61,7 @@ static int list_found(const S2Step *step, Found *found) {
     if (touch == NULL) {
       break;
     }
-    // The touch with the impulses of its pair, listed if it is near or has an impulse.
+    // List the touch with the impulses of its pair if it is near or has an impulse.
     Found *pair = &found[count];
     *pair = found_of(touch->body_a, touch->body_b);
     pair->touch = i;
@@ -92,15 +92,15 @@ static int compare_couple(const S2Couple *couple, const Found *found) {
                        found);
 }
 
-// Merge sort; the list usually is in order already.
+// Merge sort. The list is usually in order already.
 static Found *found_sorted(const S2Step *step, Found *list, int count) {
-  // Sorted already, as in most steps.
+  // In most steps, the list is already sorted.
   bool in_order = true;
   for (int i = 1; i < count && in_order; i++) {
     in_order = found_compare(&list[i - 1], &list[i]) <= 0;
   }
   Found *to = in_order ? NULL : S2_TAKE(step->arena, Found, count);
-  // Runs of doubled length, stable, between two buffers.
+  // Merge runs of doubled length between two buffers; this is stable.
   for (int run = 1; run < count && !in_order; run *= 2) {
     for (int start = 0; start < count; start += 2 * run) {
       int middle = start + run < count ? start + run : count;
@@ -134,7 +134,7 @@ static bool is_first(const S2Couple *couple, int32_t body) {
 
 static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pairs,
                          S2Event *event) {
-  // The sum over all pairs of the two bodies; the sign makes it the impulse on event->a.
+  // Sum over all pairs of the two bodies. The sign makes the sum the impulse on event->a.
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
       const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
@@ -146,10 +146,10 @@ static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pai
   }
 }
 
-// The place where they are nearest at the end of the step; false: the search has none of their
-// pairs.
+// Adds the place where the two bodies are nearest at the end of the step; false: the search has
+// none of their pairs.
 static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
-  // The point with the smallest gap over all their pairs.
+  // Find the point with the smallest gap over all their pairs.
   double least = INFINITY;
   for (int i = 0; i < pairs.count; i++) {
     const S2Touch *touch = pairs.at[i].touch == S2_NONE ? NULL : &step->touches[pairs.at[i].touch];
@@ -166,9 +166,10 @@ static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs,
   return isfinite(least);
 }
 
-// The place of the largest impulse, and the largest meeting speed; false: there was no impulse.
+// Adds the place of the largest impulse, and the largest meeting speed; false: there was no
+// impulse.
 static bool add_largest(const S2World *world, const S2Couple *couple, Pairs pairs, S2Event *event) {
-  // The speed is that of the fastest point, which need not be the one with the largest impulse.
+  // The speed belongs to the fastest point, which may not be the point with the largest impulse.
   double largest = -INFINITY, fastest = 0;
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
@@ -198,7 +199,7 @@ static void event_near(const S2Step *step, const S2Couple *couple, Pairs pairs) 
 
 static void event_touch(const S2Step *step, const S2Couple *couple, Pairs pairs) {
   S2Event *event = couple_event(step->world, S2_TOUCH_BEGIN, couple);
-  if (!add_largest(step->world, couple, pairs, event)) { // no gap, and no impulse
+  if (!add_largest(step->world, couple, pairs, event)) { // the bodies touch without an impulse
     (void)add_nearest(step, couple, pairs, event);
     event->speed = fmax(event->speed, 0);
   }
@@ -209,13 +210,13 @@ static void event_touch(const S2Step *step, const S2Couple *couple, Pairs pairs)
 
 static void begin_couple(const S2Step *step, const Found *found, S2Couple *couple) {
   const S2Body *bodies = step->world->bodies.at;
-  memset(couple, 0, sizeof *couple); // its bytes go into images
+  memset(couple, 0, sizeof *couple); // images contain its padding, so it is zeroed
   couple->lo = found->lo;
   couple->hi = found->hi;
   couple->serial_lo = bodies[found->lo].serial;
   couple->serial_hi = bodies[found->hi].serial;
   couple->sensor = found->sensor;
-  // `a` is that of the first pair; for sensors it is the sensor.
+  // `a`: the body a of the first pair; for sensors, the sensor.
   int32_t a = found->touch != S2_NONE ? step->touches[found->touch].body_a
                                       : step->world->acted.at[found->acted].body_a;
   couple->flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
@@ -251,7 +252,7 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
 // Returns whether events of the couple are still to come.
 static bool couple_follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over) {
   bool near = pairs.count > 0;
-  // In the order of time: near, touch begins or ends, far.
+  // The order in time is: near, touch begins or ends, far.
   if (near && !couple->near) {
     event_near(step, couple, pairs);
   }
@@ -284,7 +285,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
   if (olds == 0 && most == 0) {
     return;
   }
-  // Pairs sorted by bodies, and the previous couples in the same order.
+  // Sort the pairs by bodies; the previous couples have the same order.
   Found *found = S2_TAKE(step->arena, Found, most + 1);
   int count = list_found(step, found);
   found = found_sorted(step, found, count);
@@ -301,8 +302,9 @@ void s2_step_contact_events(S2Step *step, bool last) {
     if (which <= 0) {
       memcpy(couple, &old[o++], sizeof *couple);
     }
-    // A body is gone and its slot may hold another one: end this couple; the pairs are not its own.
-    if (which <= 0 && !couple_alive(world, couple)) { // there may be others in the same slots
+    // If a body is gone, end this couple. Another body may now have the slot, so the present pairs
+    // do not belong to this couple.
+    if (which <= 0 && !couple_alive(world, couple)) { // other bodies may have its slots
       (void)couple_follow(step, couple, (Pairs){NULL, 0}, true);
       continue;
     }
@@ -311,7 +313,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
       begin_couple(step, &found[f], couple);
     }
     f += pairs.count;
-    // Written over the old list; kept while its events are to come.
+    // Write the couple over the old list. It is kept while its end events are still to come.
     world->couples.count += couple_follow(step, couple, pairs, last);
   }
 }

@@ -12,7 +12,8 @@ S2Event *s2_world_event(S2World *world, S2EventType type) {
   return event;
 }
 
-// One text for each step: the first warning is the cause, later ones usually are consequences.
+// Keeps one text for each step: the first warning is the cause, and later ones are usually
+// consequences.
 void s2_world_warn(S2World *world, const char *format, ...) {
   if (world->warning[0] != 0) {
     return;
@@ -24,7 +25,8 @@ void s2_world_warn(S2World *world, const char *format, ...) {
   s2_world_event(world, S2_SOLVER_WARNING)->message = world->warning;
 }
 
-// Impulses become events on demand: few programs read them, and most impulses occur in every step.
+// Makes events of impulses, on demand: few programs read them, and most impulses occur in every
+// step.
 static void list_impulses(S2World *world) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];

@@ -1,4 +1,4 @@
-// Reading, writing and checking numbers of worlds and bodies by their lines of fields.def.
+// Reads, writes and checks numbers of worlds and bodies by their lines in fields.def.
 #include "dynamics/fields.h"
 
 #include "dynamics/dynamics.h"
@@ -57,7 +57,7 @@ double s2_field_get(const S2Field *field, const void *definition) {
   case S2_FIELD_BITS:
   case S2_FIELD_COLOR:
     return *(const uint32_t *)at;
-  default: // a double; of a vector the first one
+  default: // a double; for a vector, its first component
     return *(const double *)at;
   }
 }
@@ -100,7 +100,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (!isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
   }
-  // Each domain with its range; the message contains the expectation.
+  // Check the range of each domain; the message contains the expectation.
   if (domain == S2_FIELD_POSITIVE && value <= 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
@@ -114,7 +114,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (domain == S2_FIELD_AT_LEAST_ONE && value < 1) {
     return s2_error(S2_INVALID, "%s: 1 or more expected, got %g", name, value);
   }
-  // Whole numbers of 32 bits.
+  // Bits and colours are whole numbers of 32 bits.
   if ((domain == S2_FIELD_BITS || domain == S2_FIELD_COLOR) &&
       (value < 0 || value > (double)UINT32_MAX || value != floor(value))) {
     return s2_error(S2_INVALID, "%s: an integer from 0 to 2^32 - 1 expected, got %g", name, value);
@@ -122,7 +122,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (domain == S2_FIELD_FLAG && value != 0 && value != 1) {
     return s2_error(S2_INVALID, "%s: 0 or 1 expected, got %g", name, value);
   }
-  // The index of a name.
+  // A choice is the index of a name.
   if (domain == S2_FIELD_CHOICE &&
       (value < 0 || value >= field_choices(field) || value != floor(value))) {
     return s2_error(S2_INVALID, "%s: a known choice expected, got number %g", name, value);
@@ -141,7 +141,7 @@ S2Status s2_fields_check(const S2Field *fields, const void *definition) {
       }
       continue;
     }
-    // NAN means a number that was left out, where that is permitted.
+    // NAN means a number that was left out, if that is permitted.
     double value = s2_field_get(field, definition);
     if (!isnan(value) || !isnan(field->absent)) {
       S2_TRY(s2_field_check(field, value));

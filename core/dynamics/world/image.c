@@ -1,9 +1,9 @@
-// A world as one flat buffer, and back: snapshot, restore, clone.
+// Writes a world to a flat buffer and reads it back: snapshot, restore, clone.
 #include "dynamics/world/world.h"
 
 #include <string.h>
 
-#define IMAGE_MAGIC UINT64_C(0x32643270616e733b) // changes with the layout
+#define IMAGE_MAGIC UINT64_C(0x32643270616e733b) // change this number with the layout
 
 typedef struct ImageHeader {
   uint64_t magic;
@@ -15,7 +15,7 @@ typedef struct ImageHeader {
 } ImageHeader;
 
 static ImageHeader image_header(const S2World *world) {
-  // Zeroed, because its padding goes into the image.
+  // Zero the header, because its padding goes into the image.
   ImageHeader header;
   memset(&header, 0, sizeof header);
   header.magic = IMAGE_MAGIC;
@@ -36,7 +36,7 @@ static ImageHeader image_header(const S2World *world) {
   header.observations = world->observations.count;
   header.noise_seed = world->noise_seed;
   header.broadphase = s2_broadphase_image_size(world->broadphase);
-  // All arrays, in the order in which they are written.
+  // Count all arrays, in the order in which they are written.
   header.size =
       sizeof(ImageHeader) + sizeof(S2Kept) +
       (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
@@ -104,14 +104,14 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   S2_TRY(s2_world_idle(world));
   ImageHeader header;
   if (size < sizeof header) {
-    // Another kind of data, or another layout: rejected before anything changes
+    // Reject other data or another layout before anything changes.
     return s2_error(S2_INVALID, "not a snapshot of a world (%zu bytes)", size);
   }
   memcpy(&header, image, sizeof header);
   if (header.magic != IMAGE_MAGIC || header.size != size) {
     return s2_error(S2_INVALID, "not a snapshot of a world of this version of sim2d");
   }
-  // In the order of s2_world_image_write().
+  // Read in the order of s2_world_image_write().
   const unsigned char *from = (const unsigned char *)image + sizeof header;
   from = image_get(from, &world->kept, sizeof world->kept);
   from = GET(from, world->q, 3 * header.slots);
@@ -133,7 +133,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   from = GET(from, world->observations, header.observations);
   world->noise_seed = header.noise_seed;
   s2_broadphase_image_read(world->broadphase, from, header.broadphase);
-  // Serials are never reused, not even those given after the snapshot.
+  // Serials are never reused, not even serials that were given after the snapshot.
   if (header.next_serial > world->next_serial) {
     world->next_serial = header.next_serial;
   }
@@ -141,7 +141,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   world->boxes_stale = true;
   world->contacts_stale = true;
   world->rest.islands.count = 0;
-  world->impulses_listed = true; // those of another step
+  world->impulses_listed = true; // the impulses of another step
   s2_world_revised(world);
   return s2_ok();
 }
@@ -172,7 +172,7 @@ S2Status s2_world_clone(const S2World *world, S2World **clone) {
 // ---- State ------------------------------------------------------------------------------------
 
 int s2_world_state_size(const S2World *world) {
-  // Angle, x, y and their speeds of each body that forces move.
+  // The state has angle, x, y and their speeds for each body that forces move.
   int size = 0;
   for (int i = 0; i < world->order.count; i++) {
     size += s2_body_yields(&world->bodies.at[world->order.at[i]]) ? 6 : 0;
@@ -204,7 +204,7 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
       return s2_error(S2_INVALID, "state[%d]: finite number expected, got %g", i + 1, state[i]);
     }
   }
-  // In the order of creation, as s2_world_state() gives them.
+  // Read bodies in the order of creation, as s2_world_state() writes them.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_yields(&world->bodies.at[slot])) {
@@ -213,7 +213,7 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
       state += 6;
     }
   }
-  // Warm starts belong to another state: equal states must have equal futures.
+  // Drop warm starts, which belong to another state: equal states must have equal futures.
   for (int i = 0; i < world->touches.count; i++) {
     for (int k = 0; k < 2; k++) {
       S2TouchPoint *point = &world->touches.at[i].points[k];
@@ -231,8 +231,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   return s2_ok();
 }
 
-// FNV-1a by words: eight times as fast as by bytes. The shift makes the upper bits of a word affect
-// all later ones; without it two changes of sign would cancel.
+// FNV-1a by words, which is eight times as fast as by bytes. The shift makes the upper bits of a
+// word affect all later words; without it, two changes of sign would cancel.
 static uint64_t hash_doubles(uint64_t hash, const double *at, int count) {
   for (int i = 0; i < count; i++) {
     uint64_t word;
@@ -256,7 +256,7 @@ uint64_t s2_world_hash(const S2World *world) {
 void s2_world_mark(S2World *world) {
   size_t size = s2_world_image_size(world);
   if (size > world->marked_capacity) {
-    // A quarter more, so that a slowly growing world does not reallocate in every step.
+    // Take a quarter more, so that a slowly growing world does not reallocate in every step.
     world->marked_capacity = size + size / 4;
     s2_memory_free(world->marked);
     world->marked = s2_memory_take(world->marked_capacity);

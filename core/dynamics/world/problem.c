@@ -1,4 +1,4 @@
-// The step problem as a value, to inspect, to write to a file, or for another solver.
+// Makes the step problem as a value, to inspect it, to write it to a file, or for another solver.
 #include "dynamics/joints/rows.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/forces.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 static S2Problem *copy_problem(const S2Problem *from) {
-  // One block, which the caller frees with one free(): aligned numbers after the header.
+  // Take one block, which the caller frees with one free(); aligned numbers follow the header.
   size_t nodes = (size_t)from->nodes, rows = (size_t)from->rows;
   size_t head = (sizeof(S2Problem) + 15) & ~(size_t)15;
   unsigned char *memory = malloc(head + 6 * nodes * sizeof(double) + rows * sizeof(S2Row));
@@ -28,7 +28,7 @@ static S2Problem *copy_problem(const S2Problem *from) {
   return problem;
 }
 
-// All islands as one: every body that moves is a node, in creation order.
+// Makes one island of all islands: every body that moves is a node, in creation order.
 static S2Island all_islands(S2Step *step) {
   S2World *world = step->world;
   S2Island all = {
@@ -46,7 +46,7 @@ static S2Island all_islands(S2Step *step) {
       all.length = fmax(all.length, body->reach);
     }
   }
-  // Solid contacts with at least one node.
+  // List the solid contacts with at least one node.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (s2_touch_solid(touch) &&
@@ -67,7 +67,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   *problem = NULL;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_world_check_blend(world));
-  // A step up to its problem: forces, free motion, contacts; nothing is committed.
+  // Begin a step up to its problem: forces, free motion, contacts. It commits nothing.
   S2Step step = s2_step_begin(world, 0, world->kept.def.substeps);
   world->stepping = true;
   s2_motions_begin(world);
@@ -75,20 +75,21 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   bool going =
       s2_step_forces(&step) && s2_step_free_motion(&step, step.dt) && s2_step_touches(&step);
   world->stepping = false;
-  // A callback stopped it, or a function returned a number that is not finite.
+  // A callback has stopped it, or a function has returned a number that is not finite.
   if (!going) {
     S2Status refused = s2_constraints_end(world);
     s2_motions_end(world);
     return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
   }
-  // Stiffness of a joint depends on its island; the problem has all islands together.
+  // The stiffness of a joint depends on its island, so find the islands. The problem has all
+  // islands together.
   s2_step_islands(&step);
   s2_step_find_stiff(&step);
   for (int i = 0; i < world->bodies.count; i++) {
     step.node_of[i] = S2_GROUND;
   }
   S2Island all = all_islands(&step);
-  // The rows of the first solve in this world's scheme.
+  // Choose the rows of the first solve in this world's scheme.
   bool ahead = s2_world_way(&world->kept.def) == S2_SPECULATIVE ||
                (world->kept.def.stepping == S2_AUTO && s2_island_looks_ahead(&step, &all));
   bool event = s2_world_way(&world->kept.def) == S2_EVENT;
@@ -107,7 +108,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   S2Assembly assembly = s2_assemble(&step, step.q0, step.touches, &all, choices, S2_SOLVE_MOTION);
   s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
-  // The result: a copy, and the body of each node; auxiliary nodes of wide gears have no body.
+  // Return a copy, and the body of each node; auxiliary nodes of wide gears have no body.
   bool convex = world->kept.def.contact == S2_CONVEX;
   S2Problem law = convex ? s2_mcp_convex(&assembly.problem, step.arena) : assembly.problem;
   *problem = copy_problem(&law);
@@ -129,7 +130,7 @@ S2Status s2_world_dump_problems(S2World *world, const char *directory) {
   if (directory == NULL) {
     return s2_ok();
   }
-  // Reject it now rather than in the first step that would write.
+  // Reject the directory now rather than in the first step that would write to it.
   struct stat info;
   if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode)) {
     return s2_error(S2_IO, "cannot write problems to '%s': not a directory", directory);

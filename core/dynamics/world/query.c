@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Rounding of a ray's start, as a fraction of the coordinates it is computed from.
+// Rounding of a ray's start, as a fraction of the coordinates from which it is computed.
 static const double RAY_ROUNDING = 1e-14;
 
 static bool query_wants(const S2World *world, const S2QueryFilter *filter, int32_t piece) {
@@ -31,8 +31,8 @@ typedef struct RayQuery {
   const S2World *world;
   const S2QueryFilter *filter;
   S2Vec2 from, to;
-  RayFound *best; // a slot; or of all bodies
-  bool each;      // the former
+  RayFound *best; // one hit, or one for each body slot
+  bool each;      // whether `best` has one hit for each body
 } RayQuery;
 
 static bool visit_ray(void *user, int32_t proxy) {
@@ -41,7 +41,7 @@ static bool visit_ray(void *user, int32_t proxy) {
   if (!query_wants(world, query->filter, proxy)) {
     return true;
   }
-  // The nearest hit so far; of equal ones the first, in the order of pieces.
+  // Keep the nearest hit so far; of equal hits, the first in the order of pieces.
   const S2Piece *piece = &world->pieces.at[proxy];
   S2Shape shape = s2_piece_shape(world, piece);
   S2RayHit hit =
@@ -58,8 +58,8 @@ static bool visit_ray(void *user, int32_t proxy) {
 static void query_cast(S2World *world, RayQuery *query) {
   S2Vec2 from = query->from, to = query->to;
   S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
-  // The start may be slightly below a surface and still count as on it. No shape is larger than
-  // all.
+  // The start may be slightly below a surface and still count as on it. The box of all shapes
+  // bounds the size of a shape.
   S2Box all = s2_broadphase_bounds(world->broadphase);
   double far = fabs(from.x) + fabs(from.y) + fabs(all.lo.x) + fabs(all.lo.y);
   double grow = S2_RAY_SURFACE * (all.hi.x - all.lo.x + all.hi.y - all.lo.y) + RAY_ROUNDING * far;
@@ -78,7 +78,8 @@ S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2Que
   return best.hit;
 }
 
-// The first one is that of s2_world_raycast, where equal hits have the order of pieces.
+// The first hit in this order is the result of s2_world_raycast, where equal hits have the order of
+// pieces.
 static int ray_compare(const void *left, const void *right) {
   const RayFound *a = left, *b = right;
   if (a->hit.fraction != b->hit.fraction) {
@@ -117,13 +118,13 @@ typedef struct BodyQuery {
   bool by_point;
   S2Vec2 point;
   S2Box box;
-  bool *found; // per slot
+  bool *found; // per slot: whether the body was found
 } BodyQuery;
 
 static bool visit_body(void *user, int32_t proxy) {
   BodyQuery *query = user;
   const S2World *world = query->world;
-  // The box of a piece may contain a point that the piece does not.
+  // The box of a piece may contain a point that the piece does not contain.
   if (query_wants(world, query->filter, proxy)) {
     const S2Piece *piece = &world->pieces.at[proxy];
     S2Shape shape = s2_piece_shape(world, piece);
@@ -141,7 +142,7 @@ static int query_bodies(S2World *world, BodyQuery *query, S2BodyId *bodies, int 
   query->world = world;
   query->found = S2_TAKE_ZEROED(&world->arena, bool, world->bodies.count);
   s2_broadphase_query(world->broadphase, query->box, &world->arena, visit_body, query);
-  // In creation order; counts all, writes at most `capacity`.
+  // Go through the bodies in creation order: count all, write at most `capacity`.
   int count = 0;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -182,7 +183,7 @@ S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodie
   }
   *closest = (S2ClosestBodies){.distance = INFINITY};
   S2Pose pose_a = s2_slot_pose(world->q.at, slot_a), pose_b = s2_slot_pose(world->q.at, slot_b);
-  // The nearest of all pairs of pieces.
+  // Find the nearest of all pairs of pieces.
   int32_t p = world->bodies.at[slot_a].first_shape;
   for (; p != S2_NONE; p = world->pieces.at[p].next) {
     S2Shape shape_a = s2_piece_shape(world, &world->pieces.at[p]);

@@ -8,9 +8,9 @@ static bool touch_alive(const S2World *world, const S2Touch *touch) {
          world->bodies.at[touch->body_b].serial == touch->serial_b;
 }
 
-// Energy of compliant contacts after the last step, J.
+// J: the energy of compliant contacts after the last step.
 static double compressed_energy(const S2World *world) {
-  // 1/2 depth^2/C of each compressed point.
+  // Each compressed point has the energy 1/2 depth^2/C.
   double energy = 0;
   for (int i = 0; i < world->touches.count; i++) {
     const S2Touch *touch = &world->touches.at[i];
@@ -26,7 +26,7 @@ static double compressed_energy(const S2World *world) {
 S2Energy s2_world_energy(const S2World *world) {
   S2Energy energy = {0};
   S2Vec2 gravity = world->kept.def.gravity;
-  // 1/2 v' M v, and -m g.x for bodies with gravity.
+  // Add 1/2 v' M v, and -m g.x for bodies with gravity.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
@@ -34,12 +34,12 @@ S2Energy s2_world_energy(const S2World *world) {
     if (s2_body_moves(body)) {
       energy.kinetic +=
           0.5 * (body->inertia * v[0] * v[0] + body->mass * (v[1] * v[1] + v[2] * v[2]));
-      // locks carry their own weight
+      // kinematic bodies that yield have no gravity
       double scale = body->type == S2_DYNAMIC ? body->gravity_scale : 0;
       energy.potential -= body->mass * scale * (gravity.x * q[1] + gravity.y * q[2]);
     }
   }
-  // The energy stored in elastic joints.
+  // Add the energy stored in elastic joints.
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (s2_joint_active(world, joint)) {
@@ -73,7 +73,7 @@ void s2_world_momentum(const S2World *world, double momentum[3]) {
 }
 
 static void list_acted(S2World *world, const S2Acted *acted) {
-  // Bodies of the last step may be gone, and their slots used by others.
+  // Bodies of the last step may be gone, and other bodies may have their slots.
   if (world->bodies.at[acted->body_a].serial == acted->serial_a &&
       world->bodies.at[acted->body_b].serial == acted->serial_b) {
     *s2_array_append(world->contacts) = (S2Contact){
@@ -94,13 +94,14 @@ static void list_acted(S2World *world, const S2Acted *acted) {
   }
 }
 
-// Lists the points of a touch with their impulses, which are some of the `count` of its pair.
+// Lists the points of a touch with their impulses, which are among the `count` impulses of its
+// pair.
 static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acted, int count) {
   bool shown = touch_alive(world, touch) && !touch->sensor && touch->enabled;
   const double *qa = world->q.at + 3 * touch->body_a;
   for (int k = 0; k < touch->count; k++) {
     const S2ManifoldPoint *at = &touch->points[k].at;
-    // Find the impulse by its feature. Without one the point is near, but idle.
+    // Find the impulse by its feature. If there is none, the point is near but idle.
     int i = 0;
     while (i < count && acted[i].feature != at->id) {
       i += 1;
@@ -122,18 +123,18 @@ static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acte
   }
 }
 
-// Both lists are sorted by shapes. Impulses at vanished features follow those of their pair.
+// Both lists are sorted by shapes. Impulses at vanished features follow the points of their pair.
 static void list_contacts(S2World *world) {
   const S2ActedList *acted = &world->acted;
   int a = 0;
   world->contacts.count = 0;
   for (int i = 0; i <= world->touches.count; i++) {
     const S2Touch *touch = i < world->touches.count ? &world->touches.at[i] : NULL;
-    // Impulses of pairs that are no longer touches.
+    // List impulses of pairs that are no longer touches.
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       list_acted(world, &acted->at[a]);
     }
-    // The touch, with the impulses of its pair.
+    // List the touch, with the impulses of its pair.
     int first = a;
     while (touch != NULL && a < acted->count && s2_acted_compare(&acted->at[a], touch) == 0) {
       a += 1;
@@ -141,7 +142,7 @@ static void list_contacts(S2World *world) {
     if (touch != NULL) {
       list_touch(world, touch, acted->at + first, a - first);
     }
-    // Impulses at points that the pair no longer has.
+    // List impulses at points that the pair no longer has.
     for (int k = first; k < a; k++) {
       if (acted->at[k].gone) {
         list_acted(world, &acted->at[k]);
@@ -173,7 +174,8 @@ S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[
   int32_t slot;
   S2_TRY(s2_body_slot(world, body, &slot));
   for (int c = 0; c < 3; c++) {
-    bool known = 3 * slot + c < world->corrected.count; // created since the step
+    // false: the body was created since the step
+    bool known = 3 * slot + c < world->corrected.count;
     impulse[c] = known ? world->corrected.at[3 * slot + c] : 0;
   }
   return s2_ok();

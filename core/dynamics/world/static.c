@@ -1,7 +1,7 @@
 // Pseudo-static equilibrium by kinetic damping (dynamic relaxation: Otter 1965, Cundall 1976).
-// Bodies start from rest and move as in time until their kinetic energy falls; then they are
-// stopped. A single mode passes its equilibrium at that time. Each stop gives the accelerations
-// from rest, which must vanish.
+// Bodies start from rest and move as in a normal simulation until their kinetic energy falls; then
+// they are stopped. At that time a single mode would pass its equilibrium. The first step after
+// each stop gives the accelerations from rest, which must vanish.
 #include "dynamics/world/world.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ S2StaticOptions s2_static_options(void) {
   return (S2StaticOptions){.tolerance = 1e-6, .max_steps = 100000};
 }
 
-// The largest speed, m/s; rotation is measured at the farthest point of the body.
+// m/s: the largest speed; rotation is measured at the farthest point of the body.
 static double static_fastest(const S2World *world) {
   double speed = 0;
   for (int i = 0; i < world->order.count; i++) {
@@ -45,21 +45,21 @@ static void static_hold(S2World *world, const Held *held, bool stop) {
   world->kept.steps = held->steps;
 }
 
-// Turning forces (tension across a chain) are explicit in time, and a mode of theirs with (h w)^2
+// Turning forces (tension across a chain) are explicit in time. A mode of such forces with (h w)^2
 // above 1 is farther from rest at each stop. Then the search continues with shorter steps, because
-// time has no meaning here. The residual of the stops fluctuates in any search. A search without
-// progress is one with STALLED stops in a row whose residual is above half of the best.
+// time has no meaning here. The residual of the stops fluctuates in any search. A search makes no
+// progress if the residuals of STALLED stops in a row are above half of the best one.
 enum { STALLED = 64, HALVINGS = 10 };
 
 typedef struct Search {
-  double dt;   // s, the world's
-  double best; // m/s^2, smallest residual at a stop with these steps
-  int stops;   // since it last fell to half
+  double dt;   // s: the world's dt
+  double best; // m/s^2: smallest residual at a stop with the present length of steps
+  int stops;   // number of stops since `best` last fell to half
   int halved;  // number of halvings
 } Search;
 
-// Evaluates the first step from rest. The last step has the world's length, so that impulses are
-// those of such a step. Returns whether the length of steps changes.
+// Evaluates the first step from rest. The last step has the world's length, so that its impulses
+// are those of a normal step. Returns whether the length of steps changes.
 static bool static_judge(S2World *world, Search *search, const S2StaticOptions *options,
                          S2StaticResult *result) {
   double *dt = &world->kept.def.dt;
@@ -67,14 +67,15 @@ static bool static_judge(S2World *world, Search *search, const S2StaticOptions *
   result->residual = static_fastest(world) / *dt;
   bool rests = result->residual <= options->tolerance;
   result->solved = rests && *dt == search->dt;
-  // Progress halves the best residual; without it for STALLED stops the steps are too long.
+  // Progress means that the best residual has halved. Without progress for STALLED stops, the steps
+  // are too long.
   search->stops += 1;
   if (result->residual < search->best / 2) {
     search->best = result->residual;
     search->stops = 0;
   }
   bool stalled = !rests && search->stops >= STALLED && search->halved < HALVINGS;
-  // Continue, unless steps become shorter, or only a step of the world's length is missing.
+  // Continue, unless steps must become shorter or only a step of the world's length is missing.
   if (!stalled && !(rests && *dt != search->dt)) {
     return false;
   }
@@ -125,9 +126,10 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
       return s2_error(S2_INVALID, "a lock moves its body, so there is no state of rest");
     }
   }
-  // The constant data and the world's image, which is restored on failure.
+  // Store the constant data and the world's image, which is restored on failure.
   size_t size = s2_world_image_size(world), bytes = sizeof(double) * (size_t)world->v.count;
-  unsigned char *memory = s2_memory_take(size + 2 * bytes); // doubles first: they are aligned
+  // doubles come first, so that they are aligned
+  unsigned char *memory = s2_memory_take(size + 2 * bytes);
   Held held = {
       .v = (double *)(void *)memory,
       .f = (double *)(void *)(memory + bytes),
@@ -154,7 +156,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     static_hold(world, &held, true);
     for (int i = 0; i < world->order.count; i++) {
       int32_t at = 3 * world->order.at[i];
-      memset(world->f.at + at, 0, 3 * sizeof(double)); // they have acted
+      memset(world->f.at + at, 0, 3 * sizeof(double)); // the forces have acted
       if (!s2_body_moves(&world->bodies.at[at / 3])) {
         memcpy(world->v.at + at, held.v + at, 3 * sizeof(double));
       }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Largest number of worlds side by side on one processor: doubles in an AVX-512 register.
+// Largest number of worlds side by side on one processor: the doubles in an AVX-512 register.
 enum { LANES_MOST = 8 };
 
 S2WorldDef s2_world_def(void) {
@@ -16,7 +16,7 @@ S2WorldDef s2_world_def(void) {
   };
 }
 
-// An option that excludes the flow by two stages, or NULL.
+// Names an option that excludes the flow by two stages, or NULL.
 static const char *not_with_rattle(const S2WorldDef *def) {
   return def->stepping == S2_BISECT                     ? "stepping bisect"
          : def->stabilization != S2_PROJECTION          ? "a stabilization other than projection"
@@ -30,9 +30,9 @@ static const char *not_with_rattle(const S2WorldDef *def) {
                                                         : NULL;
 }
 
-// Options that do not permit implicit blending.
+// Checks combinations of options.
 static S2Status world_check_together(const S2WorldDef *def) {
-  // Options that do not support a blend.
+  // Some options do not support implicit blending.
   bool blends = def->alpha < 1 || def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   const char *option = def->restitution_model == S2_REFLECTIONS ? "restitution_model reflections"
                        : def->stabilization == S2_BAUMGARTE     ? "stabilization baumgarte"
@@ -45,7 +45,7 @@ static S2Status world_check_together(const S2WorldDef *def) {
     return s2_error(S2_INVALID, "flow rattle: cannot be combined with %s: leave one of them out",
                     other);
   }
-  // Sliding contacts rise under the convex law: other schemes would see them separate.
+  // Under the convex law sliding contacts lift, and other schemes would treat them as separating.
   if (def->contact == S2_CONVEX &&
       (s2_world_way(def) != S2_SPECULATIVE || def->restitution_model == S2_REFLECTIONS)) {
     return s2_error(S2_INVALID, "contact convex: requires stepping speculative (or auto) and "
@@ -54,7 +54,8 @@ static S2Status world_check_together(const S2WorldDef *def) {
   return s2_ok();
 }
 
-// An option that excludes event stepping, which has its own flow, rows and projections; or NULL.
+// Names an option that excludes event stepping (which has its own flow, rows and projections), or
+// NULL.
 static const char *not_with_event(const S2WorldDef *def) {
   return def->contact == S2_CONVEX                      ? "contact convex"
          : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
@@ -103,7 +104,7 @@ static S2Status world_check_def(const S2WorldDef *def) {
 S2Status s2_world_create(const S2WorldDef *def, S2World **out) {
   *out = NULL;
   S2_TRY(world_check_def(def));
-  // Zeros are an empty world; free lists end with S2_NONE.
+  // Zeros mean an empty world, except that free lists end with S2_NONE.
   S2World *world = s2_memory_take_zeroed(sizeof *world);
   world->kept.def = *def;
   world->kept.free_body = world->kept.free_joint = world->kept.free_piece = S2_NONE;
@@ -123,7 +124,7 @@ void s2_world_destroy(S2World *world) {
   if (world == NULL) {
     return;
   }
-  // Arrays, then objects with a destructor.
+  // Free arrays, then objects with a destructor.
   s2_array_free(world->q);
   s2_array_free(world->v);
   s2_array_free(world->f);
@@ -210,14 +211,14 @@ S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
   // Restore the callbacks, because the guarded run may have replaced them.
   S2Callbacks callbacks = world->callbacks;
   S2Status status = s2_memory_guarded(run, user);
-  // The run was left by a jump: discard its current data. The arrays are unchanged.
+  // A jump has left the run, so discard its current data. The arrays are unchanged.
   if (status.code == S2_MEMORY) {
     world->callbacks = callbacks;
     world->stepping = world->evaluating = false;
     world->refused = s2_ok();
     world->drives.count = 0;
     world->events.count = 0;
-    world->rest.islands.count = 0; // may be those of the discarded step
+    world->rest.islands.count = 0; // these islands may belong to the discarded step
     world->boxes_stale = true;
     s2_arena_free(&world->arena); // a small step may still succeed
   }
@@ -276,7 +277,7 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];
   }
-  // Residuals: the largest.
+  // Residuals take the maximum.
   total->worst_scaled = fmax(total->worst_scaled, stats->worst_scaled);
   total->worst_penetration = fmax(total->worst_penetration, stats->worst_penetration);
   total->worst_joint_error = fmax(total->worst_joint_error, stats->worst_joint_error);

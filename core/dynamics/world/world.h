@@ -1,8 +1,8 @@
 // Private to core/dynamics: the storage of a world.
 //
 // State is a structure of arrays: q, v and f hold three numbers for each body slot (angle, x, y),
-// so the vectors of the formulas are the storage. All data that decide the future of a world are in
-// arrays of plain values without pointers: a snapshot is a copy of the arrays.
+// so the vectors of the formulas are the storage. All data that determine the future of a world are
+// in arrays of plain values without pointers, so a snapshot is a copy of the arrays.
 #ifndef S2_WORLD_H
 #define S2_WORLD_H
 
@@ -17,157 +17,165 @@
 
 // ---- Tolerances and limits --------------------------------------------------------------------
 
-// Contacts closer than this fraction of a body's size count as touching: far above the rounding of
-// a gap (1e-16 relative), far below any visible gap.
+// Contacts closer than this fraction of a body's size count as touching. It is far above the
+// rounding of a gap (1e-16 relative) and far below any visible gap.
 #define S2_TOUCH_SLOP 1e-9
-// In the same unit: an open gap that a motion of bodies at rest does not close, and the
-// displacement of a body at rest in a step. A solve to 1e-9 leaves a tenth of this in the gaps.
+// A fraction of a body's size. Between bodies that move by at most this in a step, an open gap of
+// at most this counts as closed. A solve to 1e-9 leaves a tenth of this in the gaps.
 #define S2_REST_GAP 1e-10
-// Overlaps and joint errors beyond this fraction of a body's size are corrected ...
+// Projection corrects overlaps and joint errors beyond this fraction of a body's size.
 #define S2_PROJECTION_TRIGGER 1e-9
-// ... until less than this fraction is left (Newton steps: the next one would be rounding).
+// Projection ends when errors are below this fraction. (Its steps are Newton steps, so the next one
+// would only change rounding.)
 #define S2_PROJECTION_TOLERANCE 1e-11
-// ... or, far from the origin, this fraction of the coordinates, whose rounding is larger: anchors
-// are sums of two rounded numbers and errors are differences of two anchors.
+// Far from the origin, projection ends at this fraction of the coordinates, because their rounding
+// is larger. (Anchors are sums of two rounded numbers, and errors are differences of two anchors.)
 #define S2_PROJECTION_ROUNDING 1e-15
-// Newton steps of a projection. A joint needs 2 or 3; jammed piles may need more. The next step
-// corrects the remainder.
+// Largest number of Newton steps of a projection. A joint needs 2 or 3; jammed piles may need more.
+// The next time step corrects the remainder.
 #define S2_PROJECTION_PASSES 20
 // rad: largest turn of one projection pass, so that linearised rotations stay meaningful.
 #define S2_PROJECTION_TURN 0.3
-// A pass that does not halve the error multiplies the cost of turning relative to moving by this.
+// If a pass does not halve the error, the cost of turning relative to moving is multiplied by this.
 // Otherwise a light body wedged at an angle would turn back and forth between two faces.
 #define S2_PROJECTION_STIFFER 8.0
-// Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
-// about the turn of the step (in rad) times the former error.
+// Passes of SHAKE, which pushes along the joints' rows of the start of the step and corrects
+// velocities. Each pass leaves about the turn of the step (in rad) times the former error.
 #define S2_SHAKE_PASSES 3
-// Number of such passes if they share a factorisation and are cheap.
+// Number of such passes if they share a factorisation, so that they are cheap.
 #define S2_SHAKE_DIRECT_PASSES 12
-// Joint errors beyond this fraction of a body's size that projection cannot remove are reported:
-// joints that contradict each other.
+// Joint errors beyond this fraction of a body's size that projection cannot remove are reported,
+// because the joints contradict each other.
 #define S2_MISFIT 1e-3
-// A step that began with a joint error beyond this fraction of a body's size (moved by the program,
-// or a jammed pile) does not turn its projection into velocity. Projection leaves 1e-11.
+// If a step begins with a joint error beyond this fraction of a body's size (the program moved
+// bodies, or a pile is jammed), projection has no feedback to velocities. Projection itself leaves
+// 1e-11.
 #define S2_FEEDBACK_START 1e-6
-// rad: turns of a step up to which this feedback needs no check of the energy.
+// rad: if no body turns by more in a step, this feedback needs no additional check of the energy.
 #define S2_FEEDBACK_TURN 0.1
 // Fraction of the energy of an island that rounding of the angular momentum may add in a step.
 #define S2_SPIN_ROUNDING 1e-13
 // An approach slower than this many solver tolerances (times the velocity scale) is an error of the
 // last solve, not an approach.
 #define S2_REST_TOLERANCES 10
-// Smallest speed scale of an island, as a fraction of the speed of its ground: relative velocities
-// are rounded by 1e-16 of it.
+// Smallest speed scale of an island, as a fraction of the speed of its ground, because relative
+// velocities are rounded by 1e-16 of that speed.
 #define S2_FRAME_ROUNDING 1e-4
-// Searches for contacts in one step: one, plus one for each time an impact makes a body move
-// farther than predicted; more than 4 have not been observed.
+// Largest number of searches for contacts in one step. One is always made, and one more each time
+// an impact makes a body move farther than predicted. More than 4 have not been observed.
 #define S2_REACH_PASSES 8
-// Solves of an island whose fast contacts miss each other.
+// Largest number of solves of an island whose fast contacts miss each other.
 #define S2_RELINEARISE_PASSES 6
-// Islands of more touches than this are solved by attempts if there is an alternative: without a
-// solution after this many factorisations of the flow the old rows stay, or half of the step is
-// made. Smaller islands are solved in microseconds. Old rows cost nothing, so attempts are shorter
-// for them than for half steps, which cost as much as the solves they replace.
+// Islands with more touches are solved by attempts if there is an alternative. If the solver's flow
+// finds no solution within the given number of factorisations, the old rows stay, or only half of
+// the step is made. Smaller islands are solved in microseconds. Keeping old rows costs nothing, so
+// attempts with this alternative are shorter. Half steps cost as much as the solves that they
+// replace.
 #define S2_ATTEMPT_TOUCHES 20
 #define S2_ATTEMPT_ROWS    600
 #define S2_ATTEMPT_WHOLE   1000
-// Attempts to step a large island as a whole, or the remainder of its step, before half of it is
-// tried. With 2 or 3 no more steps were solved, and they took longer.
+// How often a large island's step (or its remainder) may be halved after a failed attempt. With 2
+// or 3, no more steps were solved, and they took longer.
 #define S2_EVENT_HALVINGS 1
-// Impacts in sequence within one step before the rest is taken as inelastic (a ball between two
-// walls, a stack that is hit: the sequence may be endless).
+// Largest number of successive impacts within one step; the next one is inelastic. (With a ball
+// between two walls, or a stack that is hit, the sequence may be endless.)
 #define S2_IMPACT_PASSES 10
-// Relative excess, by rounding, of the energy that an impact may return over the energy that
-// contacts took.
+// The energy that an impact returns may exceed the energy that contacts took by this fraction,
+// because of rounding.
 #define S2_KEEP_ROUNDING 1e-12
-// Reflections of one impact before the remainder ends inelastically. n discs in a row need up to n
-// passes; contacts with different restitution may continue for ever.
+// Largest number of reflections of one impact; the remainder ends inelastically. n discs in a row
+// need up to n passes; contacts with different restitution may continue for ever.
 #define S2_REFLECTION_PASSES 50
 // A fast contact counts as met if the true gap after the step is below this fraction of the body.
 #define S2_MISS_TOLERANCE 1e-6
-// m: two anchors closer than this have no direction between them.
+// m: between two anchors that are closer than this, there is no direction.
 #define S2_NO_LENGTH 1e-12
 // A lock that yields and follows a velocity stays behind its goal by at most this fraction of the
-// distance that its bound recovers in one step. With a fraction of 1 the return would need exactly
-// the bound, where derivatives jump.
+// distance that its bound recovers in one step. With a fraction of 1, the return would need exactly
+// the bound, and derivatives jump there.
 #define S2_LOCK_LAG 0.5
-// Limits have rows in a step if they are closer than this many times the distance at the island's
-// speed: a light body may leave a heavy one faster than that.
+// Limits have rows in a step if they are closer than this multiple of the distance at the island's
+// speed. (A light body may leave a heavy one faster than the island's speed.)
 #define S2_LIMIT_REACH 4
-// Contacts that moved by less than this fraction of a body keep their features after a step.
+// If a contact moved by less than this fraction of a body in a step, it keeps its features.
 #define S2_KEEP_FEATURES 1e-3
-// Contacts at rest that moved by less than this have no other features in event stepping.
+// In event stepping, contacts at rest that moved by less than this fraction keep their features.
 #define S2_AT_REST 1e-10
-// (h w)^2 of an oscillation across a joint's force (w^2 = tension/(length mass) of a rod) from
-// which an island is too stiff for forces along the directions at the start of a step. A single
-// oscillation is stable up to 4; neighbours add to it.
+// (h w)^2 of an oscillation across a joint's force; for a rod, w^2 = tension/(length * mass). From
+// this value on, an island is too stiff for forces along the directions at the start of a step. A
+// single oscillation is stable up to 4, but neighbours add to it.
 #define S2_TURNS_TOO_FAST 2.0
 // PASSES: the most additional solves of an island whose rows of ground friction prove to be
 // misaligned. 1 to 3 suffice, except for jammed bodies. ASKEW: the fraction of the bound that may
 // act across these rows. Derivatives have about this relative error, and the force exceeds its
-// bound by half its square.
+// bound by half the square of this fraction.
 #define S2_GROUND_PASSES 16
 #define S2_GROUND_ASKEW  1e-6
-// bisect: accepted overlap (fraction of a body's size), a tolerance without which halving might
-// never end; and the smallest fraction of dt.
+// bisect: accepted overlap, as a fraction of a body's size (without it, halving might never end);
+// and the smallest substep, as a fraction of dt.
 #define S2_BISECT_TOLERANCE 1e-6
 #define S2_BISECT_SMALLEST  (1.0 / 1024)
-// bisect: fraction of the kinetic energy that may pay for the lift of a rebound; a larger lift is
-// tried with half the length.
+// bisect: a rebound may lift bodies by at most this fraction of their kinetic energy. If the lift
+// is larger, half of the length is tried.
 #define S2_BISECT_PAYS 0.1
-// bisect: a remainder of the step below this fraction is rounding: 1e-16, never 1e-4.
+// bisect: a remainder of the step below this fraction is rounding (which is about 1e-16).
 #define S2_BISECT_ROUNDING 1e-12
 
-// auto: islands of more bodies are stepped speculatively. Splitting a step at each meeting costs a
-// solve of the whole island, and the number of meetings grows with its size.
+// auto: islands with more bodies are stepped speculatively. Splitting a step at a meeting costs a
+// solve of the whole island, and the number of meetings grows with the island's size.
 #define S2_AUTO_BODIES 8
-// auto: islands of up to this many pairs are split even if they have more bodies, in the flow by
-// two stages. With this bound pours of 9 to 30 bodies take up to 1.5 times as long as by
-// projection. With 60 pairs pours of 30 boxes take 16 times as long. Without a bound a heap of five
-// jointed dolls takes 4 times as long.
+// auto: in the flow by two stages, islands with up to this many pairs are split at meetings even if
+// they have more bodies. With this bound, pours of 9 to 30 bodies take up to 1.5 times as long as
+// by projection. With a bound of 60 pairs, pours of 30 boxes take 16 times as long. Without a
+// bound, a heap of five jointed dolls takes 4 times as long.
 #define S2_AUTO_PAIRS 20
-// Splits of an island's step in event stepping; the remainder is speculative.
+// Largest number of splits of an island's step in event stepping; the remainder is speculative.
 #define S2_EVENT_SPLITS 4
-// Splits of a step for islands with joints: their projection moves bodies that have met, and these
-// meet again, up to twice.
+// Largest number of splits for islands with joints. Projection of joints moves bodies that have
+// met, so they meet again, up to twice.
 #define S2_EVENT_JOINTED_SPLITS 12
-// Solves of a flow that ends at a meeting, until it ends there: the motion depends on its length
-// through friction, damping and joints.
+// Largest number of solves until a flow ends exactly at a meeting. Several are needed because the
+// motion depends on its length, through friction, damping and joints.
 #define S2_EVENT_REFINEMENTS 8
-// Solves of the search between two times, if the refinements do not converge.
+// Largest number of solves of the search between two times, which follows if the refinements do not
+// converge.
 #define S2_EVENT_NARROWINGS 40
-// Allowed gap at its meeting time, as a fraction of the touching distance.
+// Allowed gap at a meeting time, as a fraction of the touching distance.
 #define S2_EVENT_MET 1e-5
-// A gap larger than this fraction flags the derivatives, because the time is not exact.
+// If the gap is larger than this fraction, derivatives are flagged, because the time is not exact.
 #define S2_EVENT_CLOSED 1e-2
-// Fraction of the remainder of a step before a separating pair may meet again.
+// A separating pair may not meet again before this fraction of the remainder of a step.
 #define S2_EVENT_LEAVING 1e-6
-// Fraction of the energy that a projection could have lifted, within which (either sign)
-// derivatives are flagged as one-sided.
+// Derivatives are flagged as one-sided if the added energy is, with either sign, less than this
+// fraction of the sum of its terms.
 #define S2_EVENT_LEVEL 1e-6
-// Overlap, in multiples of the touching distance, at the end of a flow that has missed a meeting.
+// A larger overlap at the end of a flow, in multiples of the touching distance, means that a
+// meeting was missed.
 #define S2_EVENT_MISSED 10
-// A projection that removes an overlap leaves the pair open by less than this fraction of it,
-// because surfaces bend and turn, unless another contact separates them further.
+// A projection that removes an overlap leaves a gap below this fraction of the overlap, because
+// surfaces bend and turn. Only another contact can separate the pair further.
 #define S2_EVENT_PARTED 1e-2
-// Repeated flows with additional resting points, which would otherwise return at once.
+// Largest number of repeated flows with additional resting points, which would otherwise return at
+// once.
 #define S2_EVENT_RETURNS 4
-// Repeated flows of a piece without rows that carry no impulse at the end.
+// Largest number of repeated flows of a piece without the rows that carry no impulse at its end.
 #define S2_EVENT_RELEASES 2
-// Shortened flows, each for the first pair that meets on the one before.
+// Largest number of times that a flow is shortened, each time to the first meeting of the flow
+// before.
 #define S2_EVENT_SHORTENED 8
-// Pieces of an island's step that end without a meeting, because no more of the motion was known to
-// be free, or a body would have overlapped another deeply. They do not count as splits. A bar that
-// turns by a radian in a step is followed in pieces of a tenth of that.
+// Largest number of pieces of an island's step that end without a meeting: no more of the motion
+// was known to be free, or a body would have overlapped another deeply. These pieces do not count
+// as splits. A bar that turns by a radian in a step is followed in pieces of a tenth of a radian.
 #define S2_EVENT_CUTS 64
-// Fraction of the remainder of a step below which no piece of it is cut.
+// A piece is not cut to less than this fraction of the remainder of a step.
 #define S2_EVENT_SHORTEST 1e-3
-// Fraction of the touching distance by which bodies may overlap without having met, as resting ones
-// do.
+// Bodies may overlap by this fraction of the touching distance without having met, like resting
+// bodies.
 #define S2_EVENT_PRESSED 0.1
-// Fraction of a flow's length that separates an earlier meeting from one at its end.
+// A meeting counts as earlier than the end of a flow if it is earlier by more than this fraction of
+// the flow's length.
 #define S2_EVENT_EARLY 1e-6
-// Fraction of a flow that separates its end from a meeting.
+// Times that differ by less than this fraction of the flow's length are equal.
 #define S2_EVENT_ROUNDING 1e-13
 
 // ---- Storage ----------------------------------------------------------------------------------
@@ -177,13 +185,14 @@ enum { S2_NONE = -1 };
 typedef struct S2Body {
   uint32_t serial; // 0: free slot
   bool has_law, has_motion;
-// fields.def; mass and inertia as if dynamic, 0: unknown (bare segments)
+// The numbers of fields.def. Mass and inertia are stored as if the body were dynamic; 0: unknown
+// (bare segments).
 #define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) double member;
 #define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  type member;
 #include "dynamics/fields.def"
-  double reach;        // m, farthest point of its shapes from the centre of mass
+  double reach;        // m: distance of the farthest point of its shapes from the centre of mass
   int32_t first_shape; // list through S2Piece.next, creation order
-  // kinematic with a bound on its force: the slot of its lock; S2_NONE: none, nothing pushes it
+  // for a kinematic body with a bound on its force: the slot of its lock; else S2_NONE
   int32_t drive;
   int32_t first_link; // list of its joints through S2Joint.link, youngest first
   char name[S2_NAME_SIZE];
@@ -194,16 +203,16 @@ typedef struct S2Piece { // one convex shape of a body
   int32_t next;
   int32_t first_vertex, count;
   double radius;
-  double friction, restitution; // NAN: the body's
+  double friction, restitution; // NAN: the body's value
   bool has_previous, has_next;
-  bool joined; // it adjoins another piece: its sides follow its vertices (s2_sides)
+  bool joined; // whether it adjoins another piece; then its sides follow its vertices (s2_sides)
   S2Vec2 previous, next_vertex;
 } S2Piece;
 
 // Size of a joined piece's side, in vertices.
 enum { S2_SIDE_VERTICES = sizeof(S2Side) / sizeof(S2Vec2) };
 
-// Rows a joint may have in a problem: its equations, both limits, motor, friction, servo.
+// The rows that a joint may have in a problem: its equations, both limits, motor, friction, servo.
 enum {
   S2_JOINT_EQUATIONS = 3,
   S2_JOINT_LO = S2_JOINT_EQUATIONS,
@@ -219,14 +228,15 @@ enum {
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
-  double more[2][3];     // with respect to those of S2Joint.more
-  double force, tangent; // of a spring with a law at this value, N and N/m (after s2_spring_ask)
-  double speed; // J v0 + rate, of the value at the start of the step (after s2_joint_speeds)
-  double bend;  // v0' Hess v0: its change by the motion alone (after s2_joint_bends)
+  double more[2][3];     // gradient with respect to the bodies S2Joint.more
+  double force, tangent; // N, N/m: of a spring with a law, at this value (after s2_spring_ask)
+  double speed;          // J v0 + rate at the start of the step (after s2_joint_speeds)
+  double bend; // v0' Hess v0: change of the speed by the motion alone (after s2_joint_bends)
 } S2JointRow;
 
-// A joint is in the lists of its two bodies; a gear also in those of its two joints, and a
-// constraint in those of its further bodies. A list links places: S2_JOINT_LINKS * slot + which.
+// A joint is in the lists of its two bodies; a gear is also in the lists of its two joints, and a
+// constraint in the lists of its further bodies. A list links places, S2_JOINT_LINKS * slot +
+// which.
 enum { S2_LINK_A, S2_LINK_B, S2_LINK_MORE, S2_JOINT_LINKS = S2_LINK_MORE + 2 };
 
 typedef struct S2JointLink {
@@ -237,27 +247,27 @@ typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
   bool enabled, broken, collide, has_motor;
-  bool driven;              // lock: the program gives its rate, which is that of the last step
+  bool driven;              // lock: whether the program gives its rate
   bool locked[3];           // lock: angle, x, y
   int32_t a, b;             // slots; S2_NONE: the world
   int32_t joint_a, joint_b; // gear: slots
   int32_t more[2];          // gear of hinges, constraint: its third and fourth body, S2_NONE
   bool has_law;             // spring
-  bool has_spring;          // stiffness and damping act on the equation S2JointKind.sprung
-  bool has_servo;           // a goal is held along the motor's coordinate
+  bool has_spring;          // whether stiffness and damping act on the equation S2JointKind.sprung
+  bool has_servo;           // whether a servo holds a goal along the motor's coordinate
   int rows;                 // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate, bounded;
   // constraint: slot of its normal constraint, or S2_NONE; and the serial of that, which may be
   // gone
   int32_t coupled;
   uint32_t coupled_serial; // be gone
-  double stabilization;    // S2JointDef, NAN: the world's setting
+  double stabilization;    // as in S2JointDef; NAN: the world's setting
 #define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;
 #define S2_JOINT_WEIGHTS(ID, member)                    S2JointWeights member;
 #include "dynamics/fields.def"
   double break_force;
   S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: its last evaluation
-  // N, of all forces except ground friction and applied ones, last step
+  // N, last step: all forces except ground friction and applied forces
   double pushed[2];
   S2JointLink link[S2_JOINT_LINKS];
   int32_t first_link; // list of the gears on it, youngest first
@@ -267,10 +277,10 @@ typedef struct S2Joint {
 typedef struct S2TouchPoint {
   S2ManifoldPoint at;                     // at.point is the arm on a
   S2Vec2 arm_b;                           // the contact point relative to the centre of b
-  double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
+  double normal_impulse, tangent_impulse; // N s, of the last (sub-)step
   bool sliding;
-  bool closed;  // event stepping: overlapped at the end of its flow without an impulse
-  bool pressed; // of notes: its normal impulse was above 0
+  bool closed;  // event stepping: whether it overlapped at the end of its flow without an impulse
+  bool pressed; // in notes: whether its normal impulse was above 0
 } S2TouchPoint;
 
 typedef struct S2ConstraintMemo { // the last answer of a constraint in this step
@@ -283,10 +293,10 @@ typedef struct S2ConstraintMemo { // the last answer of a constraint in this ste
 typedef struct S2Drive { // a lock that the program moves, in the current (sub-)step
   bool valid;
   double start;            // s since the world's present state
-  double goal[3], rate[3]; // at its start; mean until its end
+  double goal[3], rate[3]; // at the start of the step; mean rate until its end
   double begin[3], end[3]; // the rates at these times
-  bool strikes;            // an impact at its start is being solved: its rate is the initial one
-  bool place[3];           // the goal is a prescribed place, not the result of a velocity
+  bool strikes;            // whether an impact at the start is being solved, with the initial rate
+  bool place[3];           // whether the goal is a prescribed place, not the result of a velocity
 } S2Drive;
 
 // A pair of shapes whose boxes met in the last step, with its contact points.
@@ -295,38 +305,38 @@ typedef struct S2Touch {
   int32_t body_a, body_b;   // slots
   uint32_t serial_a, serial_b;
   bool allowed; // the filter's answer
-  bool sensor;  // one of the two is
-  bool asked;   // pre-solve was asked in this step
+  bool sensor;  // whether one of the two is a sensor
+  bool asked;   // whether pre-solve was called in this step
   bool enabled; // pre-solve's answer
-  // event stepping: it has no points yet, because those at a chain's end belong to the other
-  // segment, but some may appear as the bodies turn
+  // event stepping: whether it has no points yet because points at a chain's end belong to the
+  // other segment, but may get some as the bodies turn
   bool hidden;
-  bool solved; // its motion was solved in this step: the guess was not the solution;
-  bool fresh;  // the same in the previous step
-  bool on_way; // its points are those of a time within the present step
+  bool solved; // whether its motion needed a solve in this step (the guess was not the solution)
+  bool fresh;  // `solved` of the previous step
+  bool on_way; // whether its points belong to a time within the present step
   double friction, restitution, surface_speed;
-  double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
-  double viscosity;           // N s/m, of each point, along the surface
+  double compliance, damping; // m/N, N s/m, for each point; compliance 0: rigid
+  double viscosity;           // N s/m, for each point, along the surface
   int count;
   S2TouchPoint points[2];
 } S2Touch;
 
 // The impulse at one feature of a pair of shapes in the last step: the sum over impacts and
-// substeps, each with the point of its solve. Touches are those of the end of the step, where that
-// feature may be gone, so reports use this list.
+// substeps, each with the point of its solve. Touches belong to the end of the step, when that
+// feature may be gone. So reports use this list.
 typedef struct S2Acted {
   int32_t shape_a, shape_b, body_a, body_b; // as in S2Touch
   uint32_t serial_a, serial_b;
   uint32_t feature; // S2ManifoldPoint.id
-  int32_t next;     // of the same touch, while a step collects; S2_NONE
-  bool sliding;     // at its last impulse
-  bool gone;        // not a point of the touch at the end of the step
+  int32_t next;     // next entry of the same touch while a step collects, or S2_NONE
+  bool sliding;     // whether it slid at its last impulse
+  bool gone;        // whether it is not a point of the touch at the end of the step
   S2Vec2 point;     // world: place of the feature at the end of the step; and its gap, m
   double gap;
   S2Vec2 normal;                          // from b to a, direction of the impulse
-  double normal_impulse, tangent_impulse; // N s on a, along it and the left-turned normal
-  double press;                // N s, the length of the sum of normal impulses as vectors
-  double angular_a, angular_b; // N m s on a and on b about their centres, of both impulses
+  double normal_impulse, tangent_impulse; // N s on a, along the normal and the left-turned normal
+  double press;                           // N s: length of the vector sum of normal impulses
+  double angular_a, angular_b; // N m s on a and on b about their centres, by both impulses
   double speed;                // m/s, meeting speed
 } S2Acted;
 
@@ -337,7 +347,7 @@ static inline S2Vec2 s2_acted_impulse(const S2Acted *acted) { // N s on a
                        s2_left(acted->normal));
 }
 
-// Compares with the order of touches: negative below, 0 equal, positive above.
+// Compares an entry with a touch in the order of touches: negative below, 0 equal, positive above.
 static inline int s2_acted_compare(const S2Acted *acted, const S2Touch *touch) {
   if (acted->shape_a != touch->shape_a) {
     return acted->shape_a < touch->shape_a ? -1 : 1;
@@ -349,9 +359,9 @@ static inline int s2_acted_compare(const S2Acted *acted, const S2Touch *touch) {
 typedef struct S2Couple {
   int32_t lo, hi; // slots, lo < hi; the array is sorted by (lo, hi, sensor)
   uint32_t serial_lo, serial_hi;
-  bool sensor;           // one of the two is
-  bool flipped;          // events name hi first
-  bool near, touching;   // a begin event was sent, the end event is still to come
+  bool sensor;           // whether one of the two is a sensor
+  bool flipped;          // whether events name hi first
+  bool near, touching;   // whether a begin event was sent and the end event is still to come
   S2Vec2 impulse;        // N s, on the first body of its events, in this touch so far
   double normal_impulse; // N s, along the normals, in this touch so far
 } S2Couple;
@@ -363,13 +373,13 @@ typedef struct S2Actuator { // dynamics/control
   bool warned; // whether a warning was given that its damping is too large for explicit effort
   S2JointId joint;
   S2BodyId body;
-  bool fixed;       // direction and `at` are of the body's frame
+  bool fixed;       // direction and `at` are in the body's frame
   S2Vec2 direction; // unit
   S2Vec2 at;
   double lo, hi, delay, kp, kd, most;
 } S2Actuator;
 
-typedef struct S2Command { // of an actuator, by time
+typedef struct S2Command { // a command of an actuator, valid from `t` on
   int32_t actuator;
   double t, value;
 } S2Command;
@@ -382,12 +392,12 @@ typedef struct S2Observation {
   double noise;
 } S2Observation;
 
-typedef struct S2SlotPair { // each pair occurs twice, so that those of a body are consecutive
+typedef struct S2SlotPair { // each pair occurs twice, so that the pairs of a body are consecutive
   int32_t body, other;
   bool by_user; // no_contact; else because of a joint
 } S2SlotPair;
 
-// Springs that push: no impacts, no restitution, no projection.
+// Whether the contact is a spring that pushes, without impacts, restitution and projection.
 static inline bool s2_touch_soft(const S2Touch *touch) {
   return touch->compliance > 0;
 }
@@ -401,38 +411,39 @@ typedef struct S2Kept {
   uint64_t steps;
   int32_t free_body, free_joint, free_piece; // heads of the free lists
   int32_t free_vertices[S2_VERTEX_CLASSES];
-  bool fresh; // bodies were created or moved since the last step: look for overlaps
+  // whether bodies were created or moved since the last step, so that overlaps are searched
+  bool fresh;
 } S2Kept;
 
 // State of a world's program (program/program.h).
 typedef enum S2ProgramIs {
   S2_PROGRAM_STALE, // the world has changed since its last step
   S2_PROGRAM_WAITS, // it has been stepped once
-  S2_PROGRAM_MADE,  // or does not qualify
+  S2_PROGRAM_MADE,  // the program is made, or the world does not qualify
 } S2ProgramIs;
 
 // An island that a step has left unchanged (rest/rest.h).
 typedef struct S2RestIsland {
   int32_t first; // its first slot
   int nodes, touches;
-  uint32_t solves;     // of the step that found it at rest
-  bool solved;         // whether a solve did more than confirm this: then it is not at rest
-  S2Residual residual; // largest of the solves
+  uint32_t solves;     // number of solves of the step that found it at rest
+  bool solved;         // whether a solve did more than confirm the rest, so that it is not at rest
+  S2Residual residual; // the largest residual of these solves
 } S2RestIsland;
 
 enum {
-  S2_REST_GIVEN = 9,  // numbers per slot: force, mass of W, pose
-  S2_TOUCH_KEPT = 1,  // stays as in the last step
-  S2_TOUCH_JOINS = 2, // joined its bodies to one island
+  S2_REST_GIVEN = 9,  // numbers per slot: force, diagonal of W, pose
+  S2_TOUCH_KEPT = 1,  // the touch stays as in the last step
+  S2_TOUCH_JOINS = 2, // the touch joined its bodies to one island
 };
 
 typedef struct S2Rest {
   uint64_t changes;               // S2World.changes at that time
   double h;                       // s
   S2_ARRAY(S2RestIsland) islands; // sorted by `first`; empty: nothing below is valid
-  S2_ARRAY(bool) body;            // per slot: whether it is in one of them
-  S2_ARRAY(double) given;         // S2_REST_GIVEN per slot, of these bodies
-  S2_ARRAY(unsigned char) touch;  // S2_TOUCH_..., as S2World.touches
+  S2_ARRAY(bool) body;            // per slot: whether it is in one of these islands
+  S2_ARRAY(double) given;         // S2_REST_GIVEN per slot, for these bodies
+  S2_ARRAY(unsigned char) touch;  // S2_TOUCH_..., in the order of S2World.touches
 } S2Rest;
 
 typedef struct S2Threads S2Threads;
@@ -442,7 +453,7 @@ struct S2World {
   S2Kept kept;
   S2_ARRAY(double) q; // 3 per slot
   S2_ARRAY(double) v;
-  S2_ARRAY(double) f; // applied by the program, for the next step
+  S2_ARRAY(double) f; // 3 per slot: forces applied by the program, for the next step
   S2_ARRAY(S2Body) bodies;
   S2_LINE(int32_t) order; // living slots in creation order, with ascending serials
   S2_ARRAY(S2Piece) pieces;
@@ -466,32 +477,35 @@ struct S2World {
   bool contacts_stale;
   S2ProgramIs program_is;
   struct S2Program *program; // NULL: none
-  int lanes;                 // lanes in which it may be stepped, 0: no program
-  // number of changes of everything that steps read, except state, forces and impulses
+  int lanes;                 // most lanes in which it may be stepped; 0: no program
+  // number of changes of all data that steps read, except state, forces and impulses
   uint64_t changes;
-  struct S2Notes *notes; // of the current step, for its derivative; NULL: none (notes.h)
+  struct S2Notes *notes; // notes of the current step, for its derivative; NULL: none (notes.h)
   S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
-  int dumped;                       // problems dumped in this step
-  bool evaluating;                  // constraints are called; otherwise their last answer counts
+  int dumped; // problems dumped in this step
+  // whether constraints are called; otherwise their last answer counts
+  bool evaluating;
   S2Status refused;                 // error of a constraint or motion
   S2_ARRAY(S2ConstraintMemo) memos; // per joint slot
   S2_ARRAY(S2Drive) drives;         // per joint slot, within a step
   uint32_t next_serial;             // ascending, so an old handle never names a newer object
   bool stepping;
-  S2_ARRAY(S2ForceTerm) slopes; // of the force law being called (s2_force_slope)
-  S2_ARRAY(double) pushed;      // f before actuators acted, in a step
-  bool listed;                  // it is among the worlds being stepped side by side
-  bool actuated;                // steps apply actuators
-  bool missed;                  // a solve of the current step missed its tolerance
-  bool cut;                     // the budget ended a solve
-  bool boxes_stale;             // positions changed since the last update of the broad phase
+  S2_ARRAY(S2ForceTerm) slopes; // slopes of the force law being called (s2_force_slope)
+  S2_ARRAY(double) pushed;      // f before actuators acted, within a step
+  bool listed;                  // whether it is among the worlds that are stepped side by side
+  bool actuated;                // whether steps apply actuators
+  bool missed;                  // whether a solve of the current step missed its tolerance
+  bool cut;                     // whether the budget ended a solve
+  // whether positions changed since the last update of the broad phase
+  bool boxes_stale;
   S2Callbacks callbacks;
-  S2Arena arena; // of one step
+  S2Arena arena; // memory of one step
   S2WorldStats stats;
   S2WorldResiduals residuals;
-  S2ActedList acting;            // `acted` of the current step
-  S2ActedList log;               // `acted` of the current attempt or part, by touch (S2Step.logged)
+  S2ActedList acting; // `acted` of the current step
+  // `acted` of the current attempt or piece, by touch (S2Step.logged)
+  S2ActedList log;
   S2ActedList merged;            // scratch
   S2_ARRAY(S2Contact) contacts;  // view made on demand
   uint64_t revision;             // changes counted by s2_world_revised
@@ -503,7 +517,7 @@ struct S2World {
   void (*parted)(void *user); // NULL, or called between the substeps of a step
   void *parted_user;
   struct S2Fixed *fixed; // shared data of the last notes
-  S2Threads *threads;    // over islands (schemes/threads.h); NULL: none yet
+  S2Threads *threads;    // threads over islands (schemes/threads.h); NULL: none yet
   void (*free_threads)(S2Threads *threads);
   S2Rest rest;      // islands that the last step left unchanged
   S2Auditor *audit; // audit/audit.h; NULL: steps are not audited
@@ -516,12 +530,12 @@ S2Status s2_world_idle(const S2World *world); // S2_BUSY inside a step
 void s2_annotations_begin_step(S2World *world);
 void s2_annotations_end_step(S2World *world);
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
-// Call this whenever something changes that steps read, except state, forces and impulses.
+// Call this when any data that steps read change, except state, forces and impulses.
 static inline void s2_world_changed(S2World *world) {
   world->program_is = S2_PROGRAM_STALE;
   world->changes += 1;
 }
-// Call this whenever the contents change that s2_world_revision covers.
+// Call this when the contents that s2_world_revision covers change.
 static inline void s2_world_revised(S2World *world) {
   world->revision++;
   s2_world_changed(world);
@@ -530,11 +544,11 @@ static inline S2BodyId s2_body_id(const S2World *world, int32_t slot) {
   return slot < 0 ? (S2BodyId){0, 0}
                   : (S2BodyId){(uint32_t)slot + 1, world->bodies.at[slot].serial};
 }
-// has a mass, and forces act on it if it is enabled
+// whether it has a mass, so that forces act on it if it is enabled
 static inline bool s2_body_yields(const S2Body *body) {
   return body->type == S2_DYNAMIC || body->drive != S2_NONE;
 }
-static inline bool s2_body_moves(const S2Body *body) { // is an unknown of the solve
+static inline bool s2_body_moves(const S2Body *body) { // whether it is an unknown of the solve
   return s2_body_yields(body) && body->enabled;
 }
 // "'name'" or "#3": the name of a body in messages.
@@ -550,7 +564,8 @@ void s2_body_drop_warm_start(S2World *world, int32_t slot);
 bool s2_world_excluded(const S2World *world, int32_t body_a, int32_t body_b);
 void s2_world_exclude(S2World *world, int32_t body_a, int32_t body_b, bool by_user);
 void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_user);
-void s2_world_include_all(S2World *world, int32_t body); // removes a body that is destroyed
+// removes the entries of a body that is destroyed
+void s2_world_include_all(S2World *world, int32_t body);
 
 void s2_joint_destroy_slot(S2World *world, int32_t slot);
 // joint.c: creates the lock of a kinematic body that yields, with its present motion.

@@ -197,7 +197,7 @@ static void momentum_and_energy_from_nothing_are_found(void **state) {
   S2AuditResiduals found = s2_world_residuals(scene.world).audit;
   assert_true(fabs(found.momentum - 1) < 1e-12);
   assert_true(fabs(found.energy - 2.5) < 1e-12); // (9 - 4)/2
-  must_warn(scene.world, "1 N s of its momentum come from nothing");
+  must_warn(scene.world, "1 N s of its momentum have no cause");
   s2_world_destroy(scene.world);
 }
 

@@ -283,7 +283,7 @@ test("an explicit position warns once if its damping reverses speeds", function(
     for _ = 1, 3 do world:step() end
     eq(#messages, part > 2 and 1 or 0, ("kd dt = %g I"):format(part))
     if part > 2 then
-      ok(messages[1]:find "actuator 'servo': its explicit damping turns the speed round in each step", messages[1])
+      ok(messages[1]:find "actuator 'servo': its explicit damping reverses the speed in each step", messages[1])
       warned = warned + 1
     else
       quiet = quiet + 1

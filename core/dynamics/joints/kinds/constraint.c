@@ -8,16 +8,16 @@
 
 enum { N = S2_JOINT_EQUATIONS, COLUMNS = S2_JOINT_COLUMNS, SQUARE = COLUMNS * COLUMNS };
 
-// Relative steps of central differences: the cube root of the rounding unit for first derivatives,
-// its fourth root for second ones (at which truncation and rounding errors are equal).
+// Relative steps of central differences, at which truncation and rounding errors are equal: the
+// cube root of the rounding unit for first derivatives, the fourth root for second ones.
 static const double FIRST = 6e-6, SECOND = 1.2e-4;
 
 typedef struct Probe { // a constraint being evaluated
   S2World *world;
   const S2Joint *joint;
   S2JointId id;
-  int columns;                       // of its bodies: 6, or all if it has more than two
-  double q[COLUMNS], scale[COLUMNS]; // their poses, and the scales of changes
+  int columns;                       // columns of its bodies: 6, or all if it has more than two
+  double q[COLUMNS], scale[COLUMNS]; // poses of the bodies, and the scales of their changes
   bool moves[COLUMNS];               // false for the world
   double t;
 } Probe;
@@ -52,7 +52,7 @@ static bool constraint_check_finite(Probe *probe, const char *what, const double
 static const struct {
   const char *name;
   int count; // numbers for each row
-  size_t at; // in Answer
+  size_t at; // offset in Answer
 } asked[] = {
     [S2_ASKED_VALUE] = {"value", 1, offsetof(Answer, value)},
     [S2_ASKED_JACOBIAN] = {"jacobian", COLUMNS, offsetof(Answer, jacobian)},
@@ -62,7 +62,7 @@ static const struct {
 
 // One call of the program, which must not change the world during the call.
 static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
-  // Storage for the answer, and for its slopes if the step is recorded for its derivative.
+  // Storage for the answer; also for its slopes if the step is recorded for its derivative.
   S2World *world = probe->world;
   int rows = probe->joint->rows, count = rows * asked[what].count;
   S2Slope slope[MOST];
@@ -71,7 +71,7 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   memcpy(call.q, probe->q, sizeof call.q);
   double *number = (double *)(void *)((char *)answer + asked[what].at);
   memset(number, 0, sizeof *number * (size_t)count);
-  // Exactly one of these is requested.
+  // Exactly one of these arrays is requested.
   call.value = what == S2_ASKED_VALUE ? answer->value : NULL;
   call.jacobian = what == S2_ASKED_JACOBIAN ? answer->jacobian : NULL;
   call.rate = what == S2_ASKED_RATE ? answer->rate : NULL;
@@ -80,11 +80,12 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
     memset(slope, 0, sizeof *slope * (size_t)count);
     call.slope = slope;
   }
-  // The world must not change during the call. If memory runs out, no jump may skip the program's
-  // frames.
+  // The world must not change during the call. While masked, running out of memory cannot jump
+  // across the program's stack frames.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
-  world->evaluating = false; // reading a joint during the call does not call the program again
+  // Without this, reading a joint during the call would call the program again.
+  world->evaluating = false;
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
   s2_memory_mask(masked);
@@ -107,14 +108,14 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
 
 static bool constraint_ask_jacobian(Probe *probe, double relative_step,
                                     double jacobian[N][COLUMNS]) {
-  // The program's own Jacobian, if it supplies one.
+  // Use the program's own Jacobian if it supplies one.
   Answer plus, minus;
   if (probe->joint->has_jacobian) {
     bool good = constraint_ask(probe, S2_ASKED_JACOBIAN, &plus);
     memcpy(jacobian, plus.jacobian, sizeof plus.jacobian[0] * (size_t)probe->joint->rows);
     return good;
   }
-  // (g(q + d) - g(q - d))/2d in each coordinate that can change.
+  // Otherwise compute (g(q + d) - g(q - d))/2d in each coordinate that can change.
   memset(jacobian, 0, sizeof plus.jacobian);
   for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
@@ -137,8 +138,8 @@ static bool constraint_ask_jacobian(Probe *probe, double relative_step,
   return true;
 }
 
-// The rate of the constraint. By default it is the mean over the coming step, so that uniform
-// motions are followed exactly.
+// The rate of the constraint. By default it is the mean rate over the coming step, so that
+// constraints that move uniformly are followed exactly.
 static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N]) {
   const S2Joint *joint = probe->joint;
   Answer later;
@@ -151,7 +152,7 @@ static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N
   if (joint->velocity_only) {
     return true;
   }
-  // (g(t + h) - g(t))/h at the same poses.
+  // The default is (g(t + h) - g(t))/h at the same poses.
   double t = probe->t;
   probe->t = t + probe->world->kept.def.dt / probe->world->kept.def.substeps;
   bool good = constraint_ask(probe, S2_ASKED_VALUE, &later);
@@ -237,7 +238,7 @@ static bool same_poses(const double a[COLUMNS], const double b[COLUMNS]) {
   return same;
 }
 
-// The present rows. Outside a step, and after an error, those of the last call.
+// The present rows. Outside a step, and after an error, the rows of the last call.
 static const S2JointRow *constraint_current(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   int32_t slot = (int32_t)(joint - at->world->joints.at);
@@ -246,7 +247,8 @@ static const S2JointRow *constraint_current(const S2JointAt *at) {
   }
   S2ConstraintMemo *memo = &at->world->memos.at[slot];
   S2World *world = memo->world;
-  // Called once for the same poses and time, because a step evaluates its joints many times.
+  // The callback is called only once for the same poses and time, because a step evaluates joints
+  // many times.
   Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
   if (!memo->valid || memo->t != probe.t || !same_poses(memo->q, probe.q)) {
@@ -371,11 +373,11 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
   return at->joint->rows;
 }
 
-// Outside a step the program cannot be called: zero.
+// Outside a step the program cannot be called, so the Hessians are zero there.
 void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COLUMNS]) {
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(double) * N * SQUARE);
-  // The program can be called within a step only, as in constraint_current().
+  // The program can only be called within a step, as in constraint_current().
   if (!at->world->evaluating || at->world->refused.code != S2_OK ||
       s2_constraint_one_sided(joint)) {
     return;
@@ -390,7 +392,8 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
     memcpy(hessians, answer.hessian, sizeof answer.hessian);
     return;
   }
-  // Differences of gradients: of the program's own with a short step, of values with a longer one.
+  // Differences of the program's own gradients need a short step; differences of differences need a
+  // longer one.
   double relative_step = joint->has_jacobian ? FIRST : SECOND;
   double plus[N][COLUMNS], minus[N][COLUMNS];
   for (int c = 0; c < probe.columns; c++) {
@@ -414,7 +417,7 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
   }
 }
 
-// For the first two bodies.
+// The part of the first two bodies.
 static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
   double all[N][COLUMNS][COLUMNS];
   s2_constraint_hessians(at, all);
@@ -430,12 +433,12 @@ static void constraint_coordinate(const S2JointAt *at, S2JointRow *row, S2JointH
   }
 }
 
-// Finds the normal constraint of a friction: a unilateral constraint between the same bodies
-// without other friction.
+// Finds the normal constraint to which this friction belongs. It is unilateral, acts between the
+// same bodies and has no other friction.
 static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   int32_t slot;
   S2_TRY(s2_joint_slot(world, def->coupled_to, &slot));
-  // It must push between the same bodies, ...
+  // It must push between the same bodies.
   const S2Joint *normal = &world->joints.at[slot];
   if (normal->type != S2_CONSTRAINT || !normal->unilateral) {
     return s2_error(S2_INVALID, "coupled_to: a unilateral constraint expected, got a %s",
@@ -447,7 +450,7 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
                     "coupled_to: a constraint of the same bodies, one or two, in the same "
                     "order expected");
   }
-  // ... and have no friction yet.
+  // It must not have friction yet.
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *other = &world->joints.at[world->joint_order.at[i]];
     if (other->coupled == slot && other->coupled_serial == normal->serial) {
@@ -493,7 +496,7 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
   return coupled ? constraint_couple(world, def, joint) : s2_ok();
 }
 
-// Reads its third and fourth body; they exclude some options.
+// Reads the third and fourth body, which exclude some options.
 static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   const int32_t *const before[3] = {&joint->a, &joint->b, &joint->more[0]};
   for (int i = 0; i < 2 && def->more[i].index != 0; i++) {
@@ -526,7 +529,7 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
 
 static S2Status constraint_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2_TRY(constraint_widen(world, def, joint));
-  // Requests that these options do not permit.
+  // Check requests that these options do not permit.
   if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
     return s2_error(S2_INVALID, "rows: %s expected, got %d",
                     def->unilateral ? "1 of a unilateral constraint" : "1 to 3", def->rows);

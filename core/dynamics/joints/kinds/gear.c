@@ -1,5 +1,5 @@
 // Gear: couples the coordinates of two joints, c_a + ratio c_b = constant. With hinges up to four
-// bodies may move (wide_rows.c), with other joints two, because a row acts on two bodies.
+// bodies may move (wide_rows.c), with other joints only two, because a row acts on two bodies.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
@@ -27,7 +27,8 @@ static void gear_add(const S2JointAt *at, int32_t slot, double factor, S2JointRo
   S2JointRow its;
   S2JointHessian bent;
   int column[2];
-  // The coordinate of one of its joints, and the columns of that joint's bodies in the gear's row.
+  // Get the coordinate of one of the gear's joints, and the columns of that joint's bodies in the
+  // gear's row.
   gear_joint_at(at, slot, &of)->coordinate(&of, &its, hessian == NULL ? NULL : &bent);
   s2_gear_columns(at->joint, of.joint, column);
   row->value += factor * its.value;
@@ -36,12 +37,13 @@ static void gear_add(const S2JointAt *at, int32_t slot, double factor, S2JointRo
     if (column[i / 3] < 0) {
       continue;
     }
-    if (column[i / 3] >= S2_GEAR_MORE) { // of a hinge: only the angle, without second derivatives
+    // column of a hinge's angle, which has no second derivatives
+    if (column[i / 3] >= S2_GEAR_MORE) {
       row->more[column[i / 3] - S2_GEAR_MORE][0] +=
           i % 3 > 0 ? 0 : factor * (i < 3 ? its.ja[0] : its.jb[0]);
       continue;
     }
-    // Gradient and second derivatives go to the columns of the same bodies in the gear.
+    // Add gradient and second derivatives to the columns of the same bodies in the gear.
     *(to < 3 ? &row->ja[to] : &row->jb[to - 3]) += factor * (i < 3 ? its.ja[i] : its.jb[i - 3]);
     for (int j = 0; j < 6 && hessian != NULL; j++) {
       if (column[j / 3] >= 0 && column[j / 3] < S2_GEAR_MORE) {
@@ -65,9 +67,9 @@ static void gear_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_
   gear_add(at, at->joint->joint_b, at->joint->ratio, &row, &hessians[0]);
 }
 
-// The bodies of the gear: those of its joints that are not static.
+// Finds the bodies of the gear: the bodies of its joints that are not static.
 static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinges) {
-  // Each body once, in the order of the joints; static bodies have no column.
+  // List each body once, in the order of the joints; static bodies have no column.
   int32_t *const at[4] = {&gear->a, &gear->b, &gear->more[0], &gear->more[1]};
   int count = 0;
   for (int i = 0; i < 4; i++) {
@@ -81,7 +83,7 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
       *at[count++] = slot;
     }
   }
-  // More than two bodies: wide_rows.c can split only rigid rows of angles.
+  // With more than two bodies, wide_rows.c can split only rigid rows of angles.
   if (count > 2 && !hinges) {
     return s2_error(
         S2_INVALID,
@@ -123,7 +125,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
     return s2_error(S2_INVALID, "ratio: a finite number other than 0 expected, got %g", def->ratio);
   }
   joint->ratio = def->ratio;
-  // The bodies, and the sum to hold, which is the present one.
+  // Find the bodies, and the sum to hold, which is the present sum.
   S2_TRY(gear_find_bodies(world, joint, hinges));
   S2JointRow row[S2_JOINT_EQUATIONS];
   gear_equations(&(S2JointAt){world, joint, world->q.at, 0, NULL}, row);

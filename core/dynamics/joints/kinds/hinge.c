@@ -2,7 +2,7 @@
 // in b's frame, see measure.c). Coordinate: the angle. With a stiffness or damping it also has a
 // spring about the angle.
 //
-// Every joint type has a file like this one with the same functions in the same order.
+// Every joint type has such a file, with the same functions in the same order.
 #include "dynamics/joints/joint.h"
 
 static S2Status hinge_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {

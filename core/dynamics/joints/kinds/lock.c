@@ -1,9 +1,9 @@
 // Lock: holds angle, x or y of one body in the world, or moves it at a given rate or as a callback
 // defines (the X, Y, rotation and total constraints of lcp-physics).
 //
-// A component with a bound (max_force for x and y, max_torque for the angle) is no equation. It is
-// a row of bounded force, like that of a motor, which aims at the speed of the goal and back to it.
-// It takes no part in impacts and projections.
+// A component with a bound (max_force for x and y, max_torque for the angle) is not an equation.
+// Like a motor, it is a row of bounded force; it aims at the speed of the goal and returns to the
+// goal. It takes no part in impacts and projections.
 #include "dynamics/joints/joint.h"
 
 static double bound_of(const S2Joint *joint, int component) {
@@ -20,7 +20,7 @@ bool s2_lock_yields(const S2Joint *joint) {
 }
 
 int s2_lock_component(const S2Joint *joint, int row) {
-  // Row k counts the locked components without bounds first, then those with one.
+  // Rows count the locked components without a bound first, then those with one.
   for (int i = 0; i < 6; i++) {
     bool bounded = i >= 3;
     if (joint->locked[i % 3] && is_bounded(joint, i % 3) == bounded && row-- == 0) {
@@ -55,7 +55,7 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
   double goal[3], rate[3];
   int count = 0, equations = 0;
   s2_lock_goal(at, goal, rate);
-  // The impulses of bounded components follow those of the equations.
+  // The impulses of bounded components follow the impulses of the equations.
   for (int i = 0; i < 3; i++) {
     equations += joint->locked[i] && !is_bounded(joint, i);
   }
@@ -73,12 +73,12 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
 }
 
 S2LockReturn s2_lock_return(double off, double push, double h) {
-  // Within the distance that one step can brake: return completely.
+  // If the distance is short enough to brake in one step, return completely.
   double far = fabs(off), reach = push * h * h, sign = off < 0 ? -1 : 1;
   if (far <= reach) {
     return (S2LockReturn){.speed = off / h, .by_off = 1 / h, .by_h = -off / (h * h)};
   }
-  // Else v = p h (s - 1/2), the speed from which decelerations by p h a step end at the goal.
+  // Else v = p h (s - 1/2): if each step then decelerates by p h, the motion ends at the goal.
   double s = sqrt(0.25 + 2 * far / reach);
   return (S2LockReturn){.speed = sign * push * h * (s - 0.5),
                         .by_off = 1 / (h * s),
@@ -87,8 +87,8 @@ S2LockReturn s2_lock_return(double off, double push, double h) {
 }
 
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held) {
-  // Within reach the goal is unchanged; otherwise it is at that distance from the body, on its
-  // side.
+  // Within `reach` of the body the goal is unchanged; otherwise it moves to that distance, on the
+  // same side.
   double reach = S2_LOCK_LAG * push * h * h;
   *held = fabs(goal - q) <= reach;
   return *held ? goal : goal < q ? q - reach : q + reach;
@@ -133,7 +133,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   }
   joint->max_force = bounds[0];
   joint->max_torque = bounds[1];
-  // A lock with a bound has no compliance, and must hold something.
+  // A lock with a bound has no compliance, and every lock must hold something.
   if (s2_lock_yields(joint) && !s2_joint_is_rigid(joint)) {
     return s2_error(S2_INVALID, "%s: cannot be combined with compliance: leave one of them out",
                     isfinite(bounds[0]) ? "max_force" : "max_torque");

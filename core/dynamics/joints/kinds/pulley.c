@@ -3,7 +3,7 @@
 // rod. Coordinate: the length on the side of a.
 #include "dynamics/joints/joint.h"
 
-// One side alone: a distance between a body and a point of the world.
+// One side of the pulley: a distance between a body and a point of the world.
 S2Joint s2_pulley_side(const S2Joint *pulley, int side) {
   return (S2Joint){
       .type = S2_DISTANCE,
@@ -11,7 +11,7 @@ S2Joint s2_pulley_side(const S2Joint *pulley, int side) {
       .b = S2_NONE,
       .local_a = side == 0 ? pulley->local_a : pulley->local_b,
       .local_b = side == 0 ? pulley->ground_a : pulley->ground_b,
-      .axis = {0, -1}, // for zero length: hanging down
+      .axis = {0, -1}, // the direction at zero length: straight down
   };
 }
 
@@ -93,7 +93,7 @@ const S2JointKind s2_pulley_kind = {
                .span = S2_SPAN_LINE,
                .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_LIMITS | S2_HAS_OTHERS,
-    .fields = S2_FIELD_BIT(LENGTH), // it can be set
+    .fields = S2_FIELD_BIT(LENGTH), // scripts can set the length
     .anchors = S2_ANCHORS_TWO,
     .equation = {s2_pulley_measure},
     .coordinate = s2_pulley_measure_a,

@@ -23,8 +23,8 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   if (!joint->has_law || world->refused.code != S2_OK) {
     return;
   }
-  // Called once for each solve, because the program may be slow; slopes only if the step is
-  // recorded.
+  // The law is called once for each solve, because the program may be slow. Slopes are requested
+  // only if the step is recorded.
   S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
   S2SpringCall call = {.joint = {(uint32_t)slot + 1, joint->serial},
                        .extension = row->value,
@@ -38,7 +38,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   world->stepping = stepping;
   row->force = call.force;
   row->tangent = call.tangent;
-  // Stored with the row, for the problem and for the step's derivative.
+  // The answer is stored with the row, for the problem and for the step's derivative.
   const double answer[2] = {call.force, call.tangent};
   s2_note_answer(world, &(S2Answer){.asked = S2_ASKED_PULL,
                                     .slot = slot,
@@ -46,7 +46,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
                                     .count = 2,
                                     .number = answer,
                                     .slope = call.sloped ? slope : NULL});
-  // This ends the step.
+  // The error ends the step.
   if (!going) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
   } else if (!isfinite(row->force) || !isfinite(row->tangent)) {
