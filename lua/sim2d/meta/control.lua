@@ -9,6 +9,7 @@
 ---@field reset fun(self: sim2d.Law) clears the memory
 ---@field copy fun(self: sim2d.Law): sim2d.Law returns the same law with a separate memory
 
+---The gains of a PID law.
 ---@class sim2d.PidDef
 ---@field kp? number proportional gain
 ---@field ki? number integral gain
@@ -29,10 +30,11 @@
 ---@field residual? fun(world: sim2d.World): number|number[] in place of `of` and `field`
 ---@field goal? number|number[] default 0
 ---@field weight? number 1/s, default 1
----@field norm? "quadratic"|"l2"|"smooth_abs"|"huber"|"power"
+---@field norm? "quadratic"|"l2"|"smooth_abs"|"huber"|"power"|"linear" default "quadratic"
 ---@field p? number parameter of the norm
 ---@field wrap? boolean residuals are angles, which are taken to -pi .. pi
 
+---The task of a plan and the settings of its search.
 ---@class sim2d.PlanDef
 ---@field cost sim2d.Cost|table
 ---@field horizon number s
@@ -59,6 +61,7 @@
 ---@field smoothing? number kappa of smooth derivatives; default 1e-3
 ---@field show? table of planners: points whose planned paths are drawn, { body or { body, {x, y} }, ..., rollouts = 10 }
 
+---A plan: the commands that a search found, and the trajectory that they cause.
 ---@class sim2d.Plan
 ---@field u sim2d.Array commands, periods x actuators
 ---@field x sim2d.Array states, (periods + 1) x numbers of a state
@@ -134,15 +137,27 @@ function ControlLibrary.pid(def) end
 ---Makes a linear quadratic regulator, u = u0 - K (x - x0), from matrices, or from a world about its present state.
 ---@param A any matrix, or a world
 ---@param B any matrix, or { coordinates =, inputs =, Q =, R =, N =, period =, horizon =, Qf = }
+---@param Q? any weight of the state: a matrix, its diagonal, or a number
+---@param R? any weight of the commands, like Q
+---@param N? any weight of products of state and commands, a matrix
+---@param options? table { horizon =, Qf =, measure =, period = }
 ---@return sim2d.Law law with K, P, poles, x0, u0
 function ControlLibrary.lqr(A, B, Q, R, N, options) end
 
 ---Returns the gains K with which A - B K has the given poles.
+---@param A any matrix of the state
+---@param B any matrix of the commands
+---@param poles any[] numbers, and pairs {re, im} with their conjugates
 ---@return sim2d.Array
 function ControlLibrary.place(A, B, poles) end
 
 ---Makes the steady Kalman filter of x+ = A x + B u + w, y = C x + v. It has the methods `predict(u)`, `correct(y)` and
 ---`update(y, u)`, and the fields `L`, `P` and `x`.
+---@param A any matrix of the state
+---@param C any matrix of the measurements
+---@param W any covariance of the disturbance w
+---@param V any covariance of the noise v
+---@param B? any matrix of the commands
 function ControlLibrary.kalman(A, C, W, V, B) end
 
 ---Filters the commands of another law with a low pass.
