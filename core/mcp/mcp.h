@@ -162,8 +162,8 @@ struct S2SolverOptions {
   // loads evenly. Piles are then solved along the flow even without a guess, in half the time of an
   // interior point.
   bool impact;
-  // Above 0: the caller has an alternative if this problem has no solution that is found soon. A
-  // pile is given up after a flow of this many factorisations.
+  // Above 0: the caller has an alternative if no solution is found soon. A pile is given up after a
+  // flow of this many factorisations.
   int attempt;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM spend at most `budget` of work on an island
   // of more than 20 contacts. Work counts the blocks of the factored matrix times the

@@ -9,7 +9,7 @@
 #include <string.h>
 
 // Up to PIVOT_SOON contacts pivoting follows as soon as the interior point has failed once (it
-// takes less than .5 ms then). Up to PIVOT_AT_LAST it is the last method (mostly 30 to 70 ms,
+// takes less than 0.5 ms then). Up to PIVOT_AT_LAST it is the last method (mostly 30 to 70 ms,
 // rarely seconds). Its time grows with the cube of the number.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
@@ -29,7 +29,7 @@ static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "projected Gauss-Seidel from row to row, both ways",
     "sequential impulses as in game engines",
     "nonlinear conjugate gradients over projected Gauss-Seidel",
-    "projected conjugate gradients with friction bounds held in turn",
+    "projected conjugate gradients, with friction bounds updated in between",
     "linear systems of joints alone, by the linear solver chosen",
     "a function of the script, under the name that sim.solver was given",
     "active set of the contacts and limits, small islands",

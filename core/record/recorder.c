@@ -224,7 +224,7 @@ static S2Status video_frame(S2Recorder *recorder, const S2Moment *moment) {
 static S2Status video_finish(S2Recorder *recorder) {
   const S2Output *output = &recorder->output; // holds the place for ffmpeg
   const char *path = output->part != NULL ? output->part : recorder->path;
-  // An incomplete video is useless: frames before one that failed make none.
+  // An incomplete video is useless: the frames before a failed one do not make a video.
   S2Status status = recorder->failed.code != S2_OK
                         ? recorder->failed
                         : s2_video_write(&recorder->video, path, &recorder->options);

@@ -14,7 +14,7 @@
 // numbers, so that it can be stored among vertices.
 typedef struct S2Side {
   // m along the edge from vertex i: the parts beyond belong to other pieces or lie against them;
-  // from > to: all of it does. At a hollow corner they are slightly beyond it
+  // from > to: all of it does. At a hollow corner `from` and `to` are slightly beyond it
   double from, to;
   S2Vec2 in, out;           // unit: directions of the body's outline before and after the vertex
   double owns_in, owns_out; // 1: this piece has the edge in that direction, 0: another one has it

@@ -2,9 +2,9 @@
 // K+ and K- are the positive and the negative part of the geometric stiffness, V the velocities of
 // a and b at the end of the step, V0 those at its start. The impulse on the bodies is
 //
-//     -h^2 alpha (K+ (beta V + (1 - beta) V0) + K- V0),      K- left out where it is to be "psd".
+//     -h^2 alpha (K+ (beta V + (1 - beta) V0) + K- V0), without K- for "psd".
 //
-// The parts are those over (length * turn, shift), as in geometric.c.
+// The parts are taken in the coordinates (length * turn, shift), as in geometric.c.
 //
 // No derivatives of eigenvectors are needed: the derivative of a part of a symmetric matrix uses
 // divided differences of its eigenvalues (Daleckii, Krein 1965).

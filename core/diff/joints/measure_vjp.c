@@ -236,7 +236,7 @@ static void measure_lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   if (drive != NULL && drive->valid && at->elapsed >= drive->start) {
     double moved = -bar->value * drive->rate[c];
     s2_answer_lock_vjp(at, c, at->elapsed - drive->start, -bar->value, -bar->rate);
-    *to->elapsed += moved; // the elapsed time is no part of dt in event stepping
+    *to->elapsed += moved; // in event stepping it is not in proportion to dt
     to->gradient->dt -= moved * at->elapsed / at->world->kept.def.dt;
   } else {
     g->goal[c] -= bar->value;

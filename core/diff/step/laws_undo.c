@@ -1,5 +1,5 @@
-// Derivatives of force laws. The notes hold their answers with the derivatives by what they were
-// given. The adjoints go from there to the bodies whose state they were given.
+// Derivatives of force laws. The notes hold the answers of the laws, and the derivatives of the
+// answers by the arguments. The adjoints go from there to the bodies whose states were arguments.
 #include "diff/step/undo.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/laws.h"

@@ -51,10 +51,10 @@ static void project_begin(S2SolveUndo *solve) {
   project_take_displacement(solve);
 }
 
-// Passes after the first one find limits and contacts where those before put them, up to rounding.
-// So it makes no difference which of them are active, as they move almost nothing. Nor does it in
-// event stepping, where the gaps of resting bodies and of bodies that have just met are 0 whatever
-// the data.
+// Passes after the first one find limits and contacts where earlier passes put them, up to
+// rounding, and move almost nothing. So the choice of active rows does not affect the derivative.
+// The same holds in event stepping, where the gaps of resting bodies and of bodies that have just
+// met are 0 whatever the data are.
 static bool project_is_later_pass(const S2Undo *undo, const S2Note *of) {
   int32_t first = of->of->island.node[0];
   for (int i = undo->index - 1; i >= 0; i--) {

@@ -153,21 +153,21 @@ static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, b
     all->quiet->denied[S2_QUIET_MOTOR_IDLE] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_speed)) {
       quiet_of_joint(undo, S2_QUIET_MOTOR_FULL, slot,
-                     "the motor of %s pushes with all it may, so its speed has no effect");
+                     "the motor of %s is at its bound, so its speed has no effect");
     }
   } else if (row == S2_JOINT_MOTOR) {
     all->quiet->denied[S2_QUIET_MOTOR_FULL] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_max)) {
       quiet_of_joint(undo, S2_QUIET_MOTOR_IDLE, slot,
-                     "the motor of %s needs less than it may push with, so that bound has no "
+                     "the motor of %s stays below its bound, so the bound has no "
                      "effect");
     }
   } else if (row == S2_JOINT_DRY && full) {
     all->quiet->denied[S2_QUIET_DRY] = true;
   } else if (row == S2_JOINT_DRY && S2_TRACKS_JOINT(all, slot, friction)) {
     quiet_of_joint(undo, S2_QUIET_DRY, slot,
-                   "%s does not move: its dry friction holds it, and a little more or less of it "
-                   "would do so too");
+                   "%s does not move: its dry friction holds it, and a little more or less "
+                   "friction would hold it too");
   } else if ((row == S2_JOINT_LO || row == S2_JOINT_HI) && pushes) {
     all->quiet->denied[S2_QUIET_LIMIT] = true;
   }

@@ -32,20 +32,20 @@ typedef struct S2Undo {
   S2StepAdjoint bar; // dl/d(arrays of step) at that moment
   S2WorldGradient *gradient;
   S2Arena *arena;
-  // A note: its touches that come from an earlier S2_ACT_LINEARISE. NULL: there is none.
+  // 1 per note: its touches that come from an earlier S2_ACT_LINEARISE. NULL: there is none.
   const bool *const *late;
   S2PointBar *late_bar; // 2 per touch: adjoint of such points
   // 2 per touch: adjoints of the impulses that bound friction; of targets, or of the remaining gain
   double *bound, *more;
   double *displaced; // 3 per slot: adjoint of displacements by joints in projections
   // Adjoints, 3 per slot: of forces held over the step; of laws called at the start of a piece (in
-  // addition to `force`); and of q0, v0 and free_v at the start of the step, which laws were given
-  // within it.
+  // addition to `force`); and of q0, v0 and free_v at the start of the step, from which later
+  // arguments of laws follow.
   double *held, *law, *law_q, *law_v, *law_free;
   double *law_flow;              // 3 per slot: of v1 before a S2_ACT_LAWS_END
   double *flowed_q1, *flowed_v2; // 3 per slot: of the result of S2_ACT_RATTLE
   double *feed;                  // per joint slot: fraction of a projection's impulse that it kept
-  S2Remade **remade;             // a note; NULL: there is none
+  S2Remade **remade;             // 1 per note; NULL: there is none
   double spin,
       most;     // adjoints of the angular momentum that S2_ACT_SPIN measured, and of the energy
   double *back; // 3 per slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
@@ -195,7 +195,7 @@ typedef struct S2LawsSeen {
   const bool *own;
 } S2LawsSeen;
 void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);
-// Passes adjoints of bodies on their way, which laws were given, to the start of the step.
+// Laws get states of bodies within the step. Passes the adjoints of these states on to its start.
 void s2_undo_seen(S2Undo *undo);
 
 // impulse_undo.c, in the order of a sweep: at its start; at the end of a substep; at the end of a

@@ -215,7 +215,7 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
     memcpy(f, world->f.at, sizeof(double) * numbers);
   }
   S2_TRY(s2_world_solve_static(world, options, result));
-  // A step at the pose of rest gives its dependence on everything.
+  // A step at the pose of rest gives the dependence of that pose on all data.
   Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
   *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
   rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
@@ -233,9 +233,9 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   if (tape->checkpoints != NULL) {
     s2_checkpoints_break(tape->checkpoints);
   }
-  // A world with joints that drift apart has no pose of rest that is independent of the way.
+  // If joints may drift apart, the pose of rest depends on the path to it.
   bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
-  if (drifts && world->joint_order.count > 0) { // the drift of joints depends on the way
+  if (drifts && world->joint_order.count > 0) { // the drift of joints depends on the path
     s2_world_tape_flag(tape, S2_GRADIENT_PARTIAL);
   }
   s2_world_gradient_fit(&tape->gradient, world);

@@ -1,9 +1,9 @@
 // A world on a tape: changes to it and readings from it while a gradient is recorded.
 //
 // Each such act is a node without numbers, or with the numbers that were read. In a sweep the world
-// has a S2WorldGradient that is at every node the derivative with respect to the world at that
-// node. A reading adds to it, a step turns it into that before the step, and a write passes it on
-// to the numbers that were written. A world is added to the tape when tracked numbers are first
+// has a S2WorldGradient. At every node it is the derivative with respect to the world at that node.
+// A reading adds to it, a step turns it into the derivative before the step, and a write passes it
+// on to the numbers that were written. A world is added to the tape when tracked numbers are first
 // written to it. Before that, and when no gradient is recorded, nothing is recorded.
 #ifndef S2_WORLD_TAPE_H
 #define S2_WORLD_TAPE_H
@@ -138,8 +138,8 @@ void s2_world_tape_law_end(S2WorldTape *tape);
 // image of the world is kept once every this many steps, and the steps are repeated from the
 // images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
-// s2_world_solve_static with a record. The derivative is that of the poses of rest by the forces
-// that determine them, not of the way there. The world has no force laws.
+// s2_world_solve_static with a record. It records the derivative of the poses of rest by the forces
+// that determine them; the path to these poses does not count. The world has no force laws.
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result);
 

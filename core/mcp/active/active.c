@@ -3,9 +3,9 @@
 // Each unit (a contact with its friction, a limit, a boxed row) is in a mode: open, sticking or
 // sliding one way; a box at its upper or lower bound or between them. With all modes given, the
 // problem is a linear system in the impulses of the rows that hold. Joints are eliminated first
-// (condensed.h), so the system is as small as the contacts are few.
+// (condensed.h), so the system is small if there are few contacts.
 //
-// 1. The first modes are those that the guess shows, by the signs of impulse less velocity.
+// 1. The guess gives the first modes: the sign of impulse less velocity decides.
 // 2. Each try solves the system of the modes, then gives every unit the mode that the solution
 //    indicates. A contact that sticks slides before it opens. From try AT_ONCE on only the unit
 //    with the largest violation changes, which ends most cycles. The search fails if more units are

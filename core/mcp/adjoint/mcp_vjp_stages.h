@@ -21,14 +21,15 @@ typedef struct S2VjpModes {
 
 // Determines the modes of contacts and boxed rows at a solution. Returns S2_VJP_WEAK if one is on
 // the edge of two modes. It then counts as separating, sticking or between its bounds; with
-// `beyond` as in the other mode.
+// `beyond` it counts as in the other mode.
 unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to);
 
 // Smallest pivot, of rows scaled to 1, at which rows certainly do not repeat each other. (The
 // general method calls rows redundant below 3e-6.)
 static const double S2_VJP_INDEPENDENT = 1e-4;
 
-// s2_mcp_vjp if few rows are active and these are independent; false: not so, nothing is written.
+// s2_mcp_vjp if few rows are active and these are independent; false: they are not, and nothing is
+// written.
 bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *lambda,
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags);
@@ -86,7 +87,8 @@ struct S2McpLinear {
   double *p_node, *rhs;    // p and dl/dc, 3 per node
   double *force;           // J' lambda, 3 per node; local form only
   double *eta_row, *u_row; // 1 per row; u_row = J p
-  bool other;              // where rows are tied: another derivative in place of that of least norm
+  bool other;              // where rows are tied: another derivative in place of the one of least
+                           // norm
   double
       *tie;   // 2 per unit: with S2_VJP_TIED or `yields`, impulses eta that together have no effect
   int yields; // a contact whose friction yields to joints, or -1

@@ -21,7 +21,7 @@ static const double SUFFICIENT = 0.1; // fraction of the predicted decrease that
 enum { HALVINGS = 8 };                // afterwards the step with the smallest merit is taken
 
 // Rates at which the weight adapts. Measured on piles of discs and pyramids at mu .3 to 1.5:
-// growing twice as fast or shrinking half as fast solves 1 to 3 in a hundred fewer.
+// growing twice as fast or shrinking half as fast solves 1 to 3 % fewer.
 static const double GROW = 1.5, SHRINK = 3;
 // larger ones lose digits to round-off and save no outer steps
 static const double SIGMA_MOST = 1e6;

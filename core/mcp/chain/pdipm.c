@@ -24,7 +24,7 @@ enum { FIRST_NEWTON = 3000 }; // factorisations; at first another start is more 
 // Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
 // rows. NEAR_SWEEPS follow such a guess, FAR_SWEEPS any other one, ANEW_SWEEPS a start from zero
 // impulses. The limits of a flow are factorisations: nearly all flows that end do so within
-// FIRST_FLOW, and then another start is more promising. Measured on 470 first solves of pours of
+// FIRST_FLOW. After that another start is more promising. Measured on 470 first solves of pours of
 // 120 to 1000 discs and boxes, on 50 hard ones, and on pyramids in violent motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
@@ -38,8 +38,8 @@ static const double PILE_NEAR = 0.05;
 // of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact, and the
 // rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget is used
 // up. A budget of few sweeps is too small for a factorisation. Larger ones spend SWEEPS_SHARE on
-// sweeps: these bring a pile in violent motion near its solution, and the flow finds the last
-// digits of others.
+// sweeps: these bring a pile in violent motion near its solution. For other piles the flow then
+// finds the last digits.
 enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
 static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;

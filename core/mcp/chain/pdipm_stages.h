@@ -65,8 +65,8 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
                        int *factorizations, S2Arena *arena);
 
 // The start of a path and its limits. The compliance relative to the given impulses is 1 / weight
-// (scaled: 1 is that of a lone row). The modes of the start are those of impulses and velocities,
-// or of the impulses alone.
+// (scaled: a lone row has the compliance 1). The modes at the start follow from impulses and
+// velocities, or from the impulses alone.
 typedef struct S2FollowStart {
   double weight;
   int segments; // a factorisation each

@@ -40,8 +40,8 @@ S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2A
 // f := K x + r, rounded once
 void s2_mixed_apply(const S2Mixed *p, const double *x, double *f);
 // The unit of row i: the largest of its numbers |r_i| and |K_ij| max(1, |x_j|), but at most `most`.
-// So every row has a meaningful unit: neither does a row of 1e-150 hold for all x, nor does one of
-// 1e150 hide errors of others.
+// So every row has a meaningful unit: a row of 1e-150 does not hold for all x, and a row of 1e150
+// does not hide errors of others.
 double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most);
 // The distance of a pair (x, w) from lo <= x <= hi _|_ w, in units of x_unit and w_unit.
 double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit);

@@ -61,8 +61,8 @@ typedef struct S2MlcpSolution {
 } S2MlcpSolution;
 
 // The residual alone decides whether a problem is solved. The other results are:
-// - S2_INFEASIBLE: proved, not even the inequalities have a point (also if lo_i > hi_i, with zeros
-//   for a proof);
+// - S2_INFEASIBLE: it is proved that not even the inequalities have a point (also if lo_i > hi_i,
+//   with zeros for a proof);
 // - S2_RAY: Lemke's method ended on a ray that proves nothing;
 // - S2_SINGULAR: input not finite, or results too large for a double;
 // - S2_UNSUPPORTED: above S2_MLCP_MAX;

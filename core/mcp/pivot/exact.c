@@ -31,8 +31,8 @@ static const double REPEATS = 1e-26;
 
 enum { CHANGES = 64 }; // of modes
 
-// Third power of the number of rows, summed over the eliminations; each takes 8 operations for one.
-// 0.5 s, the usual time of large unsolved islands: 460 rows once, or 115 rows CHANGES times.
+// Limit of n^3 summed over the eliminations of n rows; an elimination takes 8 n^3 operations. That
+// is 0.5 s, the usual time of large unsolved islands: 460 rows once, or 115 rows CHANGES times.
 static const double MOST_WORK = 1e8;
 
 typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // of a row

@@ -48,8 +48,8 @@ static const double AT_ROUNDING = 4;
 enum {
   REFINEMENTS = 8,  // of the active-set solve; each gains as many digits as the factor has
   ATTEMPTS = 3,     // plain; careful; careful with another covering vector
-  PIVOTS_BASE = 50, // pivots of an attempt, and more for each variable: Lemke needs one or two for
-  PIVOTS_PER_VARIABLE = 5, // each here, and where it takes many more, rounding has lost its way
+  PIVOTS_BASE = 50, // pivots of an attempt, and more for each variable. Lemke needs one or two
+  PIVOTS_PER_VARIABLE = 5, // per variable here; many more are a sign of rounding
 };
 
 // A boxed row separates at its lower bound and presses without a tangent; AT_TOP is its upper

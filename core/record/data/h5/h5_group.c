@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char DAMAGED[] = "a group in it is damaged";
-static const char LARGE[] = "a group in it is larger than is known here";
+static const char LARGE[] = "a group in it is too large for this reader";
 
 // ---- Old groups -------------------------------------------------------------------------------
 
