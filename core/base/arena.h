@@ -1,5 +1,5 @@
 // Arena: memory of one step, taken in order and released all at once. After the first steps the
-// arena has its final size, and a step does not use the heap any more.
+// arena has its final size, and steps no longer use the heap.
 #ifndef S2_ARENA_H
 #define S2_ARENA_H
 

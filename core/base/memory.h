@@ -43,8 +43,8 @@ bool s2_memory_mask(bool masked); // returns the previous value, to be restored
 uint64_t s2_memory_count(void);
 
 // For tests: makes the nth of these calls from now on fail in this thread (1: the next one), and
-// with `all` every later one, too. 0: no call fails any more. Returns whether a call has failed
-// since the last call of this function.
+// with `all` every later one, too. 0: no call fails. Returns whether a call has failed since the
+// last call of this function.
 bool s2_memory_fail(uint64_t nth, bool all);
 
 #endif

@@ -83,7 +83,8 @@ typedef struct S2BatchDef {
   int draws;
   const S2Draw *draw;     // copied
   S2BatchProgram program; // zeros: threads do everything
-  // Numbers of commands and observations if the program acts and observes; 0: those of the worlds.
+  // Numbers of commands and observations if the program acts and observes; 0: the numbers of the
+  // worlds.
   int controls, observed;
 } S2BatchDef;
 

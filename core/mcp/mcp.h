@@ -158,8 +158,8 @@ struct S2SolverOptions {
   // Treats guessed velocities of the size of rounding as zero. If zero velocities solve the problem
   // with the guessed impulses, to a thousandth of the tolerance, S2_SOLVER_AUTO returns them.
   bool rest;
-  // The problem is an impact, of which only the velocities are used, so its impulses need not share
-  // loads evenly. Piles are then solved along the flow even without a guess, in half the time of an
+  // The problem is an impact. Only its velocities are used, so its impulses need not share loads
+  // evenly. Piles are then solved along the flow even without a guess, in half the time of an
   // interior point.
   bool impact;
   // Above 0: the caller has an alternative if no solution is found soon. A pile is given up after a
@@ -176,7 +176,7 @@ struct S2SolverOptions {
 typedef struct S2Solution {
   double *v;      // 3 per node; in: a guess (previous velocities), out: the solution
   double *lambda; // 1 per row; in: a guess (warm start; zeros when cold), out: the solution
-  // NULL, or 1 per row: the digits of the impulses beyond a double. The residual is that of (v,
+  // NULL, or 1 per row: the digits of the impulses beyond a double. The residual belongs to (v,
   // lambda + low). 0 unless the rounding of lambda alone would move a light node by more than the
   // tolerance (docs/solvers.md, "The last digits").
   double *low;

@@ -191,7 +191,7 @@ static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *opti
 
 // Whether the bodies are at rest under the guessed impulses, up to rounding. Then their velocities
 // are exactly zero. Velocities of the size of rounding would carry a tall pile away in a hundred
-// steps. Also, a step that changes nothing predicts the next one, so a pile may rest for ever.
+// steps. Also, a step that changes nothing predicts the next one, so a pile may rest forever.
 static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                       S2Solution *solution) {
   double limit = AT_REST * options->tolerance, fast = limit * problem->velocity_scale;

@@ -213,8 +213,8 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
 
 // ---- With derivatives -------------------------------------------------------------------------
 
-// a and b of a knot. In general from those of its steps: a = a_s ... a_1, b = a_s ... a_2 b_1 + ...
-// + b_s.
+// a and b of a knot. In general computed from a and b of its steps: a = a_s ... a_1, b = a_s ...
+// a_2 b_1 + ... + b_s.
 static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
   int n = model->n, m = model->m;
   S2ArenaMark mark = s2_arena_mark(&model->scratch);

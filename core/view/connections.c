@@ -442,7 +442,7 @@ static void connection_attend(S2Server *server, S2Connection *connection, short 
   }
 }
 
-// A free place, or that of the oldest connection that is not a client. NULL: there is none.
+// A free place, or the place of the oldest connection that is not a client. NULL: there is none.
 static S2Connection *find_place(S2Server *server, bool free_one) {
   S2Connection *oldest = NULL;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {

@@ -41,7 +41,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   S2Vec2 from_b = s2_sub(pa, pb), n = at->normal;
   double distance = s2_length(from_b), sign = s2_dot(from_b, at->normal) < 0 ? -1 : 1;
   bool directed = distance > NO_DIRECTION * (contact_magnitude(pa) + contact_magnitude(pb));
-  // The normal is that of an edge, or points from one to the other.
+  // The normal belongs to an edge, or points from one point to the other.
   if (at->feature == S2_EDGE_A) {
     n = s2_neg(s2_rotate(turn_a, at->local_normal));
   } else if (at->feature == S2_EDGE_B) {

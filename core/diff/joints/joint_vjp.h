@@ -59,8 +59,8 @@ void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all
 S2Vec2 s2_joint_arm(const S2JointUndo *undo);
 void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
 
-// Velocities of its bodies (3 each; 0 for absent ones): of the solution (of the ground as it
-// moves), of the start; and the adjoint of the momenta, which is 0 for the ground.
+// Numbers of its bodies (3 each; 0 for absent ones): velocities of the solution (the ground as it
+// moves), velocities at the start, adjoints of the momenta (0 for the ground).
 void s2_joint_velocities(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_start(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_momenta_bar(const S2JointUndo *undo, double p[S2_JOINT_COLUMNS]);

@@ -91,7 +91,7 @@ static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
 }
 
 // An impact at the start of the step uses the velocity of ground at that time. Its adjoint is kept
-// apart from that of the mean velocity of ground.
+// apart from the adjoint of the mean velocity of ground.
 static void event_set_ground(S2Undo *undo, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
@@ -240,8 +240,8 @@ static void event_scratch_bars(S2Undo *undo) {
   };
 }
 
-// Takes the adjoints of everything that was read after the flow's end, because it may depend on the
-// length of the flow: projections, and their changes of velocities and joint impulses.
+// Takes the adjoints of everything that was read after the end of the flow: projections, and their
+// changes of velocities and joint impulses. All of these may depend on the length of the flow.
 static void event_take_bars(S2Undo *undo, const S2StepAdjoint *from) {
   size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
   memcpy(undo->bar.q1, from->q1, bytes);

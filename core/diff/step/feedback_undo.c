@@ -38,7 +38,8 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
   const double ride[3] = {0, frame.x, frame.y};
   double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
-  // The kinetic energy of v2 + s x/h less that of v2, in the frame of the island's ground, is
+  // The kinetic energy of v2 + s x/h minus the kinetic energy of v2, in the frame of the island's
+  // ground, is
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -47,7 +48,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3];
     double push = note->h * step->force[at] / 2, more = note->solve.x[i] / note->h;
-    // ... at most the energy of the free motion less that of v2, ...
+    // ... at most the energy of the free motion minus the energy of v2, ...
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;

@@ -151,7 +151,7 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
       impact_point_vjp(&keep, i, k, &pair);
     }
     s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
-    // Viscous drag along the surface is no friction row.
+    // Viscous drag along the surface is not a friction row.
     undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
   }
   // Bodies: square and room contain the kinetic energy before and after the impact.

@@ -208,8 +208,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
   S2PointBar point = *bar, gap = {.gap = bar->gap};
-  // If the feature still exists, its gap is measured at q1, and all other data are those of the
-  // solve.
+  // If the feature still exists, its gap is measured at q1, and all other data come from the solve.
   for (int j = 0; j < now->count; j++) {
     if (now->points[j].at.id == then->points[k].at.id) {
       point.gap = 0;

@@ -69,7 +69,7 @@ static bool quiet_tracks_material(const S2WorldGradient *all, int32_t slot) {
          S2_TRACKS_BODY(all, slot, contact_damping) || S2_TRACKS_BODY(all, slot, contact_viscosity);
 }
 
-// Called when the last act of a step is undone. The adjoint is still that of the steps after it.
+// Called when the last act of a step is undone. The adjoint still belongs to the steps after it.
 void s2_quiet_look_at_step(S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   S2Quiet *quiet = all->quiet;
@@ -259,7 +259,7 @@ void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
       quiet_look_at_joint_row(undo, part->joint, part->row, full, lambda > 0);
     }
   }
-  // Normal rows, each followed by that of its friction, in the order of the points.
+  // Normal rows, each followed by its friction row, in the order of the points.
   int r = solve->assembly->parts;
   for (int i = 0; i < 2 * island->touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &solve->touches[i / 2];

@@ -302,7 +302,7 @@ static bool tracks_viscosity(const S2RattlePiece *piece, const S2Touch *touch) {
                                    S2_TRACKS_BODY(all, touch->body_b, contact_viscosity));
 }
 
-// A step with a compliance is computed in another way than one without.
+// Steps with and without a compliance are computed by different methods.
 static void flag_rigid(const S2RattlePiece *piece, const S2Touch *touch) {
   S2WorldGradient *all = piece->undo->gradient;
   bool tracked = all->tracked != NULL && (S2_TRACKS_BODY(all, touch->body_a, contact_compliance) ||

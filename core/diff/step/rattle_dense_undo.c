@@ -13,7 +13,7 @@ static const double REPEATS = 1e-10;
 // Fraction of the largest right-hand side. If a row without a pivot misses its right-hand side by
 // more, the adjoint asked for is not determined.
 static const double ASKED = 1e-8;
-// Adjoints below this have no digits: the loss depends on nothing any more.
+// Adjoints below this have no correct digits: the loss depends on nothing.
 static const double NOTHING = 1e-200;
 
 // Whether rows without a pivot agree with the others.

@@ -1,5 +1,5 @@
 // Derivatives of reactions of joints in the two-stage flow: the half impulses on the first body,
-// about the anchor. Efforts of actuators are no reactions.
+// about the anchor. Efforts of actuators are not reactions.
 #include "diff/step/rattle_undo.h"
 
 static const double *reaction_of(const S2RattlePiece *piece, int32_t joint) {

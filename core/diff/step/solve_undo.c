@@ -1,6 +1,6 @@
-// The derivative of a solve of an island. Its problem is assembled again from the notes, the
-// adjoint of its solution becomes that of its data (mcp_vjp.h), and the adjoint of the data goes
-// through the assembly to bodies, contact points, materials and joints.
+// The derivative of a solve of an island. Its problem is assembled again from the notes. The
+// adjoint of its solution becomes the adjoint of its data (mcp_vjp.h). That goes back through the
+// assembly to bodies, contact points, materials and joints.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 #include "mcp/problem/convex.h"

@@ -68,10 +68,10 @@ typedef struct S2Undo {
   double share;
   S2Drive *drives; // 1 per joint slot: of the substep
   bool striking;   // impacts at the start of the step are being undone
-  // 3 per slot: adjoint of the mean velocity of ground, while the adjoints in v0 are those of its
-  // velocity at the start
+  // 3 per slot: adjoint of the mean velocity of ground, while v0 has the adjoints of its velocity
+  // at the start
   double *ground_v0, *ground_v;
-  // 3 per slot: kept while q0 and q1 of ground are those of an interval
+  // 3 per slot: kept while q0 and q1 of ground belong to an interval
   double *ground0, *ground1;
   S2WorldGradient *scratch;
   S2Answers answers;
@@ -133,7 +133,7 @@ void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the data of it tha
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
 // An island's nodes in arrays of 3 per slot. `put` gives them the note's values (3 per node);
-// `move` adds their values in `from` to `to` and clears the former.
+// `move` adds their values in `from` to `to` and clears them in `from`.
 void s2_undo_put_nodes(const S2Note *note, const double *kept, double *to);
 void s2_undo_move_nodes(const S2Note *note, double *from, double *to);
 // Whether the loss depends on the later motion of the note's bodies (on their q1 too, with on_q1).
@@ -145,8 +145,8 @@ static inline bool s2_undo_goes(const S2Body *body) {
 }
 // Adjoints of a body's mass and free_v over h.
 void s2_undo_free_body(S2Undo *undo, int32_t slot, double h);
-// The velocity that moves coordinate `at` (of 3 per slot) in the motion of a note that has
-// `carried`, and from its adjoint to those of v0, v1 and beta.
+// For a note that has `carried`: the velocity that moves coordinate `at` (of 3 per slot), and from
+// its adjoint to the adjoints of v0, v1 and beta.
 bool s2_undo_carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot);
 double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at);
 void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
@@ -212,14 +212,14 @@ void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
 // Whether the loss contains such impulses. If so, it sets `failed`.
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what);
-// S2_ACT_KEEP: turns the adjoints into those of the impact before a fraction of it was kept, and
-// returns the adjoint of that fraction. The second, for the REBOUND before it, does the reverse. It
-// returns false if nothing was kept.
+// S2_ACT_KEEP: turns the adjoints into the adjoints of the whole impact, of which a fraction was
+// kept, and returns the adjoint of that fraction. The second, for the REBOUND before it, does the
+// reverse. It returns false if nothing was kept.
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck);
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
 // Adjoints of the reactions times a factor, for S2RowsAdjoint; of an impulse along that row; and of
-// the impulses at the contact points of the note. The last adds to those of the rows, to the
-// sources of the points, and for impulses along the surface to `aside` (2 per touch), too.
+// the impulses at the contact points of the note. The last one adds to the adjoints of the rows and
+// of the sources of the points, and for impulses along the surface also to `aside` (2 per touch).
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
 // The adjoint of the impulse at point k of a touch of the step. NULL: there is none.

@@ -163,7 +163,7 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
     }
     return 0;
   }
-  // A node that is no sum of products has its own backward function and its own values.
+  // A node that is not a sum of products has its own backward function and its own values.
   tape->other =
       tape_grown(tape->other, &tape->other_capacity, tape->others + 1, sizeof *tape->other);
   tape->other[tape->others] =

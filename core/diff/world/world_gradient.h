@@ -93,8 +93,8 @@ typedef enum S2GradientFlag {
   // derivative: it counts as constant
   S2_GRADIENT_INFINITE = 256,
   // a compliance of 0 (in the two-stage flow: a curve of a spring): steps with a positive one are
-  // computed in another way. Its derivative is left out, or, for contacts that bounce, computed as
-  // without bounce
+  // computed by a different method. Its derivative is left out, or, for contacts that bounce,
+  // computed as without bounce
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 
@@ -104,7 +104,7 @@ void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
 int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,
                               uint32_t feature);
 void s2_contact_gradient_clear(S2ContactGradient *contact);
-// Another one of the same size, in the arena: zero, and without contacts.
+// A second gradient of the same size, in the arena: zero, and without contacts.
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena);
 // A copy in the arena without the tape. Its contacts are not in the arena
 // (s2_memory_free(contact)).

@@ -1,4 +1,4 @@
-// The hit of a ray, on the tape. The point is P = f + t d, d = g - f. The surface is that of a
+// The hit of a ray, on the tape. The point is P = f + t d, d = g - f. The surface belongs to a
 // feature at c with the outward normal n: n'(P - c) = r, whatever moves. An edge turns; about a
 // vertex n = (P - c)/r.
 #include "diff/world/world_readings.h"
@@ -199,7 +199,7 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
     return (S2RayVars){0};
   }
   s2_world_tape_flag(tape, flags);
-  // fraction = n'(P - f)/n'd: the surface's speed along n divided by that of the ray.
+  // fraction = n'(P - f)/n'd: the surface's speed along n divided by the ray's.
   double closing = s2_dot(hit.normal, hit.along);
   double fraction[1][MOST] = {{0}}, point[2][MOST] = {{0}}, normal[2][MOST] = {{0}};
   for (int i = 0; i < hit.sources; i++) {

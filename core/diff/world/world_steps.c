@@ -65,7 +65,7 @@ static void world_tape_release_step(void *data) {
   }
 }
 
-// Forces by the program act in all parts of a step: the gradient's f is that of one part.
+// Forces by the program act in all parts of a step: the gradient's f belongs to one part.
 static void world_tape_forces_vjp(const Step *step, const double *later) {
   S2WorldTape *world = step->world;
   for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
@@ -74,7 +74,7 @@ static void world_tape_forces_vjp(const Step *step, const double *later) {
 }
 
 // Impulses of contacts are sums over the parts of a step, so the previous part gets the same
-// adjoints. (Impulses of joints are those of the last part.) NULL: there is no previous part.
+// adjoints. (Impulses of joints come from the last part.) NULL: there is no previous part.
 static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena *arena) {
   const S2WorldGradient *gradient = &step->world->gradient;
   if (step->earlier == NULL || gradient->contacts == 0) {

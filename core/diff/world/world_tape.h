@@ -62,13 +62,13 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 // A joint was enabled or disabled: its data of the last step are cleared. A lock that is enabled
 // holds its body where it is.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
-// A gear got another ratio (`ratio`, 0: a plain one). Its sum is then that of the present poses.
-// The world is already in the later state.
+// A gear got another ratio (`ratio`, 0: a plain one). Its sum is then computed from the present
+// poses. The world is already in the later state.
 void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // The nodes of a contact (from s2_world_contacts): point and normal (2 numbers each), gap, normal
 // and tangential impulse. 0: a constant. If the program moved bodies since the step, point and gap
-// are those of the step, and constant.
+// stay as in the step and count as constants.
 typedef struct S2ContactVars {
   S2Var point, normal, gap, normal_impulse, tangent_impulse, angular_impulse_a, angular_impulse_b;
 } S2ContactVars;
@@ -124,7 +124,7 @@ bool s2_world_has_soft_contacts(const S2World *world);
 // Whether steps call functions of the program: force laws, constraints, springs, motions.
 bool s2_world_asks(const S2World *world);
 // A force law runs between begin and end, within a step. The poses, velocities, time and dt that it
-// reads are those of a moment within the step, so they are inputs. A sweep through the law's nodes
+// reads belong to a moment within the step, so they are inputs. A sweep through the law's nodes
 // (s2_tape_sweep_since) adds to their adjoints. All other numbers are read as usual.
 typedef struct S2LawInput {
   S2Place place;

@@ -167,8 +167,8 @@ static void solve_modes(Active *active) {
 
 // ---- The whole problem --------------------------------------------------------------------------
 
-// From the speeds of all rows: y = L^-1 times those of the equations, and u = those of the other
-// rows after the equations are satisfied. Returns the largest error of an active row, m/s.
+// From the speeds of all rows: y = L^-1 times the speeds of the equations, and u = the speeds of
+// the other rows once the equations are satisfied. Returns the largest error of an active row, m/s.
 static double active_reduce(Active *active, double *y) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
@@ -445,7 +445,7 @@ static void active_refine(Active *active) {
   }
 }
 
-// Computes the last digits of impulses in modes that hold. x, u and lambda then are those of the
+// Computes the last digits of impulses in modes that hold. Then x, u and lambda belong to the
 // answer.
 static void active_finish(Active *active) {
   write_impulses(active);
@@ -630,7 +630,7 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
   return active_run(active, options, solution, kept->modes) ? kept : NULL;
 }
 
-// Factors the system in the modes of the answer; the last search may have left another one.
+// Factors the system in the modes of the answer; the last search may have left a different system.
 static void factor_kept(S2ActiveModes *kept) {
   Active *active = &kept->active;
   if (!active->factored) {

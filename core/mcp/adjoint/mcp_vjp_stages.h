@@ -109,7 +109,7 @@ static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
 enum { S2_VJP_NO_UNIT = -1 };
 typedef enum S2VjpTie { S2_TIE_NONE, S2_TIE_YIELDS, S2_TIE_HOLDS } S2VjpTie;
 // Examines impulses in r that together have no effect. Two points of one pair that pull against
-// each other along one tangent move as one for all data, and are no tie (S2_TIE_NONE). If only
+// each other along one tangent move as one for all data, and are not a tie (S2_TIE_NONE). If only
 // friction of one pair takes part beside joints, without normal impulses, it yields: a motion that
 // joints impose against it makes it slide. `pair`: one of the contacts of that pair.
 S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair);

@@ -4,8 +4,8 @@
 //     x = max(0, anchor_n - sigma u_n),  y = clip(anchor_t - sigma u_t, -mu x, mu x)
 //
 // Newton solves v = A (c + J' lambda(v)) with a line search. At anchor = lambda this is the problem
-// itself, so outer steps move the anchor there. Hyperstatic contacts are no difficulty: the method
-// finds the multiplier nearest to the anchor.
+// itself, so outer steps move the anchor there. Hyperstatic contacts need no special treatment: the
+// method finds the multiplier nearest to the anchor.
 //
 // The weight adapts. A large weight needs few outer steps, but Newton may oscillate when contacts
 // slide, because the problem is not monotone then. With a small weight W dominates the inner

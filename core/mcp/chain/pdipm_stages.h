@@ -81,7 +81,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
                      int *factorizations, S2Arena *arena);
 
 // Proximal steps along such paths from the given impulses, in the modes that they show. Ends when
-// the residual does not fall any more, or after about `most` factorisations (INT_MAX: no bound).
+// the residual no longer falls, or after about `most` factorisations (INT_MAX: no bound).
 double s2_finish_solve(S2System *system, int segments, int most, double tolerance, S2Quad *v,
                        double *lambda, int *factorizations, S2Arena *arena);
 

@@ -56,8 +56,8 @@ static inline double s2_unit_clip(const S2Unit *box, double x) {
 }
 
 // Vectors over units hold two doubles per unit. Vectors over nodes hold one quad per node and one
-// more for the ground. Products may write to that one, but no function reads it; keep it 0 in
-// velocities.
+// more for the ground. Products may write to the quad of the ground, but no function reads it; keep
+// it 0 in velocities.
 typedef struct S2System {
   const S2Problem *problem;
   int nodes, units, contacts; // contacts: units that are not bilateral

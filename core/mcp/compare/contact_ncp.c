@@ -9,8 +9,8 @@
 //     p = (lambda_n, y0 + lambda_t, y0 - lambda_t),   q = (s_n, psi + s_t, psi - s_t)
 //
 // all products are p_i q_i = kappa. The method stores p and q, so nothing cancels near the
-// boundary. The changes of one contact follow from those of its velocities in closed form, which
-// leaves 1 + A J' D J on the nodes.
+// boundary. The changes of a contact follow in closed form from the changes of its velocities,
+// which leaves 1 + A J' D J on the nodes.
 //
 // All equations except the products are linear, so any step of length a leaves the fraction 1 - a
 // of their errors. Dojo's line search, which requires one of the two violations to fall, is not
@@ -132,7 +132,7 @@ static void measure_unit(Cone *cone, int k) {
     cone->r = s2_larger(cone->r, fmax(fabs(un), fabs(ut)));
     return;
   }
-  // The error of s_n and its product; then those of the cone with friction.
+  // The error of s_n and its product; then, with friction, the errors and products of the cone.
   gap[0] = un - q[0];
   cone->r = s2_larger(cone->r, fabs(gap[0]));
   cone->b = s2_larger(cone->b, fabs(p[0] * q[0] - cone->kappa));
@@ -424,8 +424,8 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   return true;
 }
 
-// Modes that two iterations agree on are most likely those of the solution. One more factorisation
-// then finds it exactly.
+// Modes that two iterations agree on are most likely the modes of the solution. One more
+// factorisation then finds it exactly.
 static void contact_ncp_cross_over(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;

@@ -1,7 +1,7 @@
 // Block principal pivoting (Kostreva 1978; Judice and Pires 1994; Portugal, Judice and Vicente
 // 1994): guess the positive z_i, solve for them, move all wrong ones to the other side together.
-// This may cycle. If the number of wrong ones has not fallen for a while, Murty's rule (move only
-// the last wrong one), which cannot cycle for P matrices, takes over until it has.
+// This may cycle. If the number of wrong ones has not fallen for a while, Murty's rule takes over
+// until it falls: move only the last wrong one, which cannot cycle for P matrices.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "linalg/dense.h"

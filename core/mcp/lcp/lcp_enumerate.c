@@ -130,7 +130,8 @@ static void enumerate_pivot(Tableau *t, int row, int column) {
   }
 }
 
-// The row with the smallest ratio; of equal ones that of the first variable (Bland's rule).
+// The row with the smallest ratio; among equal ratios, the row of the first variable (Bland's
+// rule).
 static int enumerate_leaving_row(Tableau *t, int column) {
   int best = -1;
   double least = INFINITY;

@@ -48,7 +48,7 @@ double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_uni
 // max |f_i| of the equations and |min(x_i, f_i)| of the pairs; f from s2_mixed_apply.
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f);
 // The allowed |x_i f_i - kappa| on the central path: the tolerance, and a small fraction of kappa,
-// because a product with an error of kappa is on no path.
+// because a point whose products have errors of kappa is on no path.
 double s2_mixed_path_tolerance(double tolerance, double kappa);
 
 // max |x_i f_i - kappa| of the pairs; infinite if x_i or f_i is not positive.
@@ -103,7 +103,7 @@ typedef struct S2Box {
 } S2Box;
 S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena);
 void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, double *to); // n + m
-// Converts multipliers of the rows of p to those of the original rows; largest 1.
+// Converts multipliers of the rows of p to multipliers of the original rows; largest 1.
 void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_rows,
                   const double *pair_rows, double *to);
 

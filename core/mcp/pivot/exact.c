@@ -9,7 +9,8 @@
 // 1. The modes (separate, press, stick, slide; a box at a bound or inside) are read from the normal
 //    map lambda - u / w, with twice the digits.
 // 2. The active rows are equations A d = -u for the change of their impulses. A is the Delassus
-//    matrix; the column of a sliding contact is that of the normal and mu times the tangent. It is
+//    matrix; the column of a sliding contact is the normal's column and mu times the tangent's. It
+//    is
 //    assembled and eliminated with twice the digits and complete pivoting. Rows that repeat others
 //    keep their impulses.
 // 3. If the new point has other modes, repeat.
@@ -442,7 +443,7 @@ static S2Solution exact_answer(const S2Problem *problem, S2Arena *arena) {
                       .residual = {.scaled = INFINITY}};
 }
 
-// Solves in the present modes until they are those of a solution; returns the best answer met.
+// Solves in the present modes until they belong to a solution; returns the best answer met.
 static S2Solution exact_search(Exact *exact, double aim) {
   size_t rows = (size_t)exact->problem->rows;
   S2Solution best = exact_answer(exact->problem, exact->arena);

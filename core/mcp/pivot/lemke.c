@@ -169,7 +169,8 @@ static void build_lcp(Work *work) {
   const double *s = work->schur.s, *left = work->left;
   memset(work->m, 0, sizeof(double) * (size_t)n * (size_t)n);
   memset(work->q, 0, sizeof(double) * (size_t)n);
-  // Rows of contact c against columns of contact d: those of G between their normals and tangents.
+  // Rows of contact c against columns of contact d: the entries of G between their normals and
+  // tangents.
   for (int c = 0; c < work->contacts; ++c) {
     int i = work->normal[c], at = work->first[c];
     for (int d = 0; d < work->contacts; ++d) {
@@ -306,7 +307,7 @@ static Active collect_active(const Work *work) {
 static S2DenseLu factor_active(const Work *work, const Active *active, double rank_tolerance) {
   int count = active->count, rows = work->schur.rows;
   double *a = S2_TAKE(work->arena, double, (size_t)count *(size_t)count);
-  // A sliding contact's column is that of its normal and slope times its tangent.
+  // The column of a sliding contact is its normal's column plus slope times its tangent's.
   for (int k = 0; k < count; ++k) {
     const double *g = work->schur.g + active->row[k] * rows;
     for (int l = 0; l < count; ++l) {

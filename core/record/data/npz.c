@@ -344,7 +344,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
     bytes = owned;
   }
   S2Status status;
-  // The checksum is that of the unpacked bytes.
+  // The checksum covers the unpacked bytes.
   if (!good || crc_of(0, bytes, packed->unpacked) != packed->crc) {
     status =
         s2_data_refuse(file->path, "'%s' is damaged (its checksum does not fit)", packed->name);
