@@ -1,5 +1,5 @@
-// Many worlds stepped together by threads that do not depend on any program's language. Commands go
-// in; observations, rewards and ends of episodes come out.
+// Many worlds stepped together by native threads, whatever language the calling program is written
+// in. Commands go in; observations, rewards and ends of episodes come out.
 //
 // The worlds have the same structure (s2_batch_same), so a handle of one is valid in all. The
 // caller still owns them, and may read and change them between steps. The results of a world depend
@@ -10,11 +10,11 @@
 //
 //   S2_RESET_NEXT_STEP  the next step only resets the world: it ignores the commands, and
 //                       its reward is 0
-//   S2_RESET_SAME_STEP  the world is reset at once; the observation is that of the new episode, and
-//                       the last observation of the old one is in `final`
+//   S2_RESET_SAME_STEP  the world is reset at once; the observation belongs to the new episode,
+//                       and the last observation of the old one is in `final`
 //   S2_RESET_DISABLED   the episode continues until the caller resets the world
 //
-// The names are those of Gymnasium's vector environments.
+// The names come from Gymnasium's vector environments.
 #ifndef S2_BATCH_H
 #define S2_BATCH_H
 
@@ -74,7 +74,7 @@ typedef struct S2BatchProgram {
 typedef struct S2BatchDef {
   S2AutoReset autoreset;
   S2Worth worth;
-  double constant;   // of a period, added to its cost
+  double constant;   // constant part of a period's reward
   int64_t max_steps; // calls of s2_batch_step in an episode; 0: no limit
   uint64_t seed;
   bool unlike; // the worlds need not have the same structure; each has separate judges and draws

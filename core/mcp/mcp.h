@@ -63,8 +63,8 @@ struct S2Problem {
   double length; // L: size of the bodies (m), converts angular measures to linear ones; > 0
 };
 
-// Max norms in SI. Tolerances apply to `scaled` (MATH: velocities over V, angular ones times L
-// first; impulses times the row's Delassus diagonal over V), so it has no unit.
+// Max norms in SI. Tolerances apply to `scaled` (velocities over V, angular ones times L first;
+// impulses times the row's Delassus diagonal over V), so it has no unit.
 typedef struct S2Residual {
   double dynamics;        // |W v - J' lambda - c|, N s (N m s for the angular part); local form:
                           // |v - A J' lambda - rhs|, m/s
@@ -150,10 +150,10 @@ struct S2SolverOptions {
   // problem.
   struct S2Bilateral *keep;
   S2ProgramSolver program; // of S2_SOLVER_PROGRAM; zeros: it supports no problem
-  // The guess is from a solve that found its solution other than by leaving it unchanged.
-  // S2_SOLVER_AUTO and S2_SOLVER_PDIPM then keep the guess only if it is as good as an exact
-  // solution. (A body that comes to rest leaves the impulses that have stopped it. Kept within the
-  // tolerance, they would set it in motion again, and every second step would need a solve.)
+  // The guess comes from a solve that had to change its own guess. S2_SOLVER_AUTO and
+  // S2_SOLVER_PDIPM then keep the guess only if it is as good as an exact solution. (A body that
+  // comes to rest leaves the impulses that have stopped it. Kept within the tolerance, they would
+  // set it in motion again, and every second step would need a solve.)
   bool fresh;
   // Treats guessed velocities of the size of rounding as zero. If zero velocities solve the problem
   // with the guessed impulses, to a thousandth of the tolerance, S2_SOLVER_AUTO returns them.

@@ -34,7 +34,7 @@ struct S2Ilqr {
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
-  bool sloped; // whether the derivatives are those of `now`
+  bool sloped; // whether the derivatives belong to `now`
   S2IlqrResult result;
 };
 

@@ -134,9 +134,9 @@ static void model_product(int r, int s, int c, const double *x, const double *y,
   }
 }
 
-// Writes the present state and outputs of the world. Velocities are without the part against the
-// joints, or unchanged if `raw`. dy (of settled ones) and dstate (extra x 2 reduction.n) are NULL
-// or filled. The world does not change.
+// Writes the present state and outputs of the world. Velocities exclude the part that violates the
+// joints, unless `raw`. dy (of settled ones) and dstate (extra x 2 reduction.n) are NULL or filled.
+// The world does not change.
 static S2Status model_look(S2Model *model, bool raw, double *x, double *y, double *dy) {
   const S2ModelDef *def = &model->def;
   S2Arena *arena = &model->scratch;

@@ -30,7 +30,7 @@ typedef struct S2Shape {
   bool has_previous, has_next;
   S2Vec2 previous, next;
   // For pieces of bodies: a side for each vertex, so that a body sliding over an inner cut meets no
-  // corner there. NULL: the piece is not beside another one.
+  // corner there. NULL: the piece has no neighbour.
   const S2Side *sides;
 } S2Shape;
 
@@ -75,7 +75,7 @@ typedef struct S2Pieces {
 S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces *pieces);
 
 // Sets sides[i] to the parts of piece i that are on the outline of the body of all pieces. NULL:
-// the piece is not beside another one. Sharp polygons only; memory from `arena`.
+// the piece has no neighbour. Sharp polygons only; memory from `arena`.
 void s2_sides(const S2Shape *pieces, int count, S2Arena *arena, S2Side **sides);
 
 #endif

@@ -235,7 +235,7 @@ static double sides_overhang(const Joints *joints, int piece) {
   return OVERHANG * width;
 }
 
-// The sides of one piece; NULL if it is not beside another one.
+// The sides of one piece; NULL if it has no neighbour.
 static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena *arena) {
   const S2Shape *shape = &joints->pieces[piece];
   int n = shape->count;

@@ -74,7 +74,7 @@ static void compliance_curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *r
   // the displacement that the tangent multiplies
   double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u);
   double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
-  if (joint->has_law) { // the program was asked without the bend
+  if (joint->has_law) { // the law was called without the bend
     bar->value += s2_answer_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
   } else {
     compliance_seen_vjp(b, row, t * (tangent + bent * along), bar);

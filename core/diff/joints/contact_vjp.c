@@ -109,7 +109,7 @@ void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const
   const S2ManifoldPoint *at = &touch->points[k].at;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
   int index_a = (int)(at->id >> INDEX_BITS) & INDEX_MASK, index_b = (int)at->id & INDEX_MASK;
-  // The feature of the point says which vertices it is made of.
+  // The feature of the point gives its vertices.
   S2Vec2 edge = {0};
   int end = 0;
   if (at->feature != S2_VERTEX_VERTEX) {

@@ -125,7 +125,7 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
 // The adjoint of the gradient of row r of a constraint of more than two bodies, for the bodies that
 // are solved for. The copies together with the rows beside them stand for the bodies. So a body's
 // part has the impulse of the row and the velocity of the body. Projections also take adjoints of
-// the impulses of copies. There the rows of the problem are used as they are, except for a part of
+// the impulses of copies. There the rows of the problem are used unchanged, except for a part of
 // length 0, which has no direction.
 static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
                                  S2RowBar *bar) {

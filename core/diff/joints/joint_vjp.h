@@ -19,14 +19,14 @@ typedef struct S2JointUndo { // a joint in a solve
   S2PlaceBar place;
   const S2Assembly *assembly;
   S2Blend world_blend, blend; // the world's; the joint's in this solve
-  double length, still;       // m, of the island; m/s: slower is rounding
+  double length, still;       // m: size of the island; m/s: slower speeds are rounding
 } S2JointUndo;
 
 // Impulses and speeds of compliant rows, by equation (not by row of the problem).
 typedef struct S2SoftSum {
   int count;
   bool soft[S2_JOINT_EQUATIONS];      // false: the equation has no compliance
-  double impulse[S2_JOINT_EQUATIONS]; // N s, all of it
+  double impulse[S2_JOINT_EQUATIONS]; // N s: the whole impulse
   // Adjoint of the residual l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + ...).
   double force[S2_JOINT_EQUATIONS];
   double speed[S2_JOINT_EQUATIONS]; // u, rate included

@@ -30,8 +30,7 @@ typedef struct S2RowsAdjoint {
   const double *lo, *hi; // of rows with finite bounds
   const double *mu;      // of friction rows
   const double *rhs;     // 3 per node: given impulses are a part of it
-  // 1 per part (parts + parts_given): of given impulses as a part of kept impulses, in addition to
-  // `rhs`
+  // 1 per part (parts + parts_given): given impulses as a part of kept impulses, besides `rhs`
   const double *given;
   // 3 per joint slot: adjoint of the reactions, which contain the impulses `pushed` (1 per row).
   // NULL: none

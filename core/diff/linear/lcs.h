@@ -51,7 +51,7 @@ typedef struct S2LcsPart { // consecutive rows of one contact point, limit or dr
 
 typedef struct S2Lcs { // in the arena; matrices are row-major
   int states, inputs, rows;
-  int first;              // rows before those of the impact
+  int first;              // number of rows before the rows of the impact
   double *a, *b, *dl, *d; // states x (states, inputs, rows, 1); dl: D
   double *e, *f, *h, *c;  // rows x (states, rows, inputs, 1)
   double *x0, *next;      // the state, and the state after the step

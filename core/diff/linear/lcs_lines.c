@@ -27,7 +27,7 @@ static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
 }
 
 S2Status s2_lcs_check(const S2World *world) {
-  // Reject settings with which a step is not one such problem.
+  // Reject settings with which a step is not one problem of this form.
   const S2WorldDef *def = &world->kept.def;
   if (def->stabilization != S2_PROJECTION && def->stabilization != S2_NO_STABILIZATION) {
     return s2_error(S2_INVALID, "lcs: stabilization 'projection' or 'none' expected");

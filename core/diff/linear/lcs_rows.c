@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// A residual of the LCP that suffices whatever status the solver returns: the resulting x+ is then
-// accurate to 1e-9, as is the system.
+// If the residual of the LCP is at most this, its solution is accepted whatever status the solver
+// returns: x+ is then accurate to 1e-9, like the system itself.
 static const double GOOD = 1e-9;
 
 void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, double *impulse,

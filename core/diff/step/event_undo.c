@@ -8,7 +8,7 @@
 //
 // The adjoint of h is the adjoint of the flow's end minus the adjoint of the remaining time. It
 // becomes a multiple of the adjoint of the gap at the end of the flow. The remaining time passes
-// its adjoint unchanged to the previous interval. Rates are those of the computed flow, which
+// its adjoint unchanged to the previous interval. The rates belong to the computed flow, which
 // sliding contacts change. A separate sweep over the flow computes them.
 #include "diff/step/undo.h"
 #include "dynamics/rattle/rattle.h"
@@ -21,8 +21,7 @@
 // bounds.
 #define GRAZING 1e-6
 // Bodies that have just left each other meet again after S2_EVENT_LEAVING of the remaining time.
-// An interval whose length agrees with this within the relative error GIVEN counts as such an
-// interval.
+// An interval is of this kind if its length agrees within the relative error GIVEN.
 #define GIVEN 1e-9
 
 static void event_free_nodes(const S2Undo *undo, const S2Note *note) {
@@ -292,7 +291,8 @@ static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rat
   // A separate sweep; all its other results are discarded.
   S2Undo all = *undo;
   event_scratch_bars(undo);
-  // The differentiated quantity: the gap at the end of the flow, or the loss from there on.
+  // The differentiated quantity: the gap at the end of the flow, or the loss as a function of the
+  // state there.
   if (of == OF_GAP) {
     event_add_gap(undo, note, 1);
   } else if (of == OF_LOSS) {

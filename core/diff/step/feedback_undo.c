@@ -39,7 +39,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
   double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
   // The kinetic energy of v2 + s x/h minus the kinetic energy of v2, in the frame of the island's
-  // ground, is
+  // ground:
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];

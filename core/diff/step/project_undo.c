@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Whether it is an equation of a joint. Points that are held are equations, too.
+// Whether the row is an equation of a joint. Points that are held are equations, too.
 static bool project_is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
@@ -17,8 +17,8 @@ static void project_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar
                      undo->gradient);
 }
 
-// q1 goes back to its value before. Computes dl/d(displacement) from q1 and from the fraction that
-// the largest turn limited.
+// Restores q1 to its value before the projection. Computes dl/d(displacement) from q1 and from the
+// fraction that the largest turn limited.
 static void project_take_displacement(S2SolveUndo *solve) {
   const S2Note *note = solve->note;
   S2Undo *undo = solve->undo;
@@ -177,7 +177,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
     at_start.given = solve->given;
     at_start.reaction = solve->reaction;
     at_start.pushed = note->of->lambda;
-    // An S2Step with q0 as q1, for the assembly and its adjoint.
+    // The assembly and its adjoint get q0 in place of q1.
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -338,7 +338,7 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
-  // The problem again, with heavier turns where they were too large.
+  // Assembles the problem again, with larger inertias where turns were too large.
   S2Assembly made = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
                                 undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;

@@ -196,7 +196,7 @@ static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slo
 }
 
 // A point that presses. It shows that material has an effect, unless it sticks. Friction below its
-// bound has no effect, and may hold everything that enters.
+// bound has no effect, and may hold the body against all that the parameters change.
 static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k, bool sticks,
                                 const QuietBars *bars) {
   const S2WorldGradient *all = undo->gradient;

@@ -24,7 +24,7 @@ static const S2Touch *contact_touch(const S2RattlePiece *piece, int r, bool end)
   return &(end ? &rattle->at1 : &rattle->at0)->touch[rattle->term[r].place];
 }
 
-// From the adjoint of a row (arm x d, d) of body a, less the same of b, to its point.
+// From the adjoint of a row (arm x d, d) of body a, minus the same for b, to its point.
 static S2PointBar contact_point_bar(const S2RattlePiece *piece, int r, bool end,
                                     const S2RowBar *bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];

@@ -429,8 +429,9 @@ static bool second_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Stage 2 without the limits that are hit with restitution e replaces stage 2. They leave with -e
-// times the speed s along J1 in that stage, so s gets -e y and e gets -s y. False: no limit is hit.
+// Stage 2 without the limits that are hit with restitution e replaces stage 2. The limits leave
+// with -e times the speed s along J1 in that stage, so s gets -e y and e gets -s y. False: no limit
+// is hit.
 static bool arrival_take_place(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2RattleArrival *arrival = &rattle->arrival;
@@ -638,8 +639,8 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// Poses of ground at the piece's start or end: its place at the start of the substep plus its way.
-// Returns the adjoint of that time.
+// Poses of ground at the piece's start or end: its place at the substep's start plus its motion
+// since. Returns the adjoint of that time.
 static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;

@@ -57,10 +57,10 @@ void s2_rattle_put_slopes(S2RattlePiece *piece);
 void s2_rattle_laws_turn(const S2RattlePiece *piece, double *turned);
 void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second);
 
-// rattle_matrix_undo.c: rows that matrices of compliance or damping couple. The first says whether
-// they do. The other goes from y and l of stage 1, or k of stage 2, to the matrices, to h and to
-// the values that the rows do not contain: `at0`, and in stage 2 `at1` (one for each equation of a
-// joint, S2_JOINT_EQUATIONS per joint of the island).
+// rattle_matrix_undo.c: rows that matrices of compliance or damping couple. The first returns
+// whether they do. The other goes from y and l of stage 1, or k of stage 2, to the matrices, to h
+// and to the values that the rows do not contain: `at0`, and in stage 2 `at1` (one for each
+// equation of a joint, S2_JOINT_EQUATIONS per joint of the island).
 static inline bool s2_rattle_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }

@@ -204,7 +204,8 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// The adjoint of row r along `direction` at a point: adds to the point and to the direction.
+// The adjoint of row r along `direction` at a point: adds to the adjoints of the point and of the
+// direction.
 static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec2 direction,
                           int r, S2PointBar *point, S2Vec2 *direction_bar) {
   S2Undo *undo = solve->undo;

@@ -8,8 +8,8 @@
 #include "diff/step/trace_notes.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
-// The problem of a S2_ACT_SOLVE that a later note had made again, and the adjoint that this note
-// has for its rows.
+// The problem of a S2_ACT_SOLVE that was assembled again for a later note, and the adjoint that
+// this note has for its rows.
 typedef struct S2Remade {
   S2Assembly assembly;
   double *ja, *jb; // 3 per row

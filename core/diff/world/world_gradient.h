@@ -1,4 +1,4 @@
-// dl/d(every number of a world) for one scalar l: arrays parallel to those of the world.
+// dl/d(every number of a world) for one scalar l: arrays parallel to the world's arrays.
 //
 // A sweep over the steps of a world carries one gradient from the end to the start. Its state part
 // (q, v, f, goals, kept impulses) is at every moment the derivative with respect to the state at

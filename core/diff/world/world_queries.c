@@ -75,7 +75,7 @@ static void ray_add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, d
 // The edge whose surface the point is on (its end in *end). For a rounded corner it is the vertex,
 // and *end is the same. -1: there is none.
 static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
-  // The point of the core polygon below it; near a vertex it is a rounded corner.
+  // The point of the core polygon below it; near a vertex the surface is a rounded corner.
   S2Vec2 core = s2_add_scaled(point, -shape->radius, normal);
   for (int i = 0; i < shape->count && shape->radius > 0; i++) {
     S2Vec2 off = s2_sub(core, shape->vertices[i]);
@@ -104,7 +104,7 @@ static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *e
   return best;
 }
 
-// A ray in the line of a bare segment meets its end `vertex` like a wall across the ray.
+// A ray in the line of a bare segment hits its end `vertex` as it would hit a wall across the ray.
 static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2Vec2 local) {
   S2Pose pose = s2_slot_pose(world->q.at, piece->body);
   const S2Vec2 *v = world->vertices.at + piece->first_vertex;

@@ -71,9 +71,9 @@ typedef enum S2VjpFlag {
   S2_VJP_UNDETERMINED = 4,
   // The linear system was not solved, or a number is not finite. Do not use the result.
   S2_VJP_SINGULAR = 8,
-  // Rows of contacts, including those that only touch, repeat each other, and not only as two
-  // points do that stick on one tangent. A change of the rows may make them contradict each other.
-  // Then there is no two-sided derivative.
+  // Rows of contacts, including contacts that only touch, repeat each other. (Two points that stick
+  // on one tangent do not count.) A change of the rows may make them contradict each other. Then
+  // there is no two-sided derivative.
   S2_VJP_TIED = 1 << 16
 } S2VjpFlag;
 

@@ -87,8 +87,7 @@ struct S2McpLinear {
   double *p_node, *rhs;    // p and dl/dc, 3 per node
   double *force;           // J' lambda, 3 per node; local form only
   double *eta_row, *u_row; // 1 per row; u_row = J p
-  bool other;              // where rows are tied: another derivative in place of the one of least
-                           // norm
+  bool other;              // where rows are tied: not the derivative of least norm
   double
       *tie;   // 2 per unit: with S2_VJP_TIED or `yields`, impulses eta that together have no effect
   int yields; // a contact whose friction yields to joints, or -1

@@ -19,7 +19,7 @@ enum { WARM_ITERATIONS = 12 };
 // distance from the boundary where a warm interior point starts
 static const double WARM_FLOOR = 0.01;
 enum { POLISH_SWEEPS = 100 };
-enum { FIRST_NEWTON = 3000 }; // factorisations; at first another start is more promising
+enum { FIRST_NEWTON = 3000 }; // factorisations; then another start helps more
 
 // Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
 // rows. NEAR_SWEEPS follow such a guess, FAR_SWEEPS any other one, ANEW_SWEEPS a start from zero
@@ -29,7 +29,7 @@ enum { FIRST_NEWTON = 3000 }; // factorisations; at first another start is more 
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
 static const double CONVEX_TOLERANCE = 1e-6; // of the convex start
-// Fraction of S2_PATIENCE: after a second's work no other start begins. With twice as much the
+// Fraction of S2_PATIENCE: after a second's work no other start begins. With twice this value the
 // slowest steps of 1000 discs take a third longer, and one in a hundred more is solved.
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
@@ -175,8 +175,8 @@ static void pile_newton(S2SolveRun *chain, int iterations) {
 
 // Runs after the flow from the guess has failed: Newton, and flows from starts of other kinds. Each
 // start solves most of the cases that the others leave. If two flows in a row end on a ray,
-// contacts jam: bodies are driven into a place from which friction does not release them. Newton
-// and more starts have never found a solution then.
+// contacts jam: bodies are driven into a place from which friction does not release them. In such
+// cases Newton and further starts have never found a solution.
 static void pile_search_on(S2SolveRun *chain, int iterations) {
   enum { CONVEX, NOTHING, SMOOTH, STARTS };
   for (int start = CONVEX; start <= STARTS && !s2_run_solved(chain); start++) {

@@ -26,8 +26,8 @@
 #include <string.h>
 
 // As in ncp.c: fraction of the way to the boundary, lower and upper limits (numbers, cones).
-// Directions shorter than SHORT are tried without the correction; shorter than JAMMED they lead to
-// a lift.
+// Directions shorter than SHORT are tried without the correction; directions shorter than JAMMED
+// lead to a lift.
 static const double TAU = 0.95, TAU_MAX = 1 - 1e-8, TAU_CONE_MAX = 0.99;
 static const double SHORT = 0.5, JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
@@ -41,8 +41,9 @@ enum { NO_PROGRESS_MAX = 3 };
 static const double PROXIMAL_CONTACT = 1e-8;
 
 // The proximal term of bilateral rows, whose equations are refined until they hold. Each pass
-// leaves about this over the row's own freedom. A much smaller value divides the round-off of
-// velocities, which then appears in the impulses: 1e-9 fails on chains of seven hinges.
+// leaves an error of about this value over the row's own freedom. A much smaller value divides the
+// round-off of velocities, which then appears in the impulses: 1e-9 fails on chains of seven
+// hinges.
 static const double PROXIMAL_JOINT = 1e-6;
 enum { PASSES = 6 };
 // stop when the error is below, or hardly falls
@@ -534,7 +535,7 @@ static bool has_boxes(const S2Problem *problem) {
 
 S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
-  if (has_boxes(problem)) { // a cone has one end
+  if (has_boxes(problem)) { // a cone cannot describe two bounds
     return s2_solver_refuse(problem, arena, solution);
   }
   S2ArenaMark mark = s2_arena_mark(arena);

@@ -307,7 +307,8 @@ static bool ncp_lift(Solver *solver) {
 }
 
 // Finds the direction and the length that the boundary permits. The correction assumes a full
-// affine step. If it brings the boundary too near, it is left out if that helps.
+// affine step. If the correction brings the boundary too near and leaving it out helps, it is left
+// out.
 static double ncp_aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
   bool corrected = solver->options->corrector;

@@ -92,8 +92,9 @@ bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena);
 
 // mixed_box.c: the same problem with lower bounds of 0 only. Unknowns without bounds join the
-// equations. Those with an upper bound only change their sign. One with both bounds has a second
-// pair (s, hi - x), where s is the negative part of its w. One with lo = hi is a constant.
+// equations. Unknowns with only an upper bound change their sign. An unknown with both bounds has a
+// second pair (s, hi - x), where s is the negative part of its w. An unknown with lo = hi is a
+// constant.
 typedef struct S2Box {
   S2Mixed p;
   int n, m;     // of the original

@@ -54,7 +54,7 @@ static size_t mark_length(const char *at) {
   return 0;
 }
 
-// Digits after a sign, with or without groups; `*end` is the rest.
+// Digits after a sign, with or without groups; `*end` receives the remaining text.
 static size_t copy_whole(char decimal, const char *at, char *to, const char **end) {
   size_t digits = strspn(at, "0123456789"), used = digits, length = 0;
   memcpy(to, at, digits);
