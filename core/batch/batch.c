@@ -254,7 +254,7 @@ static void batch_open(S2Batch *batch, int i) {
   at->failure.code = S2_OK;
 }
 
-// Records the statistics of the world's steps (`begin`: before those of this call).
+// Records the statistics of the world's steps (`begin`: before the steps of this call).
 static void batch_tell(S2Batch *batch, int i, bool begin) {
   BatchWorld *at = &batch->world[i];
   S2BatchResult *result = batch->result;

@@ -59,7 +59,7 @@ struct S2Recorder {
   bool whole;      // at the end: whether there is a file, even an incomplete one
 };
 
-// Limit of an .npz file, less its headers. A recording that grows larger ends there.
+// Limit of an .npz file, without its headers. A recording that grows larger ends there.
 static const uint64_t MOST_BYTES = (uint64_t)UINT32_MAX - (1u << 24);
 
 S2RecordOptions s2_record_options(void) {

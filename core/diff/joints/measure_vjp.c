@@ -214,7 +214,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   measure_sides_vjp(at, &sides, &sum, to);
 }
 
-// The length less the rest length.
+// The length minus the rest length.
 static void measure_stretch_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                                 const S2PlaceBar *to) {
   measure_gradient(at, to)->length -= bar->value;

@@ -81,7 +81,7 @@ void s2_rattle_find_edges(S2RattlePiece *piece, bool second);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
 void s2_rattle_flag_repeated(const S2RattlePiece *piece);
 
-// The error of row r of a stage, m/s or rad/s: its measured value less its target.
+// The error of row r of a stage, m/s or rad/s: its measured value minus its target.
 double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second);
 
 // rattle_relax_undo.c: smooth derivatives. Sets states, shares and compliances of a stage, and

@@ -112,7 +112,7 @@ static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2
   add_ray(hit);
   ray_add_pose(hit, piece->body, pose, s2_pose_point(pose, v[end]));
   ray_add_vertex(hit, piece->first_vertex + end, pose, 1, 0);
-  for (int i = 0; i < hit->sources; i++) { // the normal is that of the ray
+  for (int i = 0; i < hit->sources; i++) { // the ray gives the normal: no turn
     hit->source[i].turn = 0;
   }
 }

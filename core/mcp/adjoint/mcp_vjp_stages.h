@@ -64,7 +64,7 @@ struct S2McpLinear {
   S2Problem problem;          // with A' for the mobility
   S2System system;            // of `problem`
   const S2Mobility *mobility; // A, or NULL
-  // weights of the residuals of nodes: inverse masses, or those of single lanes of A
+  // weights of the residuals of nodes: inverse masses, or weights of single lanes of A
   S2Quad *energy;
   const double *v, *lambda; // the caller's
   double kappa;             // 0: exact

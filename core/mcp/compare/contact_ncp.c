@@ -288,7 +288,7 @@ static void contact_ncp_solve_linear(Cone *cone) {
 // The direction to p q = kappa. `corrected`: with the products that the last direction neglects.
 static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected) {
   const S2System *system = &cone->run->system;
-  // Right sides: kappa - p q, less the product dp dq of the last direction.
+  // Right sides: kappa - p q, minus the product dp dq of the last direction.
   for (int k = 0; k < system->units; k++) {
     for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
       cone->e[i] = kappa - cone->p[i] * cone->q[i] - (corrected ? cone->dp[i] * cone->dq[i] : 0);

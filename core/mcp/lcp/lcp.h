@@ -123,7 +123,7 @@ typedef struct S2LcpOptions {
   int max_pivots;      // 0 means the default; families with 2^n pivots exist (Murty, Fathi)
   const double *cover; // the covering vector d: n values > 0 and finite; NULL means all ones
   // NULL: none. One entry for each pivot; step 1, mu the covering variable; mu and the residual are
-  // those of the equilibrated problem with max(-q) = 1
+  // values of the equilibrated problem with max(-q) = 1
   S2History *history;
 } S2LcpOptions;
 
