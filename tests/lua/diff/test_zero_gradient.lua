@@ -551,7 +551,7 @@ for _, stepping in ipairs { "auto", "speculative" } do
       w:run { duration = 0.2 }
       return box.x
     end, { mu = 0.5 })
-    says("nothing moved", function(p)
+    says("no body that the loss depends on moved", function(p)
       local w = new_world()
       local box = stands_on(w, { m = p.m })
       w:run { duration = 0.2 }

@@ -113,7 +113,7 @@ local CASES = { -- text, expected columns (a text: part of the message), options
   { "t;x\n0,5;1.000\n1,5;12.000\n", { { "t", 0.5, 1.5 }, { "x", 1000, 12000 } }, { decimal = "," } },
   { "t;x\n0,5;900\n1,5;1.000\n2,5;1.000.000\n", "line 3, column 2: '1.000' may be a fraction or a thousand" },
   { "t;x\n0,5;1.000,5\n1,5;1.000.000\n", { { "t", 0.5, 1.5 }, { "x", 1000.5, 1e6 } } },
-  { "t;x\n0;1,5\n1;2.5\n", "line 3, column 2: '2.5' has another decimal point" },
+  { "t;x\n0;1,5\n1;2.5\n", "line 3, column 2: '2.5' has a different decimal point" },
   { "t;x\n0;1,5\n1;2.500\n", "line 3, column 2: '2.500' may be a fraction or a thousand" },
   { "t,x\n0,1,5\n1,2,5\n", "line 2 has 3 cells, line 1 has 2" },
   { "x\n0,5\n1,5\n", 'line 2 has 2 cells, line 1 has 1; .* decimal = ","' },
