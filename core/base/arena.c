@@ -43,7 +43,7 @@ void s2_arena_free(S2Arena *arena) {
 }
 
 void s2_arena_reset(S2Arena *arena) {
-  // Merges several blocks into one of their total size, so that the next round needs no second one.
+  // Merges several blocks into one of their total size, so that one block suffices from now on.
   if (arena->block != NULL && arena->block->older != NULL) {
     size_t total = 0;
     for (const S2ArenaBlock *block = arena->block; block != NULL; block = block->older) {
@@ -60,8 +60,8 @@ void s2_arena_reset(S2Arena *arena) {
 }
 
 void s2_arena_grow(S2Arena *arena, size_t bytes) {
-  // Twice the last block (if large, the same size), at least a quarter of all, and at least the
-  // requested size.
+  // Twice the size of the last block (the same size if it is large), but at least a quarter of the
+  // used memory and at least the requested size.
   size_t size = arena->block == NULL           ? FIRST_BLOCK
                 : arena->block->size < DOUBLED ? 2 * arena->block->size
                                                : arena->block->size;
@@ -94,8 +94,8 @@ S2ArenaMark s2_arena_mark(const S2Arena *arena) {
 }
 
 void s2_arena_rewind(S2Arena *arena, S2ArenaMark mark) {
-  // Newer blocks are kept for the next reset to merge. Otherwise a loop of mark, take and rewind at
-  // the end of a block would use the heap every time. Only their contents become unused.
+  // Newer blocks stay until the next reset merges them; only their contents become unused. Without
+  // them, a loop of mark, take and rewind at the end of a block would use the heap every time.
   if (arena->block == mark.block) {
     if (arena->block != NULL) {
       arena->block->at = mark.at;

@@ -1,5 +1,5 @@
 // Arena: memory of one step, taken in order and released all at once. After the first steps the
-// arena has its final size, and a step does not use the heap any more.
+// arena has its final size, and steps no longer use the heap.
 #ifndef S2_ARENA_H
 #define S2_ARENA_H
 
@@ -17,7 +17,7 @@ struct S2ArenaBlock { // private to arena.c
 };
 
 typedef struct S2Arena {
-  S2ArenaBlock *block; // newest first; only the newest is taken from
+  S2ArenaBlock *block; // newest first; memory comes from the newest only
   size_t used;         // bytes taken since the last reset, over all blocks
   size_t peak;         // largest `used` ever
 } S2Arena;
@@ -36,7 +36,7 @@ void s2_arena_free(S2Arena *arena);
 // Releases everything. If the arena has grown, its blocks are merged into one that fits.
 void s2_arena_reset(S2Arena *arena);
 
-// private to arena.c: adds a block with room for them
+// private to arena.c: adds a block with room for `bytes`
 void s2_arena_grow(S2Arena *arena, size_t bytes);
 
 // Aligned, uninitialised. If memory runs out, it ends the running call (memory.h).

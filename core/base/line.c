@@ -1,12 +1,13 @@
 #include "base/line.h"
 
-enum { LEAST = 8 }; // items of the smallest one
+enum { LEAST = 8 }; // smallest capacity, in items
 
 static unsigned char *line_start_of(void *at, S2LinePlace line) {
   return at == NULL ? NULL : (unsigned char *)at - (size_t)*line.before * line.item;
 }
 
-// The items in `capacity` places, `before` of them in front; the old memory is given back.
+// Moves the items to new memory of `capacity` places, with `before` free places in front, and frees
+// the old memory.
 static void *line_moved(void *at, S2LinePlace line, int capacity, int before) {
   unsigned char *fresh = s2_memory_take((size_t)capacity * line.item);
   unsigned char *to = fresh + (size_t)before * line.item;
@@ -52,7 +53,7 @@ void *s2_line_opened(void *at, S2LinePlace line, int index) {
     *line.count += 1;
     return first;
   }
-  // Move the items behind it.
+  // Move the items after it.
   at = s2_line_reserved(at, line, *line.count + 1);
   unsigned char *place = (unsigned char *)at + (size_t)index * line.item;
   memmove(place + line.item, place, (size_t)behind * line.item);

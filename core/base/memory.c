@@ -71,7 +71,7 @@ static Guard *let_go(const void *memory) {
   return NULL;
 }
 
-// ---- The door ---------------------------------------------------------------------------------
+// ---- Allocation -------------------------------------------------------------------------------
 
 // Is it this call's turn to fail?
 static bool memory_fails(void) {
@@ -117,7 +117,7 @@ void *s2_memory_try_grow(void *memory, size_t bytes) {
   Guard *holder = let_go(memory);
   void *grown = realloc(memory, bytes);
   if (holder != NULL) {
-    // without a place in the table it could leak, nothing worse
+    // if the table cannot grow, the memory may leak, but nothing worse happens
     (void)memory_hold(&holder->held, grown != NULL ? grown : memory);
   }
   return grown;
@@ -178,7 +178,7 @@ static void pass_on(Held *held) {
   for (size_t i = 0; i < held->room && outer != NULL; i++) {
     if (held->at[i] != NULL && held->at[i] != &gone) {
       (void)memory_hold(&outer->held,
-                        // without a place in the table it could leak if the outer guard fails, too
+                        // if the table cannot grow, the memory leaks if the outer guard fails, too
                         held->at[i]);
     }
   }

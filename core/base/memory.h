@@ -33,8 +33,7 @@ S2Status s2_memory_exhausted(size_t bytes); // S2_MEMORY, "out of memory (... mo
 //                       a new object, to which no one else has a pointer yet
 //   s2_memory_guarded   frees nothing; for code that fills arrays of a longer-lived object. Arrays
 //                       of array.h and line.h stay valid: they change only once they have memory
-// A callback must not be left by a jump. It runs masked, so that no guard catches an exhaustion
-// within it.
+// No jump may leave a callback. So it runs masked, and no guard catches an exhaustion within it.
 typedef S2Status S2MemoryRun(void *user);
 S2Status s2_memory_building(S2MemoryRun *run, void *user);
 S2Status s2_memory_guarded(S2MemoryRun *run, void *user);
@@ -44,8 +43,8 @@ bool s2_memory_mask(bool masked); // returns the previous value, to be restored
 uint64_t s2_memory_count(void);
 
 // For tests: makes the nth of these calls from now on fail in this thread (1: the next one), and
-// with `all` every later one, too. 0: no call fails any more. Returns whether a call has failed
-// since the last call of this function.
+// with `all` every later one, too. 0: no call fails. Returns whether a call has failed since the
+// last call of this function.
 bool s2_memory_fail(uint64_t nth, bool all);
 
 #endif

@@ -63,8 +63,8 @@ void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
 
 enum {
   DIGITS = 17,
-  APART = 28,   // powers of ten of the far ones
-  LOWEST = -12, // of them, times APART
+  APART = 28,   // difference of exponents of neighbouring far powers
+  LOWEST = -12, // exponent of the first far power, in units of APART
   BIAS = 1024,  // keeps shifted values positive
   DOUBT = 32,   // 2^-64; exceeds the error of a scaled number
 };
@@ -160,8 +160,8 @@ static Scaled number_scale(uint64_t mantissa, int exponent, int power) {
                   number_upper(high) << (64 - shift) | (uint64_t)high >> shift};
 }
 
-// The digits of a finite positive number, and the power of ten of the first one. False: 128 bits do
-// not decide the rounding.
+// The digits of a finite positive number, and the power of ten of the first digit. False: 128 bits
+// do not decide the rounding.
 static bool find_digits(double value, uint64_t *digits, int *power) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -253,7 +253,7 @@ static void prefer_few_digits(double value, uint64_t *digits, int *first) {
   static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  enum { LARGEST = sizeof tens / sizeof *tens - 1, FEW = 15, CUT = 100 }; // CUT: of 17 digits
+  enum { LARGEST = sizeof tens / sizeof *tens - 1, FEW = 15, CUT = 100 }; // CUT: drops 2 digits
   // Rounded to 15 digits; zeros at the end make the power of ten smaller.
   uint64_t few = (*digits + CUT / 2) / CUT, shortest = few;
   int power = *first - (FEW - 1);

@@ -1,5 +1,5 @@
 // Deterministic random numbers: xoshiro256** (Blackman and Vigna, public domain algorithm), seeded
-// through splitmix64. The same numbers on every machine.
+// through splitmix64. The numbers are the same on every machine.
 #ifndef S2_RNG_H
 #define S2_RNG_H
 
@@ -11,7 +11,7 @@ typedef struct S2Rng {
 
 S2Rng s2_rng_seeded(uint64_t seed);
 
-// An independent stream: the child is seeded from the parent, which moves on.
+// An independent stream: the child is seeded from the parent, which advances.
 S2Rng s2_rng_split(S2Rng *rng);
 
 uint64_t s2_rng_next(S2Rng *rng);

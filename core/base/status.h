@@ -25,7 +25,7 @@ typedef struct S2Status {
 } S2Status;
 
 static inline S2Status s2_ok(void) {
-  S2Status status; // the rest of the message stays as it is: clearing it costs more than most calls
+  S2Status status; // the rest of the message stays unset: clearing it costs more than most calls
   status.code = S2_OK;
   status.message[0] = 0;
   return status;

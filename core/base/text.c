@@ -51,7 +51,7 @@ int s2_utf8_put(char bytes[S2_UTF8_MOST], uint32_t code) {
 
 // ---- Escapes ----------------------------------------------------------------------------------
 
-// Bytes of the character at `at`, or 0 if there is no valid one.
+// Bytes of the character at `at`, or 0 if it is not valid.
 static size_t text_character(const char *at) {
   const char *end = at;
   uint32_t code = s2_utf8_next(&end);

@@ -76,14 +76,14 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
 // x = n pi/2 + (a + b), |a| <= pi/4 (118 bits of pi/2 in three parts, Cody and Waite); then the
 // minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c and k_cos.c), which n mod 4 swaps
 // and signs.
-// NOLINTBEGIN(bugprone-macro-parentheses): a type in parentheses is none
+// NOLINTBEGIN(bugprone-macro-parentheses): a type in parentheses is not a type
 #define S2_SINCOS_DEFINE(name, Real, Int)                                                          \
   static inline void name(Real x, Real *sine, Real *cosine) {                                      \
     const double shift = 6755399441055744.0; /* 1.5 2^52: adding it rounds to the nearest n */     \
     Real shifted = x * 6.36619772367581382433e-01 + shift, n = shifted - shift;                    \
     Int quarter, sine_bits, cosine_bits;                                                           \
     memcpy(&quarter, &shifted, sizeof quarter);                                                    \
-    /* What is left of x after n quarters of a turn: a, and b beyond its last digit. */            \
+    /* The remainder of x after n quarter turns: a, and b below its last digit. */                 \
     Real r0 = x - n * 1.57079632673412561417e+00;                                                  \
     Real w0 = n * 6.07710050630396597660e-11;                                                      \
     Real r1 = r0 - w0;                                                                             \

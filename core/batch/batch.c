@@ -41,7 +41,7 @@ struct S2Batch {
 
 const char *const s2_auto_reset_names[] = {"next_step", "same_step", "disabled", NULL};
 
-// ---- The same things --------------------------------------------------------------------------
+// ---- Same structure ---------------------------------------------------------------------------
 
 static S2Status batch_same_bodies(const S2World *a, const S2World *b) {
   int count = s2_world_bodies(a, NULL, 0), other = s2_world_bodies(b, NULL, 0);
@@ -254,7 +254,7 @@ static void batch_open(S2Batch *batch, int i) {
   at->failure.code = S2_OK;
 }
 
-// Records the statistics of the world's steps (`begin`: before those of this call).
+// Records the statistics of the world's steps (`begin`: before the steps of this call).
 static void batch_tell(S2Batch *batch, int i, bool begin) {
   BatchWorld *at = &batch->world[i];
   S2BatchResult *result = batch->result;
@@ -474,7 +474,7 @@ static void batch_observe_world(void *user, int worker, int i) {
   batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- All worlds -------------------------------------------------------------------------------
 
 typedef struct BatchRun {
   S2Batch *batch;
@@ -582,7 +582,7 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
   if (!isfinite(draw->a) || !isfinite(draw->b) ||
       (draw->normal ? draw->b < 0 : draw->b < draw->a)) {
     return s2_error(S2_INVALID,
-                    draw->normal ? "a deviation not below 0 expected, got %g and %g"
+                    draw->normal ? "a deviation >= 0 expected, got %g and %g"
                                  : "lo <= hi expected, got %g and %g",
                     draw->a, draw->b);
   }

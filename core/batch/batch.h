@@ -1,7 +1,7 @@
-// Many worlds stepped together by threads that do not depend on any program's language. Commands go
-// in; observations, rewards and ends of episodes come out.
+// Many worlds stepped together by native threads, whatever language the calling program is written
+// in. Commands go in; observations, rewards and ends of episodes come out.
 //
-// The worlds are made of the same things (s2_batch_same), so a handle of one is valid in all. The
+// The worlds have the same structure (s2_batch_same), so a handle of one is valid in all. The
 // caller still owns them, and may read and change them between steps. The results of a world depend
 // on that world, its commands and its seed alone, never on threads or on other worlds.
 //
@@ -10,11 +10,11 @@
 //
 //   S2_RESET_NEXT_STEP  the next step only resets the world: it ignores the commands, and
 //                       its reward is 0
-//   S2_RESET_SAME_STEP  the world is reset at once; the observation is that of the new episode, and
-//                       the last observation of the old one is in `final`
+//   S2_RESET_SAME_STEP  the world is reset at once; the observation belongs to the new episode,
+//                       and the last observation of the old one is in `final`
 //   S2_RESET_DISABLED   the episode continues until the caller resets the world
 //
-// The names are those of Gymnasium's vector environments.
+// The names come from Gymnasium's vector environments.
 #ifndef S2_BATCH_H
 #define S2_BATCH_H
 
@@ -51,7 +51,7 @@ enum {
   S2_OWN_STEP = 1,    // act and step
   S2_OWN_RESET = 2,   // reset
   S2_OWN_OBSERVE = 4, // observe
-  S2_OWN_JUDGE = 8,   // judge; of S2_WORTH_PERIODS
+  S2_OWN_JUDGE = 8,   // judge; only with S2_WORTH_PERIODS
   S2_OWN_ALL = 15
 };
 
@@ -74,23 +74,24 @@ typedef struct S2BatchProgram {
 typedef struct S2BatchDef {
   S2AutoReset autoreset;
   S2Worth worth;
-  double constant;   // of a period, added to its cost
+  double constant;   // constant part of a period's reward
   int64_t max_steps; // calls of s2_batch_step in an episode; 0: no limit
   uint64_t seed;
-  bool unlike; // the worlds need not be made of the same things; each has separate judges and draws
+  bool unlike; // the worlds need not have the same structure; each has separate judges and draws
                // (s2_batch_set_world)
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;
   const S2Draw *draw;     // copied
   S2BatchProgram program; // zeros: threads do everything
-  // Numbers of commands and observations where the program acts and observes; 0: as the worlds
-  // have.
+  // Numbers of commands and observations if the program acts and observes; 0: the numbers of the
+  // worlds.
   int controls, observed;
 } S2BatchDef;
 
 typedef struct S2Batch S2Batch;
 
-// Checks that the two are made of the same things. S2_INVALID: the message names the difference.
+// Checks that two worlds have the same structure: bodies, shapes, joints, actuators and
+// observations in the same order. S2_INVALID: the message names the difference.
 S2Status s2_batch_same(const S2World *a, const S2World *b);
 
 // `count` >= 1 worlds. Their present states are the beginnings; the first draws are applied.
@@ -126,11 +127,11 @@ void s2_batch_observe(S2Batch *batch, double *observations);
 // Returns one world to its beginning, without draws.
 S2Status s2_batch_rewind(S2Batch *batch, int world);
 // Replaces a world by another one with separate judge (NULL: none) and draws, which must live as
-// long as the batch. Its present state is its beginning. Its steps fail if the other worlds have
-// another number of commands or observations.
+// long as the batch. Its present state is its beginning. Its steps fail if its numbers of commands
+// and observations differ from those of the other worlds.
 void s2_batch_set_world(S2Batch *batch, int world, S2World *with, const S2Judge *judge, int draws,
                         const S2Draw *draw);
-// Whether the world is still made of the same things (s2_world_revision), so that it can be reset.
+// Whether the world still has the same structure (s2_world_revision), so that it can be reset.
 bool s2_batch_unchanged(const S2Batch *batch, int world);
 
 // For the last call: the number of worlds that failed; the first failed world from `from` on (-1:

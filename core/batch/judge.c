@@ -84,7 +84,7 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
 
 S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) {
   if (reading->kind == S2_READ_CONTROL) {
-    return s2_error(S2_INVALID, "a control is no number of a world");
+    return s2_error(S2_INVALID, "a control is not a number of a world");
   }
   if (reading->kind == S2_READ_BODY) {
     return s2_body_set(world, reading->body, (S2BodyField)reading->field, value);

@@ -237,8 +237,8 @@ S2_INLINE void blocksparse_load(S2Quad to[3], const double *from) {
   }
 }
 
-// The store of the next column overwrites each column's fourth lane. That of the last column must
-// not overwrite the next block.
+// The store of the next column overwrites each column's fourth lane. The store of the last column
+// must not overwrite the next block.
 S2_INLINE void blocksparse_store(double *to, const S2Quad column[3]) {
   *(QuadAnywhere *)to = column[0];
   *(QuadAnywhere *)(to + 3) = column[1];

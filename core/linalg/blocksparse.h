@@ -51,13 +51,13 @@ typedef struct S2BlockSparse {
 void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
                          int32_t *slot, S2Arena *arena);
 
-// Sets all values to 0. Then the caller writes them. A node's is diagonal[3 * place[node]]. For an
-// edge, let r and c be its ends of higher and lower place: K_rc goes to lower[S2_BLOCK * slot] and,
-// if nonsymmetric, the transpose of K_cr to upper[S2_BLOCK * slot].
+// Sets all values to 0. Then the caller writes them. The block of a node is at diagonal[3 *
+// place[node]]. For an edge, let r and c be its ends of higher and lower place: K_rc goes to
+// lower[S2_BLOCK * slot] and, if nonsymmetric, the transpose of K_cr to upper[S2_BLOCK * slot].
 void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric);
 
 // Adds a block (row-major) to K_ab and, unless a = b, its transpose to K_ba of a symmetric matrix.
-// `slot` is that of the edge between a and b; it is not used if a = b.
+// `slot` is the slot of the edge between a and b; it is not used if a = b.
 void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t b,
                         const double block[9]);
 
@@ -65,12 +65,12 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
 // matrix must be filled again.
 bool s2_blocksparse_factor(S2BlockSparse *matrix);
 
-// The same if few columns have changed since the last factor. It costs as much as factoring those
-// and the columns that depend on them, and gives the same bits. First mark the columns of changed
-// values in `stale` and call s2_blocksparse_spread. It marks the dependent columns, too, sets the
-// values of all marked columns to 0 and returns their fraction of the cost of a whole
-// factorisation. Then write these values and call refactor, which replaces them by the factors.
-// False as above; afterwards `stale` is all false.
+// Factors a matrix of which few columns have changed since the last factorisation. The cost is that
+// of factoring these columns and the columns that depend on them; the bits are the same. First mark
+// the columns of changed values in `stale` and call s2_blocksparse_spread. It marks the dependent
+// columns, too, sets the values of all marked columns to 0 and returns their fraction of the cost
+// of a whole factorisation. Then write these values and call refactor, which replaces them by the
+// factors. False as above; afterwards `stale` is all false.
 double s2_blocksparse_spread(S2BlockSparse *matrix);
 bool s2_blocksparse_refactor(S2BlockSparse *matrix);
 

@@ -26,7 +26,8 @@ void s2_dense_solve_many(const S2Dense *matrix, double *x, int count);
 void s2_dense_single_threaded(void);
 
 // OpenBLAS allocates its working memory in the first call that needs it, and keeps it. If there is
-// no memory, it tries for ever. This function allocates it now. False: there is not enough memory.
+// no memory, it retries without end. This function allocates it now. False: there is not enough
+// memory.
 enum { S2_DENSE_BUFFER = 1 << 27 }; // bytes; the largest value of OpenBLAS's BUFFER_SIZE
 bool s2_dense_take_buffer(void);
 

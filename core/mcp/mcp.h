@@ -63,8 +63,8 @@ struct S2Problem {
   double length; // L: size of the bodies (m), converts angular measures to linear ones; > 0
 };
 
-// Max norms in SI. Tolerances apply to `scaled` (MATH: velocities over V, angular ones times L
-// first; impulses times the row's Delassus diagonal over V), so it has no unit.
+// Max norms in SI. Tolerances apply to `scaled` (velocities over V, angular ones times L first;
+// impulses times the row's Delassus diagonal over V), so it has no unit.
 typedef struct S2Residual {
   double dynamics;        // |W v - J' lambda - c|, N s (N m s for the angular part); local form:
                           // |v - A J' lambda - rhs|, m/s
@@ -150,20 +150,20 @@ struct S2SolverOptions {
   // problem.
   struct S2Bilateral *keep;
   S2ProgramSolver program; // of S2_SOLVER_PROGRAM; zeros: it supports no problem
-  // The guess is from a solve that found its solution other than by leaving it unchanged.
-  // S2_SOLVER_AUTO and S2_SOLVER_PDIPM then keep the guess only if it is as good as an exact
-  // solution. (A body that comes to rest leaves the impulses that have stopped it. Kept within the
-  // tolerance, they would set it in motion again, and every second step would need a solve.)
+  // The guess comes from a solve that had to change its own guess. S2_SOLVER_AUTO and
+  // S2_SOLVER_PDIPM then keep the guess only if it is as good as an exact solution. (A body that
+  // comes to rest leaves the impulses that have stopped it. Kept within the tolerance, they would
+  // set it in motion again, and every second step would need a solve.)
   bool fresh;
   // Treats guessed velocities of the size of rounding as zero. If zero velocities solve the problem
   // with the guessed impulses, to a thousandth of the tolerance, S2_SOLVER_AUTO returns them.
   bool rest;
-  // The problem is an impact, of which only the velocities are used, so its impulses need not share
-  // loads evenly. Piles are then solved along the flow even without a guess, in half the time of an
+  // The problem is an impact. Only its velocities are used, so its impulses need not share loads
+  // evenly. Piles are then solved along the flow even without a guess, in half the time of an
   // interior point.
   bool impact;
-  // Above 0: the caller has an alternative if this problem has no solution that is found soon. A
-  // pile is given up after a flow of this many factorisations.
+  // Above 0: the caller has an alternative if no solution is found soon. A pile is given up after a
+  // flow of this many factorisations.
   int attempt;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM spend at most `budget` of work on an island
   // of more than 20 contacts. Work counts the blocks of the factored matrix times the
@@ -176,7 +176,7 @@ struct S2SolverOptions {
 typedef struct S2Solution {
   double *v;      // 3 per node; in: a guess (previous velocities), out: the solution
   double *lambda; // 1 per row; in: a guess (warm start; zeros when cold), out: the solution
-  // NULL, or 1 per row: the digits of the impulses beyond a double. The residual is that of (v,
+  // NULL, or 1 per row: the digits of the impulses beyond a double. The residual belongs to (v,
   // lambda + low). 0 unless the rounding of lambda alone would move a light node by more than the
   // tolerance (docs/solvers.md, "The last digits").
   double *low;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 // Up to PIVOT_SOON contacts pivoting follows as soon as the interior point has failed once (it
-// takes less than .5 ms then). Up to PIVOT_AT_LAST it is the last method (mostly 30 to 70 ms,
+// takes less than 0.5 ms then). Up to PIVOT_AT_LAST it is the last method (mostly 30 to 70 ms,
 // rarely seconds). Its time grows with the cube of the number.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
@@ -29,7 +29,7 @@ static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "projected Gauss-Seidel from row to row, both ways",
     "sequential impulses as in game engines",
     "nonlinear conjugate gradients over projected Gauss-Seidel",
-    "projected conjugate gradients with friction bounds held in turn",
+    "projected conjugate gradients, with friction bounds updated in between",
     "linear systems of joints alone, by the linear solver chosen",
     "a function of the script, under the name that sim.solver was given",
     "active set of the contacts and limits, small islands",
@@ -191,7 +191,7 @@ static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *opti
 
 // Whether the bodies are at rest under the guessed impulses, up to rounding. Then their velocities
 // are exactly zero. Velocities of the size of rounding would carry a tall pile away in a hundred
-// steps. Also, a step that changes nothing predicts the next one, so a pile may rest for ever.
+// steps. Also, a step that changes nothing predicts the next one, so a pile may rest forever.
 static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                       S2Solution *solution) {
   double limit = AT_REST * options->tolerance, fast = limit * problem->velocity_scale;

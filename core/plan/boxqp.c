@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 100 };            // each ends with other bounds, or nearer to the minimum
+enum { MOST_STEPS = 100 };            // each changes active bounds or comes nearer to the minimum
 static const double SETTLED = 1e-12;  // gradient on the free numbers, relative to g's
 static const double ARMIJO = 0.1;     // fraction of the expected decrease that a step must achieve
 static const double SHORTER = 0.6;    // factor of a step that did not achieve it

@@ -34,7 +34,7 @@ struct S2Ilqr {
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
-  bool sloped; // whether the derivatives are those of `now`
+  bool sloped; // whether the derivatives belong to `now`
   S2IlqrResult result;
 };
 
@@ -227,7 +227,7 @@ static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
 }
 
 // Makes `next` the present trajectory if it has derivatives. A step in which bodies turn too far
-// has none.
+// has no derivatives.
 static bool ilqr_take(S2Ilqr *ilqr) {
   Path before = ilqr->now;
   ilqr->now = ilqr->next;
@@ -250,7 +250,7 @@ static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
     memcpy(ilqr->next.u, ilqr->now.u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
     S2Status status =
         s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, false, ilqr->next.x, ilqr->next.y);
-    // A trajectory with a failed step is no candidate.
+    // A trajectory with a failed step is not a candidate.
     if (status.code == S2_OK) {
       ilqr_judge(ilqr, &ilqr->next);
       double expected = -(step * dv[0] + step * step * dv[1]);
@@ -416,7 +416,7 @@ S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected) {
   double dv[2], mu = ilqr->mu, factor = ilqr->mu_factor;
   S2_TRY(ilqr_slopes(ilqr));
   ilqr_cost_slopes(ilqr);
-  // The prediction without regularisation; gains have that of the last iteration.
+  // The prediction without regularisation; gains use the regularisation of the last iteration.
   ilqr->mu = 0;
   bool plain = ilqr_directions(ilqr, dv);
   bool same = plain && ilqr->mu == mu;

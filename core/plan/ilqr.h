@@ -1,5 +1,5 @@
-// Trajectories by iLQR, with or without contacts. Steps are those of the world, with exact
-// derivatives; costs are approximated by Gauss-Newton. Controls stay within their limits (Tassa,
+// Trajectories by iLQR, with or without contacts. It uses the world's own steps with exact
+// derivatives, and approximates costs by Gauss-Newton. Controls stay within their limits (Tassa,
 // Mansard, Todorov 2014). Terminal goals use an augmented Lagrangian (Howell, Jackson, Manchester
 // 2019, "ALTRO", section III).
 #ifndef S2_ILQR_H
@@ -24,7 +24,7 @@ typedef struct S2IlqrDef {
 
 typedef enum S2IlqrState {
   S2_ILQR_GOING,
-  S2_ILQR_CONVERGED, // the cost does not change any more, and goals are met
+  S2_ILQR_CONVERGED, // the cost no longer changes, and goals are met
   S2_ILQR_STUCK,     // no step decreases the cost, with any regularisation
 } S2IlqrState;
 

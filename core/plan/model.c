@@ -134,9 +134,9 @@ static void model_product(int r, int s, int c, const double *x, const double *y,
   }
 }
 
-// Writes the present state and outputs of the world. Velocities are without the part against the
-// joints, or unchanged if `raw`. dy (of settled ones) and dstate (extra x 2 reduction.n) are NULL
-// or filled. The world does not change.
+// Writes the present state and outputs of the world. Velocities exclude the part that violates the
+// joints, unless `raw`. dy (of settled ones) and dstate (extra x 2 reduction.n) are NULL or filled.
+// The world does not change.
 static S2Status model_look(S2Model *model, bool raw, double *x, double *y, double *dy) {
   const S2ModelDef *def = &model->def;
   S2Arena *arena = &model->scratch;
@@ -213,8 +213,8 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
 
 // ---- With derivatives -------------------------------------------------------------------------
 
-// a and b of a knot. In general from those of its steps: a = a_s ... a_1, b = a_s ... a_2 b_1 + ...
-// + b_s.
+// a and b of a knot. In general computed from a and b of its steps: a = a_s ... a_1, b = a_s ...
+// a_2 b_1 + ... + b_s.
 static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
   int n = model->n, m = model->m;
   S2ArenaMark mark = s2_arena_mark(&model->scratch);

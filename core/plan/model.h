@@ -53,8 +53,8 @@ typedef struct S2Feedback {
 S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
                       double *y);
 
-// Computes the derivatives along a trajectory (u stays): a (knots x n x n) and b (knots x n x m) of
-// a knot by the knot before and by its command, and dy ((knots + 1) x p x n). `flags`:
+// Computes the derivatives along a trajectory (u is not changed): a (knots x n x n) and b (knots x
+// n x m) of a knot by the knot before and by its command, and dy ((knots + 1) x p x n). `flags`:
 // S2GradientFlag of all steps.
 typedef struct S2ModelSlope {
   double *a, *b, *dy;

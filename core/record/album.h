@@ -1,4 +1,4 @@
-// The part of a recording that makes one picture: the last moment, or those of a strobe, and
+// The part of a recording that makes one picture: the last moment, or the moments of a strobe, and
 // trails.
 #ifndef S2_ALBUM_H
 #define S2_ALBUM_H

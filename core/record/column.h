@@ -18,7 +18,7 @@ typedef struct S2Column {
 // NAME.angle, .speed, .force_x, .force_y, .torque, .error. S2_INVALID: there is no such column.
 S2Status s2_column_find(const S2World *world, const char *name, S2Column *column);
 
-// The present value of the column; nan if the body or joint does not exist any more.
+// The present value of the column; nan if the body or joint no longer exists.
 double s2_column_read(S2World *world, const S2Column *column);
 
 #endif

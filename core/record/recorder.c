@@ -59,7 +59,7 @@ struct S2Recorder {
   bool whole;      // at the end: whether there is a file, even an incomplete one
 };
 
-// Limit of an .npz file, less its headers. A recording that grows larger ends there.
+// Limit of an .npz file, without its headers. A recording that grows larger ends there.
 static const uint64_t MOST_BYTES = (uint64_t)UINT32_MAX - (1u << 24);
 
 S2RecordOptions s2_record_options(void) {
@@ -224,7 +224,7 @@ static S2Status video_frame(S2Recorder *recorder, const S2Moment *moment) {
 static S2Status video_finish(S2Recorder *recorder) {
   const S2Output *output = &recorder->output; // holds the place for ffmpeg
   const char *path = output->part != NULL ? output->part : recorder->path;
-  // An incomplete video is useless: frames before one that failed make none.
+  // An incomplete video is useless: the frames before a failed one do not make a video.
   S2Status status = recorder->failed.code != S2_OK
                         ? recorder->failed
                         : s2_video_write(&recorder->video, path, &recorder->options);

@@ -13,7 +13,7 @@ typedef struct Column {
     double *numbers;
     int64_t *integers;
     unsigned char *flags;
-    void *at; // that of `bytes`
+    void *at; // the address of `bytes`
   };
   size_t count;
   S2Spill bytes;
@@ -100,8 +100,8 @@ static void track_restride(Column *column, size_t frames, size_t from, size_t to
   column->count = 3 * frames * to;
 }
 
-// The index of a body in the track. `after` is that of the previous body in the world: usually this
-// is the next one.
+// The index of a body in the track. `after` is the index of the previous body in the world: usually
+// this body is the next one.
 static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
   int count = track->bodies.count;
   bool is_new = body->id.serial > track->newest; // serials grow

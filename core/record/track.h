@@ -18,7 +18,7 @@ uint64_t s2_track_bytes(const S2Track *track); // of the arrays
 //   time (T), residual (T), contacts (T: their number)
 //   q and v (T x bodies x 3; nan for a body that does not exist)
 //   energy (T x 3: kinetic, potential, total), momentum (T x 3: angular, x, y)
-//   serial and name of each body, a row a contact in contact_*, and an array a channel
+//   serial and name of each body, one row per contact in contact_*, and one array per channel
 //
 // The set borrows the values of the track, which takes no more frames. Returns the error that ended
 // the track.

@@ -56,7 +56,7 @@ static void decompose_merge(S2Mesh *mesh, int outline_count) {
 // ---- Pieces -----------------------------------------------------------------------------------
 
 // Removes vertices until no two neighbours are nearer than the least size of a shape. The removed
-// area is no thicker than that.
+// area is no thicker than that size.
 static int decompose_thin_out(S2Vec2 *vertices, int count) {
   int kept = 0;
   for (int i = 0; i < count; i++) {

@@ -4,11 +4,11 @@
 #include <math.h>
 
 // A diagonal is flipped if the sum of the two angles opposite to it exceeds a half turn by more
-// than rounding: the sine of their sum.
+// than rounding. The limit applies to the sine of the sum.
 static const double TURN_SINE = 1e-12;
 
-// The most flips per diagonal. Lawson's bound is their number, but outlines need few. Without the
-// last flips the result is still a triangulation.
+// The most flips per diagonal. Lawson's bound is the number of diagonals, but outlines need few.
+// Without the last flips the result is still a triangulation.
 enum { TURNS_MOST = 200 };
 
 // The two triangles a, b, c and b, a, e at a diagonal a -> b.

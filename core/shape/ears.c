@@ -133,7 +133,8 @@ static bool is_ear(Ears *ears, int vertex) {
   if (turns && other == NOBODY) {
     return true;
   }
-  // It is no ear now. If a vertex is in the way, it may be one after that is cut off.
+  // The corner is not an ear now. If a vertex is in the way, the corner may be an ear after that
+  // vertex is cut off.
   set_diagonal(ears, vertex, INFINITY);
   if (other != NOBODY) {
     wait_for(ears, vertex, other);

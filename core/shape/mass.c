@@ -29,8 +29,8 @@ static void add_strip(Moments *sum, S2Vec2 p, S2Vec2 q, S2Vec2 normal, double ra
   sum->second += area * (s2_length2(middle) + (length * length + radius * radius) / 12);
 }
 
-// Adds the sector at a vertex from the normal of the previous edge to that of the next edge. The
-// integral of the unit vector over the angle is right(to) - right(from).
+// Adds the sector at a vertex from the normal of the previous edge to the normal of the next edge.
+// The integral of the unit vector over the angle is right(to) - right(from).
 static void add_sector(Moments *sum, S2Vec2 vertex, S2Vec2 from, S2Vec2 to, double angle,
                        double radius) {
   double area = angle * radius * radius / 2;

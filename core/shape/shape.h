@@ -14,7 +14,7 @@
 // numbers, so that it can be stored among vertices.
 typedef struct S2Side {
   // m along the edge from vertex i: the parts beyond belong to other pieces or lie against them;
-  // from > to: all of it does. At a hollow corner they are slightly beyond it
+  // from > to: all of it does. At a hollow corner `from` and `to` are slightly beyond it
   double from, to;
   S2Vec2 in, out;           // unit: directions of the body's outline before and after the vertex
   double owns_in, owns_out; // 1: this piece has the edge in that direction, 0: another one has it
@@ -30,7 +30,7 @@ typedef struct S2Shape {
   bool has_previous, has_next;
   S2Vec2 previous, next;
   // For pieces of bodies: a side for each vertex, so that a body sliding over an inner cut meets no
-  // corner there. NULL: the piece is not beside another one.
+  // corner there. NULL: the piece has no neighbour.
   const S2Side *sides;
 } S2Shape;
 
@@ -75,7 +75,7 @@ typedef struct S2Pieces {
 S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces *pieces);
 
 // Sets sides[i] to the parts of piece i that are on the outline of the body of all pieces. NULL:
-// the piece is not beside another one. Sharp polygons only; memory from `arena`.
+// the piece has no neighbour. Sharp polygons only; memory from `arena`.
 void s2_sides(const S2Shape *pieces, int count, S2Arena *arena, S2Side **sides);
 
 #endif

@@ -157,14 +157,14 @@ static bool sides_wedge(const S2Shape *shape, S2Vec2 point, double distance, Wed
 }
 
 // The angle from direction a to the left to direction b, rad: above -SAME_ANGLE, at most a full
-// turn less that.
+// turn minus SAME_ANGLE.
 static double sides_turn(S2Vec2 a, S2Vec2 b) {
   double angle = atan2(s2_cross(a, b), s2_dot(a, b));
   return angle < -SAME_ANGLE ? angle + 2 * PI : angle;
 }
 
-// Grows the wedge of a piece at a vertex by those of the pieces beside it, until both its sides are
-// on the outline. Returns false if the pieces surround the vertex.
+// Adds the wedges of neighbouring pieces to the wedge of a piece at a vertex, until both its sides
+// are on the outline. Returns false if the pieces surround the vertex.
 static bool sides_grow(const Joints *joints, int piece, S2Vec2 vertex, Wedge *wedge) {
   double solid = sides_turn(wedge->out, wedge->back);
   for (bool more = true; more;) {
@@ -235,7 +235,7 @@ static double sides_overhang(const Joints *joints, int piece) {
   return OVERHANG * width;
 }
 
-// The sides of one piece; NULL if it is not beside another one.
+// The sides of one piece; NULL if it has no neighbour.
 static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena *arena) {
   const S2Shape *shape = &joints->pieces[piece];
   int n = shape->count;

@@ -224,7 +224,7 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
   connection->since = now;
   // Refusals in this order: not a request, no access, not found, wrong method.
   if (!s2_http_read((char *)connection->in, size, &request)) {
-    connection_refuse(connection, "400 Bad Request", "sim2d: this is no request\n");
+    connection_refuse(connection, "400 Bad Request", "sim2d: this is not a request\n");
   } else if (!may_enter(server, &request)) {
     connection_refuse(connection, "403 Forbidden",
                       "sim2d: open the whole address that was printed, with its ?token=...\n");
@@ -442,7 +442,7 @@ static void connection_attend(S2Server *server, S2Connection *connection, short 
   }
 }
 
-// A free place, or that of the oldest connection that is not a client. NULL: there is none.
+// A free place, or the place of the oldest connection that is not a client. NULL: there is none.
 static S2Connection *find_place(S2Server *server, bool free_one) {
   S2Connection *oldest = NULL;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {

@@ -20,8 +20,8 @@ typedef struct S2HttpRequest {
 size_t s2_http_head_size(const char *bytes, size_t count);
 
 // Reads the head, and changes it in place. False: no browser sends such a head; answer with 400. It
-// also refuses heads that other programs might read in another way: two headers of a name,
-// continued lines, a body.
+// also refuses heads that other programs might read differently: two headers of a name, continued
+// lines, a body.
 bool s2_http_read(char *head, size_t size, S2HttpRequest *request);
 
 // The value of `name` in the query, at most `size` bytes with its 0. False: it is missing or

@@ -19,7 +19,7 @@
 enum {
   WAITING = 128, // connections that wait in the system
   // Bytes. The C library also puts the thread-local storage of all libraries onto a thread's stack
-  // (60 kB for OpenBLAS), so slightly more than we need is not enough.
+  // (60 kB for OpenBLAS), so the size needs a large margin.
   STACK = 1 << 20,
 };
 

@@ -353,13 +353,13 @@ static void test_csv_refusals(void **state) {
   const S2DataOptions named = {.names = names, .name_count = 3}, ragged = {.ragged = true};
   S2DataSet set;
   refused(load_csv("x,y\n1,2\n3\n", NULL, &set), S2_INVALID, "line 3 has 1 cells, line 1 has 2");
-  refused(load_csv("1,2\n3,a\n", NULL, &set), S2_INVALID, "line 2: 'a' is no number");
-  refused(load_csv("1,2\n3,1.2.3\n", NULL, &set), S2_INVALID, "'1.2.3' is no number");
-  refused(load_csv("1\n2,b\n", &ragged, &set), S2_INVALID, "line 2: 'b' is no number");
+  refused(load_csv("1,2\n3,a\n", NULL, &set), S2_INVALID, "line 2: 'a' is not a number");
+  refused(load_csv("1,2\n3,1.2.3\n", NULL, &set), S2_INVALID, "'1.2.3' is not a number");
+  refused(load_csv("1\n2,b\n", &ragged, &set), S2_INVALID, "line 2: 'b' is not a number");
   refused(load_csv("x,x [m]\n1,2\n", NULL, &set), S2_INVALID, "two columns have the name 'x'");
   refused(load_csv("1,2\n", &named, &set), S2_INVALID, "2 columns, 3 names");
   refused(load_csv("x\n\"a\nb\n", NULL, &set), S2_INVALID, "line 2: the quote");
-  refused(load_csv("x\n\"a\"b\n", NULL, &set), S2_INVALID, "behind the quotes");
+  refused(load_csv("x\n\"a\"b\n", NULL, &set), S2_INVALID, "after the quotes");
   write_all(in_directory("text.csv"), "1\0002", 3);
   refused(s2_data_load(in_directory("text.csv"), NULL, &set), S2_INVALID, "not a text file");
   refused(s2_data_load(in_directory("nothing.csv"), NULL, &set), S2_IO, "No such file");

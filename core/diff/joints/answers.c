@@ -33,7 +33,7 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
         s2_error(S2_INVALID, "no recorded answer of a function of the program (this is a bug)");
     return;
   }
-  // Adds to the adjoint of the poses for which the program was asked.
+  // Adds to the adjoint of the poses that were arguments of the call.
   const S2Slope *slope = &answer->slope[number];
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int i = 0; i < S2_JOINT_COLUMNS; i++) {

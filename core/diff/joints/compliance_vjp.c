@@ -6,7 +6,7 @@
 //
 // in the joint's original equations. (g includes the bend of the step where that counts.)
 //
-// Here l is the whole impulse. Let t' be the adjoint of r, and t = K t' that of C r. Then no
+// Here l is the whole impulse. Let t' be the adjoint of r, and t = K t' the adjoint of C r. Then no
 // eigenvectors appear: the derivative with respect to C is t (l/h + D w)', and that with respect to
 // D is t' w', with w = alpha u + (1 - alpha) u_k. Directions in which a matrix C has no compliance
 // are left unchanged.
@@ -47,8 +47,8 @@ static void compliance_seen_vjp(Bend *b, const S2JointRow *row, double t, S2RowB
   }
 }
 
-// One row of stiffness k. `t` is the adjoint of C r, `t_` that of r, d_t the product of its damping
-// and t_.
+// One row of stiffness k. `t` is the adjoint of C r, `t_` the adjoint of r, and d_t the product of
+// its damping and t_.
 static void compliance_row_vjp(Bend *b, const S2JointRow *row, double t, double t_, double d_t,
                                double l, double u, double u_k, S2RowBar *bar) {
   compliance_seen_vjp(b, row, t, bar);
@@ -74,7 +74,7 @@ static void compliance_curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *r
   // the displacement that the tangent multiplies
   double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u);
   double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
-  if (joint->has_law) { // the program was asked without the bend
+  if (joint->has_law) { // the law was called without the bend
     bar->value += s2_answer_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
   } else {
     compliance_seen_vjp(b, row, t * (tangent + bent * along), bar);

@@ -41,7 +41,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   S2Vec2 from_b = s2_sub(pa, pb), n = at->normal;
   double distance = s2_length(from_b), sign = s2_dot(from_b, at->normal) < 0 ? -1 : 1;
   bool directed = distance > NO_DIRECTION * (contact_magnitude(pa) + contact_magnitude(pb));
-  // The normal is that of an edge, or points from one to the other.
+  // The normal belongs to an edge, or points from one point to the other.
   if (at->feature == S2_EDGE_A) {
     n = s2_neg(s2_rotate(turn_a, at->local_normal));
   } else if (at->feature == S2_EDGE_B) {
@@ -109,7 +109,7 @@ void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const
   const S2ManifoldPoint *at = &touch->points[k].at;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
   int index_a = (int)(at->id >> INDEX_BITS) & INDEX_MASK, index_b = (int)at->id & INDEX_MASK;
-  // The feature of the point says which vertices it is made of.
+  // The feature of the point gives its vertices.
   S2Vec2 edge = {0};
   int end = 0;
   if (at->feature != S2_VERTEX_VERTEX) {

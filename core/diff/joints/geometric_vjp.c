@@ -1,10 +1,10 @@
 // Derivative of dynamics/joints/geometric.c and of the impulse that joint_rows.c computes from it.
-// K+ and K- are the positive and the negative part of the geometric stiffness, V the velocities of
-// a and b at the end of the step, V0 those at its start. The impulse on the bodies is
+// K+ and K- are the positive and the negative part of the geometric stiffness. V and V0 are the
+// velocities of a and b at the end and at the start of the step. The impulse on the bodies is
 //
-//     -h^2 alpha (K+ (beta V + (1 - beta) V0) + K- V0),      K- left out where it is to be "psd".
+//     -h^2 alpha (K+ (beta V + (1 - beta) V0) + K- V0), without K- for "psd".
 //
-// The parts are those over (length * turn, shift), as in geometric.c.
+// The parts are taken in the coordinates (length * turn, shift), as in geometric.c.
 //
 // No derivatives of eigenvectors are needed: the derivative of a part of a symmetric matrix uses
 // divided differences of its eigenvalues (Daleckii, Krein 1965).
@@ -118,7 +118,7 @@ static void geometric_scale_vjp(const Split *split, bool positive, const double 
   }
 }
 
-// Turns the adjoint of D^-1 K D^-1 into that of K, in place, and adds to that of D.
+// Turns the adjoint of D^-1 K D^-1 into the adjoint of K, in place, and adds to the adjoint of D.
 static void geometric_unscale_vjp(const Split *split, double k_bar[N][N], double d_bar[N]) {
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {

@@ -123,10 +123,10 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
 }
 
 // The adjoint of the gradient of row r of a constraint of more than two bodies, for the bodies that
-// are solved for. The copies together with the rows beside them stand for the bodies. So the
-// impulse along a body's part is that of the row, and its velocity is that of the body. Projections
-// also take adjoints of the impulses of copies. There the rows of the problem are used as they are,
-// except for a part of length 0, which has no direction.
+// are solved for. The copies together with the rows beside them stand for the bodies. So a body's
+// part has the impulse of the row and the velocity of the body. Projections also take adjoints of
+// the impulses of copies. There the rows of the problem are used unchanged, except for a part of
+// length 0, which has no direction.
 static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
                                  S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -328,8 +328,8 @@ static int joint_soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessia
 }
 
 // The row of a gear that moves more than two bodies (wide_rows.c). Its copies have no data of their
-// own; together with the rows beside them they stand for the bodies. So the impulse along a body's
-// part of the row is that of the row, and its velocity is that of the body.
+// own; together with the rows beside them they stand for the bodies. So a body's part of the row
+// has the impulse of the row and the velocity of the body.
 static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   const S2Step *step = undo->step;
   const S2Joint *gear = undo->joint;
@@ -493,7 +493,7 @@ static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
   double distance_bar = from.distance > 0 ? -w_bar * change / h : 0;
   undo->gradient->restitution += target * w;
   undo->bar->h += w_bar * change * distance / (h * h);
-  // The distance and the speeds are those of the coordinate at q0, times `sign`.
+  // The distance and the speeds belong to the coordinate at q0, times `sign`.
   S2RowBar bar = {.value = from.sign * distance_bar, .rate = from.sign * (speed_bar + free_bar)};
   for (int i = 0; i < 6; i++) {
     double *v0 = s2_joint_number(undo->joint, step->v0, i);
@@ -570,7 +570,7 @@ static void joint_drive_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
-// Row r of the problem. S2_NONE: a servo without gains has none, and its gains count from 0 on.
+// Row r of the problem. S2_NONE: the servo has no gains and no row; its gains may grow from 0.
 static void joint_servo_vjp(S2JointUndo *undo, int r) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient, own = {0};
@@ -592,7 +592,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
     s2_joint_momenta_bar(undo, p);
     sum.force[0] = -undo->step->h * joint_times(undo, &servo.row, p);
   }
-  // The servo's gains act like those of a spring, with alpha and beta of implicit Euler.
+  // The servo's gains act like a spring, with alpha and beta of implicit Euler.
   spring.joint = &servo.spring;
   spring.gradient = &own;
   spring.blend = servo.blend;
@@ -716,7 +716,7 @@ static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   S2JointRow row;
   S2RowBar bar = {0};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
-  // Alpha and beta are 1 whatever the world's are, so their adjoints are removed again.
+  // Alpha and beta are 1 here, not the world's values, so their adjoints are removed again.
   S2Blend blend = undo->blend;
   undo->blend = (S2Blend){.h = undo->step->h, .alpha = 1, .beta = 1};
   s2_joint_kind(undo->joint->type)->coordinate(&undo->at, &row, NULL);
@@ -736,7 +736,7 @@ static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   g->beta = beta;
 }
 
-// The row of a constraint that has bounds, or that is the friction of another one.
+// The row of a constraint that has bounds, or that is the friction of another constraint.
 static void joint_bounded_vjp(S2JointUndo *undo, int r) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;

@@ -19,14 +19,14 @@ typedef struct S2JointUndo { // a joint in a solve
   S2PlaceBar place;
   const S2Assembly *assembly;
   S2Blend world_blend, blend; // the world's; the joint's in this solve
-  double length, still;       // m, of the island; m/s: slower is rounding
+  double length, still;       // m: size of the island; m/s: slower speeds are rounding
 } S2JointUndo;
 
 // Impulses and speeds of compliant rows, by equation (not by row of the problem).
 typedef struct S2SoftSum {
   int count;
   bool soft[S2_JOINT_EQUATIONS];      // false: the equation has no compliance
-  double impulse[S2_JOINT_EQUATIONS]; // N s, all of it
+  double impulse[S2_JOINT_EQUATIONS]; // N s: the whole impulse
   // Adjoint of the residual l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + ...).
   double force[S2_JOINT_EQUATIONS];
   double speed[S2_JOINT_EQUATIONS]; // u, rate included
@@ -59,8 +59,8 @@ void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all
 S2Vec2 s2_joint_arm(const S2JointUndo *undo);
 void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
 
-// Velocities of its bodies (3 each; 0 for absent ones): of the solution (of the ground as it
-// moves), of the start; and the adjoint of the momenta, which is 0 for the ground.
+// Numbers of its bodies (3 each; 0 for absent ones): velocities of the solution (the ground as it
+// moves), velocities at the start, adjoints of the momenta (0 for the ground).
 void s2_joint_velocities(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_start(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_momenta_bar(const S2JointUndo *undo, double p[S2_JOINT_COLUMNS]);

@@ -214,7 +214,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   measure_sides_vjp(at, &sides, &sum, to);
 }
 
-// The length less the rest length.
+// The length minus the rest length.
 static void measure_stretch_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                                 const S2PlaceBar *to) {
   measure_gradient(at, to)->length -= bar->value;
@@ -236,7 +236,7 @@ static void measure_lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   if (drive != NULL && drive->valid && at->elapsed >= drive->start) {
     double moved = -bar->value * drive->rate[c];
     s2_answer_lock_vjp(at, c, at->elapsed - drive->start, -bar->value, -bar->rate);
-    *to->elapsed += moved; // the elapsed time is no part of dt in event stepping
+    *to->elapsed += moved; // in event stepping it is not in proportion to dt
     to->gradient->dt -= moved * at->elapsed / at->world->kept.def.dt;
   } else {
     g->goal[c] -= bar->value;

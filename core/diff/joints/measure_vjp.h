@@ -23,8 +23,8 @@ typedef struct S2PlaceBar { // destinations of adjoints; all are added to
 // and the one that the motor acts on.
 enum { S2_OF_COORDINATE = S2_JOINT_EQUATIONS, S2_OF_DRIVE };
 
-// From the adjoints of value, rate, ja, jb and the Hessian of that function to those of the poses
-// and of the joint's own numbers.
+// From the adjoints of value, rate, ja, jb and the Hessian of that function to the adjoints of the
+// poses and of the joint's own numbers.
 void s2_joint_function_vjp(const S2JointAt *at, int function, const S2RowBar *bar,
                            const S2PlaceBar *to);
 

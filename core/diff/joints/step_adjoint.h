@@ -29,8 +29,8 @@ typedef struct S2RowsAdjoint {
   const double *bias, *compliance;
   const double *lo, *hi; // of rows with finite bounds
   const double *mu;      // of friction rows
-  const double *rhs;     // 3 per node: given impulses are in the right side
-  // 1 per part (parts + parts_given): in addition to that, as part of kept impulses
+  const double *rhs;     // 3 per node: given impulses are a part of it
+  // 1 per part (parts + parts_given): given impulses as a part of kept impulses, besides `rhs`
   const double *given;
   // 3 per joint slot: adjoint of the reactions, which contain the impulses `pushed` (1 per row).
   // NULL: none
@@ -38,18 +38,18 @@ typedef struct S2RowsAdjoint {
   double still; // m/s: speeds up to this are rounding of the solve
 } S2RowsAdjoint;
 
-// Adjoints of 0 for a solution v. `none` holds as many zeros as the longest of the arrays has.
+// Zero adjoints for a solution v. `none` holds zeros, as many as the longest of the arrays.
 static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none) {
   return (S2RowsAdjoint){v,    none, none, none, none, none, none,
                          none, none, none, none, NULL, NULL, 0};
 }
 
 // The adjoint of the rows that joints put into the problem made by s2_assemble(step, island, ...,
-// kind). It starts from the adjoint of the first assembly->parts rows (and of rhs). It goes to the
-// poses, to v0, free_v (of ground that moves, and as the direction of ground friction), mass, h,
-// elapsed, joint_impulse, joint fields, alpha and beta. In S2_SOLVE_PROJECTION, which takes poses
-// and time from the end, the poses are adjoint->q1, otherwise q0. Arrays of `step` are those before
-// the solve.
+// kind). The function reads the adjoint of the first assembly->parts rows (and of rhs). It adds to
+// the adjoints of the poses, v0, free_v (of ground that moves, and as the direction of ground
+// friction), mass, h, elapsed, joint_impulse, joint fields, alpha and beta. The adjoint of the
+// poses is q1 in S2_SOLVE_PROJECTION, which takes poses and time from the end, and q0 otherwise.
+// Arrays of `step` are those before the solve.
 void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind kind,
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,
                        S2StepAdjoint *adjoint);

@@ -2,9 +2,9 @@
 //
 // Their rows are equal, so the adjoint belongs to both together, and the linear system gives each
 // of them half. If the bodies approach at these points, as in a flat landing, the two rows need not
-// stay equal. The least change of a corner makes two rows that cannot both be active. A turn does
-// the same where the normal of one point turns with one body and that of the other with the other.
-// The row whose friction is used up first starts to slide, and the other gets the whole adjoint.
+// stay equal. Any small change of a corner makes two rows that cannot both be active. A turn does
+// the same if the two normals turn with different bodies. The row whose friction is used up first
+// starts to slide, and the other gets the whole adjoint.
 #include "diff/joints/contact_vjp.h"
 
 #include <math.h>
@@ -68,8 +68,8 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
   if (!one || !together || !approach) {
     return true;
   }
-  // The stronger one gets all of it. That is certain if the friction of the other is used up in any
-  // case.
+  // The stronger point gets the whole adjoint. That is certain if the friction of the other is used
+  // up in any case.
   int strong = most[FIRST] >= most[SECOND] ? FIRST : SECOND;
   bool sure = fabs(pull) + most[!strong] < most[strong];
   if (sure || beyond) {

@@ -168,8 +168,8 @@ static void zero_coupled_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
   }
 }
 
-// A rigid joint is stepped in another way than one with the least compliance, so the derivative has
-// a jump.
+// A rigid joint and a joint with a tiny compliance are stepped by different methods, so the
+// derivative has a jump.
 void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all) {
   const S2JointWeights *c = &joint->compliance;
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_COMPLIANCE) == 0 || c->size > 0 ||

@@ -10,7 +10,7 @@
 //     u = v0 + h/2 M^-1 F + M^-1 J0' l   with g(q1) = 0, q1 = q0 + h u
 //     v1 = u + h/2 M^-1 F + M^-1 J1' k   with J1 v1 = 0
 // Stage 1 is the step above with SHAKE, with half of the forces and with u in place of v1. Stage 2
-// is the step without SHAKE. It begins with u, and its rows are those at q1. A joint publishes the
+// is the step without SHAKE. It begins with u, and its rows are taken at q1. A joint publishes the
 // sum p = l + k. The equation
 //     (J0 + J1)' l = M (2 u - v0 - v1) + J1' p
 // gives l.
@@ -73,7 +73,7 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
       direct->mass[at + c] = c == 0 ? world->bodies.at[slot].inertia : world->bodies.at[slot].mass;
     }
   }
-  // The tangents at the start are those of the reduced state.
+  // At the start, the tangents are the derivatives by the reduced state.
   double *lift = S2_TAKE(arena, double, 2 * n * m + 1);
   S2_TRY(s2_reduction_lift_of(world, system, direct->reduction->m, lift));
   for (int i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-// Forward derivatives of steps in which only rigid joints act, without notes of the steps. The
-// results are those of s2_linearizer_step, in a fraction of the time. Private to core/diff/linear.
+// Forward derivatives of steps in which only rigid joints act, without notes of the steps. They
+// give the results of s2_linearizer_step in a fraction of the time. Private to core/diff/linear.
 #ifndef S2_DIRECT_H
 #define S2_DIRECT_H
 

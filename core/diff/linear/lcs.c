@@ -334,7 +334,7 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
   }
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- The whole system -------------------------------------------------------------------------
 
 // Rejects contacts with restitution: their impact rows would need targets, which the system does
 // not have.

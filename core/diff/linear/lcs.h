@@ -21,9 +21,9 @@
 //
 // Here v is v1 of the speculative step by projection (docs/stepping-options.md), regardless of the
 // world's stepping and flow. That step has one impulse per row, while the two stages would have
-// two. `difference` is the final state of the world's own step less that of the speculative one. v1
-// moves the positions. If the step ends with an impact, rows of the same kinds for v2 follow all
-// other rows. They affect only speeds.
+// two. `difference` is the final state of the world's own step minus the final state of the
+// speculative step. v1 moves the positions. If the step ends with an impact, rows of the same kinds
+// for v2 follow all other rows. They affect only speeds.
 #ifndef S2_LCS_H
 #define S2_LCS_H
 
@@ -51,7 +51,7 @@ typedef struct S2LcsPart { // consecutive rows of one contact point, limit or dr
 
 typedef struct S2Lcs { // in the arena; matrices are row-major
   int states, inputs, rows;
-  int first;              // rows before those of the impact
+  int first;              // number of rows before the rows of the impact
   double *a, *b, *dl, *d; // states x (states, inputs, rows, 1); dl: D
   double *e, *f, *h, *c;  // rows x (states, rows, inputs, 1)
   double *x0, *next;      // the state, and the state after the step
@@ -76,7 +76,7 @@ typedef struct S2LcsDef {
 } S2LcsDef;
 
 // `world` must be a clone; its state does not change. S2_INVALID names a setting, joint or body
-// that has no such rows.
+// that such rows cannot describe.
 S2Status s2_world_lcs(S2World *world, const S2LcsDef *def, S2Arena *arena, S2Lcs *lcs);
 
 // Reads 2 count numbers: values of the coordinates, then their speeds. The speeds exclude the part

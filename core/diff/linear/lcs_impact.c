@@ -209,8 +209,7 @@ S2Status s2_lcs_impact(S2LcsWork *work) {
 }
 
 // The speeds that w causes depend on q1, which depends on the coordinates. Adds this dependence to
-// the rows of speeds of a matrix with `columns` columns; its first rows are those of the
-// coordinates.
+// the rows of speeds of a matrix with `columns` columns; its first rows belong to the coordinates.
 static void impact_carry(const S2LcsWork *work, const double *by_r, int columns, double *matrix) {
   int half = work->m / 2;
   s2_lcs_multiply(half, half, columns, by_r, matrix, matrix + half * columns);

@@ -11,13 +11,14 @@
 static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
   const S2Joint *joint = &world->joints.at[slot];
   char label[S2_NAME_SIZE + 32];
-  const char *why = joint->type == S2_GROUND_FRICTION ? "friction on the ground is a disc, no cone "
-                                                        "of rows: remove it"
-                    : joint->type == S2_CONSTRAINT    ? "constraints of the program's own have no "
-                                                        "rows there: use a joint of the library"
-                    : s2_lock_yields(joint)           ? "a lock with a bound on its force: leave "
-                                                        "out max_force and max_torque"
-                                                      : NULL;
+  const char *why = joint->type == S2_GROUND_FRICTION
+                        ? "friction on the ground is a disc, not a cone "
+                          "of rows: remove it"
+                    : joint->type == S2_CONSTRAINT ? "custom constraints have no "
+                                                     "rows in an LCS: use a joint of the library"
+                    : s2_lock_yields(joint) ? "a lock with a bounded force has no such rows: leave "
+                                              "out max_force and max_torque"
+                                            : NULL;
   if (why == NULL) {
     return s2_ok();
   }
@@ -26,7 +27,7 @@ static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
 }
 
 S2Status s2_lcs_check(const S2World *world) {
-  // Reject settings with which a step is not one such problem.
+  // Reject settings with which a step is not one problem of this form.
   const S2WorldDef *def = &world->kept.def;
   if (def->stabilization != S2_PROJECTION && def->stabilization != S2_NO_STABILIZATION) {
     return s2_error(S2_INVALID, "lcs: stabilization 'projection' or 'none' expected");
@@ -258,7 +259,7 @@ static void lcs_add_joint(const S2Step *step, int32_t slot, S2LcsRows *rows) {
   }
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- All rows ---------------------------------------------------------------------------------
 
 S2Status s2_lcs_rows_of(const S2Step *step, S2Arena *arena, S2LcsRows *rows) {
   const S2World *world = step->world;

@@ -26,7 +26,7 @@ typedef struct S2LcsRow {
 typedef struct S2LcsRows {
   S2Lines lines;
   S2LcsLine *line;
-  S2LcsRow *row; // those of the motion
+  S2LcsRow *row; // rows of the motion
   S2LcsPart *part;
   int line_count, row_count, part_count;
 } S2LcsRows;

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// A residual of the LCP that suffices whatever status the solver returns: the resulting x+ is then
-// accurate to 1e-9, as is the system.
+// If the residual of the LCP is at most this, its solution is accepted whatever status the solver
+// returns: x+ is then accurate to 1e-9, like the system itself.
 static const double GOOD = 1e-9;
 
 void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, double *impulse,
@@ -47,7 +47,7 @@ double s2_lcs_coupling(const S2LcsWork *work, const S2LcsPart *part, int r, int 
     double compliance = column->line == row->line ? work->rows.line[row->line].compliance : 0;
     return k == row->slack ? 1 : compliance;
   }
-  // mu lambda_n less both tangents, or the remaining effort of a drive
+  // mu lambda_n minus both tangents, or the remaining effort of a drive
   if (part->kind == S2_LCS_CONTACT) {
     return k == part->row ? part->friction : column->slack == r ? -1 : 0;
   }

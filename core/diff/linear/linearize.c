@@ -267,7 +267,7 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
              : s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
 }
 
-// Whether a force law supplies slopes is known only after a step has called it. If it does not, the
+// Only a step that calls a force law shows whether the law supplies slopes. If it does not, the
 // world returns to its initial state.
 static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
                                const S2Reduction *reduction, S2Arena *arena) {

@@ -49,9 +49,9 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
                             S2Linear *linear);
 
 // Linearises a step in independent coordinates of the motions that rigid joints allow. With
-// `wanted`, each listed body or joint contributes those of its coordinates that the earlier ones
-// leave free, in this order. With NULL, joints are taken first, then bodies. Speeds exclude the
-// part of the velocities that violates the joints.
+// `wanted`, each listed body or joint contributes, in this order, its coordinates that the earlier
+// ones leave free. With NULL, joints are taken first, then bodies. Speeds exclude the part of the
+// velocities that violates the joints.
 S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int count,
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);

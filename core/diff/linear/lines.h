@@ -24,7 +24,7 @@ typedef struct S2Lines {
 } S2Lines;
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena);
-S2Line s2_lines_new(const S2Lines *lines); // that of 0
+S2Line s2_lines_new(const S2Lines *lines); // the line of the function 0
 // Adds a derivative by (angle, x, y) of a body.
 void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const double j[3]);
 // out += factor Hess w, w over the columns

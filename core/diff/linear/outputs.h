@@ -14,7 +14,7 @@ typedef struct S2Output {
 // y (2 count): values, then speeds (per second).
 S2Status s2_outputs_read(const S2World *world, const S2Output *outputs, int count, S2Arena *arena,
                          double *y);
-// dy (2 count x 2m): derivatives by the reduction's coordinates and their speeds; `lift` is that of
+// dy (2 count x 2m): derivatives by the reduction's coordinates and their speeds; `lift` belongs to
 // the reduction.
 S2Status s2_outputs_slope(const S2World *world, const S2Output *outputs, int count,
                           const S2Reduction *reduction, const double *lift, S2Arena *arena,

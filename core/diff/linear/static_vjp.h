@@ -9,10 +9,10 @@
 // the settings of a step. It projects joints however small their error is.
 S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace);
 
-// `trace` is that of such a step. `at` lists the entries (of 3 per slot) of the bodies that move.
-// Converts the gradient by the state at rest to the gradient by the state before the search, and
-// adds to the gradients of parameters. The initial poses and velocities of the moving bodies have
-// no effect. S2_INVALID: bodies could also rest nearby, and the gradient depends on the exact
+// `trace` is the trace of such a step. `at` lists the entries (of 3 per slot) of the bodies that
+// move. Converts the gradient by the state at rest to the gradient by the state before the search,
+// and adds to the gradients of parameters. The initial poses and velocities of the moving bodies
+// have no effect. S2_INVALID: bodies could also rest nearby, and the gradient depends on the exact
 // place.
 S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
                        S2WorldGradient *gradient, S2Arena *arena);

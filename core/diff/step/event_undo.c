@@ -6,10 +6,10 @@
 //
 //     gap(flow(x, h)) = 0  =>  dh = -(dgap/dx dx)/(dgap/dh),   left+ = left - h
 //
-// The adjoint of h is that of the flow's end less that of the remaining time. It becomes a multiple
-// of the adjoint of the gap at the end of the flow. The remaining time passes its adjoint unchanged
-// to the previous interval. Rates are those of the computed flow, which sliding contacts change. A
-// separate sweep over the flow computes them.
+// The adjoint of h is the adjoint of the flow's end minus the adjoint of the remaining time. It
+// becomes a multiple of the adjoint of the gap at the end of the flow. The remaining time passes
+// its adjoint unchanged to the previous interval. The rates belong to the computed flow, which
+// sliding contacts change. A separate sweep over the flow computes them.
 #include "diff/step/undo.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/forces.h"
@@ -21,7 +21,7 @@
 // bounds.
 #define GRAZING 1e-6
 // Bodies that have just left each other meet again after S2_EVENT_LEAVING of the remaining time.
-// This is the relative error within which an interval counts as such a one.
+// An interval is of this kind if its length agrees within the relative error GIVEN.
 #define GIVEN 1e-9
 
 static void event_free_nodes(const S2Undo *undo, const S2Note *note) {
@@ -80,8 +80,8 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// The rate of a lock during impacts at the start of the step is its rate at that start, also while
-// these impacts are undone.
+// During impacts at the start of the step a lock has its rate at that start. Undoing these impacts
+// uses the same rate.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;
   for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {
@@ -90,7 +90,7 @@ static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
 }
 
 // An impact at the start of the step uses the velocity of ground at that time. Its adjoint is kept
-// apart from that of the mean velocity of ground.
+// apart from the adjoint of the mean velocity of ground.
 static void event_set_ground(S2Undo *undo, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
@@ -172,7 +172,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
   }
 }
 
-// The smooth derivative does not contain contacts to come that the step does not reach.
+// The smooth derivative does not contain later contacts that the step does not reach.
 static void event_flag_unseen(S2Undo *undo, const S2Note *note) {
   bool depends = false, last = undo->share == 1; // with a share below 1 more of the step follows
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
@@ -239,8 +239,8 @@ static void event_scratch_bars(S2Undo *undo) {
   };
 }
 
-// Takes the adjoints of everything that was read after the flow's end, because it may depend on the
-// length of the flow: projections, and their changes of velocities and joint impulses.
+// Takes the adjoints of everything that was read after the end of the flow: projections, and their
+// changes of velocities and joint impulses. All of these may depend on the length of the flow.
 static void event_take_bars(S2Undo *undo, const S2StepAdjoint *from) {
   size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
   memcpy(undo->bar.q1, from->q1, bytes);
@@ -288,10 +288,11 @@ static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rat
     undo->scratch = s2_world_gradient_like(undo->gradient, undo->arena);
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  // A separate sweep, of which all other results are thrown away.
+  // A separate sweep; all its other results are discarded.
   S2Undo all = *undo;
   event_scratch_bars(undo);
-  // The differentiated quantity: the gap at the end of the flow, or the loss from there on.
+  // The differentiated quantity: the gap at the end of the flow, or the loss as a function of the
+  // state there.
   if (of == OF_GAP) {
     event_add_gap(undo, note, 1);
   } else if (of == OF_LOSS) {
@@ -345,11 +346,11 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= fabs(undo->open.touches[0].points[note->arrive.point].at.gap) > closed
                                ? S2_GRADIENT_PARTIAL
                                : 0;
-  // dh = -(dgap/dx dx)/(dgap/dh). The adjoint of h is the loss by h, less that of the remaining
-  // time.
+  // dh = -(dgap/dx dx)/(dgap/dh). The adjoint of h is dl/dh of the flow minus the adjoint of the
+  // remaining time.
   event_rate(undo, note, OF_LOSS, &h_bar);
   event_rate(undo, note, OF_GAP, &approach);
-  // If they only graze, the rate is close to 0. (The speed of an island belongs to a time.)
+  // If they only graze, the rate is close to 0. (The speed of an island depends on step.h.)
   undo->step.h = note->h > 0 ? note->h : interval->h;
   double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
   undo->step.h = note->h;
@@ -496,8 +497,8 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
   }
 }
 
-// Force laws at the end of the flow have changed v1 after the flow: the term f'h (old v1 - v1)/2 is
-// in no mean velocity.
+// Force laws at the end of the flow have changed v1 after the flow: no mean velocity contains the
+// term f'h (old v1 - v1)/2.
 static void event_kick_vjp(S2Undo *undo, double bar) {
   int index = undo->index;
   const S2Note *note;

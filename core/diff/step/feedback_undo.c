@@ -7,9 +7,9 @@
 // uncertain by more than this is at an edge.
 static const double ROUNDING = 1e-14, DOUBT = 1e-7;
 // If the fraction is uncertain by more than this share of itself, it has no correct digits, and no
-// derivative. Below that the derivative has as many digits as the fraction has. A small fraction
-// does not make it small. The room is the square of the impulse that joints take from the free
-// motion. The change of the velocities is its root, so it is proportional to that impulse.
+// derivative. Below that the derivative has as many digits as the fraction. A small fraction does
+// not mean a small derivative: the room is the square of the impulse that joints take from the free
+// motion, and the change of the velocities, its root, is proportional to that impulse.
 static const double LOST = 0.1;
 
 typedef struct Room { // a s^2 + b s <= room
@@ -38,7 +38,8 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
   const double ride[3] = {0, frame.x, frame.y};
   double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
-  // The kinetic energy of v2 + s x/h less that of v2, in the frame of the island's ground, is
+  // The kinetic energy of v2 + s x/h minus the kinetic energy of v2, in the frame of the island's
+  // ground:
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -47,11 +48,11 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3];
     double push = note->h * step->force[at] / 2, more = note->solve.x[i] / note->h;
-    // ... at most the energy of the free motion less that of v2, ...
+    // ... at most the energy of the free motion minus the energy of v2, ...
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
-    // ... and at most the energy of v0 and the work of forces on the way, at their mean speed.
+    // ... and at most the energy of v0 and the work of forces during the step, at the mean speed.
     room[1].b += (inertial * v2 - push) * more;
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
     // Sums of absolute values, for the rounding errors.
@@ -67,7 +68,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
   }
 }
 
-// Whether rigid joints of the island stand on a body that may move.
+// Whether rigid joints connect the island to ground that may move (locks, kinematic bodies).
 static bool feedback_stands_on_movers(const S2Undo *undo, const S2Island *island) {
   bool moves = false;
   for (int i = 0; i < island->joints; i++) {
@@ -95,9 +96,10 @@ static bool feedback_is_open(const Room *room) {
 }
 
 // The room that bounds the fraction. NULL: none does, or there is no room whatever changes. Rigid
-// joints displace bodies across the velocities that they allow. So b of the first room is 0 where
-// no ground moves them, and stays so. For the other room there is no such reason. If its b is 0, as
-// where all bodies fall alike, the derivative of max(0, -b/a) is the mean of both sides.
+// joints displace bodies at right angles to the velocities that they allow. So if no ground moves
+// the bodies, b of the first room is 0 and stays 0. The other room has no such property. If its b
+// is 0, for example if all bodies fall alike, the derivative of max(0, -b/a) is the mean of both
+// sides.
 static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
   double part = note->solve.fraction,
          of[2] = {feedback_largest_fraction(rooms[0]), feedback_largest_fraction(rooms[1])};
@@ -108,7 +110,7 @@ static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room
     other = feedback_stands_on_movers(undo, &note->of->island);
     room = NULL;
   } else {
-    // If both rooms bind, or rounding decides, there is another derivative.
+    // If both rooms bind, or rounding decides, the derivative on the other side differs.
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
     double doubt = feedback_doubtful_fraction(*room, 1) - feedback_doubtful_fraction(*room, -1);
     bool alike = part < DOUBT && feedback_is_nothing(room), linear = room->b > room->b_left;

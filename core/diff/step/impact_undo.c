@@ -151,7 +151,7 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
       impact_point_vjp(&keep, i, k, &pair);
     }
     s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
-    // Viscous drag along the surface is no friction row.
+    // Viscous drag along the surface is not a friction row.
     undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
   }
   // Bodies: square and room contain the kinetic energy before and after the impact.
@@ -246,7 +246,7 @@ static bool impact_left_whole(const S2Undo *undo) {
          s2_undo_last(undo, S2_ACT_INTERVAL)->interval.earlier == 0;
 }
 
-// Speculative steps land bodies without bounce with no rebound. A restitution of 0 that is a
+// In speculative steps, bodies without bounce land without a rebound. A restitution of 0 that is a
 // parameter counts as a constant there.
 static bool impact_leaves_restitution(const S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
@@ -260,8 +260,8 @@ static bool impact_leaves_restitution(const S2Undo *undo) {
 }
 
 // An impact whose time does not depend on the data: sets a flag if the loss depends on the bodies
-// it hits. (For a short remainder of a step in event stepping the flag says so; no better
-// derivative exists.)
+// it hits. (For a short remainder of a step in event stepping the flag is S2_GRADIENT_PARTIAL; no
+// better derivative exists.)
 void s2_undo_hit(S2Undo *undo, const S2Note *note) {
   bool rest = undo->in_interval && !impact_left_whole(undo);
   unsigned flag = rest ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;
@@ -271,8 +271,8 @@ void s2_undo_hit(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// A joint reached a limit in a step by projection, whose end is the time of that impact in all
-// steppings. (With restitution the joint's row sets a flag of its own.)
+// A joint reached a limit in a step by projection. Every stepping scheme places that impact at the
+// end of the step. (With restitution the joint's row sets a flag of its own.)
 void s2_undo_stop(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= s2_undo_depends(undo, note, false) ? S2_GRADIENT_IMPACT : 0;
 }

@@ -1,4 +1,4 @@
-// Adjoints of the impulses of a step in a loss: those at contact points, and the reactions of
+// Adjoints of the impulses of a step in a loss: impulses at contact points, and the reactions of
 // joints. Each solve that contributed to the result of a step gets its part.
 #include "diff/step/undo.h"
 

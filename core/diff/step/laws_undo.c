@@ -1,5 +1,5 @@
-// Derivatives of force laws. The notes hold their answers with the derivatives by what they were
-// given. The adjoints go from there to the bodies whose state they were given.
+// Derivatives of force laws. The notes hold the answers of the laws, and the derivatives of the
+// answers by the arguments. The adjoints go from there to the bodies whose states were arguments.
 #include "diff/step/undo.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/laws.h"
@@ -35,7 +35,7 @@ static void laws_time_vjp(const Seen *seen, double bar) {
   }
 }
 
-// A body on its way from the start of the step: q + s (v + s/2 a), v + s a, a = (free_v - v)/dt.
+// A body in free motion from the step's start: q + s (v + s/2 a), v + s a, a = (free_v - v)/dt.
 static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   S2Undo *undo = seen->undo;
   double s = seen->since, dt = undo->step.dt;
@@ -198,7 +198,7 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
       bar->v1[at] = island ? 0 : bar->v1[at];
     }
   }
-  // The mean force is half of each end's.
+  // The mean force is the mean of the forces at both ends.
   for (int i = 0; i < act->count && island; i++) {
     const S2LawAnswer *answer = &act->answers[i];
     for (int t = 0; t < answer->terms && !answer->held; t++) {

@@ -113,7 +113,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
       q[at] = undo->step.q0[at] + until * carry[at];
     }
   }
-  // gap = gap(q) - until n'(carry of a - carry of b). The point itself is that of q.
+  // gap = gap(q) - until n'(carry of a - carry of b). The point itself is the one at q.
   for (int k = 0; k < touch->count; k++) {
     S2PointBar *bar = &undo->late_bar[2 * note->of->touch_index[0] + k];
     S2Vec2 n = touch->points[k].at.normal;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Whether it is an equation of a joint. Points that are held are equations, too.
+// Whether the row is an equation of a joint. Points that are held are equations, too.
 static bool project_is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
@@ -17,8 +17,8 @@ static void project_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar
                      undo->gradient);
 }
 
-// q1 goes back to its value before. Computes dl/d(displacement) from q1 and from the fraction that
-// the largest turn limited.
+// Restores q1 to its value before the projection. Computes dl/d(displacement) from q1 and from the
+// fraction that the largest turn limited.
 static void project_take_displacement(S2SolveUndo *solve) {
   const S2Note *note = solve->note;
   S2Undo *undo = solve->undo;
@@ -51,10 +51,10 @@ static void project_begin(S2SolveUndo *solve) {
   project_take_displacement(solve);
 }
 
-// Passes after the first one find limits and contacts where those before put them, up to rounding.
-// So it makes no difference which of them are active, as they move almost nothing. Nor does it in
-// event stepping, where the gaps of resting bodies and of bodies that have just met are 0 whatever
-// the data.
+// Passes after the first one find limits and contacts where earlier passes put them, up to
+// rounding, and move almost nothing. So the choice of active rows does not affect the derivative.
+// The same holds in event stepping, where the gaps of resting bodies and of bodies that have just
+// met are 0 whatever the data are.
 static bool project_is_later_pass(const S2Undo *undo, const S2Note *of) {
   int32_t first = of->of->island.node[0];
   for (int i = undo->index - 1; i >= 0; i--) {
@@ -177,7 +177,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
     at_start.given = solve->given;
     at_start.reaction = solve->reaction;
     at_start.pushed = note->of->lambda;
-    // An S2Step with q0 as q1, for the assembly and its adjoint.
+    // The assembly and its adjoint get q0 in place of q1.
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -208,8 +208,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
   S2PointBar point = *bar, gap = {.gap = bar->gap};
-  // If the feature still exists, its gap is measured at q1, and all other data are those of the
-  // solve.
+  // If the feature still exists, its gap is measured at q1, and all other data come from the solve.
   for (int j = 0; j < now->count; j++) {
     if (now->points[j].at.id == then->points[k].at.id) {
       point.gap = 0;
@@ -339,7 +338,7 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
-  // The problem again, with heavier turns where they were too large.
+  // Assembles the problem again, with larger inertias where turns were too large.
   S2Assembly made = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
                                 undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;

@@ -69,7 +69,7 @@ static bool quiet_tracks_material(const S2WorldGradient *all, int32_t slot) {
          S2_TRACKS_BODY(all, slot, contact_damping) || S2_TRACKS_BODY(all, slot, contact_viscosity);
 }
 
-// Called when the last act of a step is undone. The adjoint is still that of the steps after it.
+// Called when the last act of a step is undone. The adjoint still belongs to the steps after it.
 void s2_quiet_look_at_step(S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   S2Quiet *quiet = all->quiet;
@@ -153,21 +153,21 @@ static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, b
     all->quiet->denied[S2_QUIET_MOTOR_IDLE] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_speed)) {
       quiet_of_joint(undo, S2_QUIET_MOTOR_FULL, slot,
-                     "the motor of %s pushes with all it may, so its speed has no effect");
+                     "the motor of %s is at its bound, so its speed has no effect");
     }
   } else if (row == S2_JOINT_MOTOR) {
     all->quiet->denied[S2_QUIET_MOTOR_FULL] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_max)) {
       quiet_of_joint(undo, S2_QUIET_MOTOR_IDLE, slot,
-                     "the motor of %s needs less than it may push with, so that bound has no "
+                     "the motor of %s stays below its bound, so the bound has no "
                      "effect");
     }
   } else if (row == S2_JOINT_DRY && full) {
     all->quiet->denied[S2_QUIET_DRY] = true;
   } else if (row == S2_JOINT_DRY && S2_TRACKS_JOINT(all, slot, friction)) {
     quiet_of_joint(undo, S2_QUIET_DRY, slot,
-                   "%s does not move: its dry friction holds it, and a little more or less of it "
-                   "would do so too");
+                   "%s does not move: its dry friction holds it, and a little more or less "
+                   "friction would hold it too");
   } else if ((row == S2_JOINT_LO || row == S2_JOINT_HI) && pushes) {
     all->quiet->denied[S2_QUIET_LIMIT] = true;
   }
@@ -196,7 +196,7 @@ static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slo
 }
 
 // A point that presses. It shows that material has an effect, unless it sticks. Friction below its
-// bound has no effect, and may hold everything that enters.
+// bound has no effect, and may hold the body against all that the parameters change.
 static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k, bool sticks,
                                 const QuietBars *bars) {
   const S2WorldGradient *all = undo->gradient;
@@ -259,7 +259,7 @@ void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
       quiet_look_at_joint_row(undo, part->joint, part->row, full, lambda > 0);
     }
   }
-  // Normal rows, each followed by that of its friction, in the order of the points.
+  // Normal rows, each followed by its friction row, in the order of the points.
   int r = solve->assembly->parts;
   for (int i = 0; i < 2 * island->touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &solve->touches[i / 2];

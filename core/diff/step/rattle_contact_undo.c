@@ -24,7 +24,7 @@ static const S2Touch *contact_touch(const S2RattlePiece *piece, int r, bool end)
   return &(end ? &rattle->at1 : &rattle->at0)->touch[rattle->term[r].place];
 }
 
-// From the adjoint of a row (arm x d, d) of body a, less the same of b, to its point.
+// From the adjoint of a row (arm x d, d) of body a, minus the same for b, to its point.
 static S2PointBar contact_point_bar(const S2RattlePiece *piece, int r, bool end,
                                     const S2RowBar *bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
@@ -302,7 +302,7 @@ static bool tracks_viscosity(const S2RattlePiece *piece, const S2Touch *touch) {
                                    S2_TRACKS_BODY(all, touch->body_b, contact_viscosity));
 }
 
-// A step with a compliance is computed in another way than one without.
+// Steps with and without a compliance are computed by different methods.
 static void flag_rigid(const S2RattlePiece *piece, const S2Touch *touch) {
   S2WorldGradient *all = piece->undo->gradient;
   bool tracked = all->tracked != NULL && (S2_TRACKS_BODY(all, touch->body_a, contact_compliance) ||

@@ -10,10 +10,10 @@
 // Fraction of the largest entry, with rows in units of their own mobility. A pivot up to this
 // belongs to a row that repeats others.
 static const double REPEATS = 1e-10;
-// Fraction of the largest right-hand side. If a row without a pivot misses its own by more, the
-// adjoint asked for is not determined.
+// Fraction of the largest right-hand side. If a row without a pivot misses its right-hand side by
+// more, the adjoint asked for is not determined.
 static const double ASKED = 1e-8;
-// Adjoints below this have no digits: the loss depends on nothing any more.
+// Adjoints below this have no correct digits: the loss depends on nothing.
 static const double NOTHING = 1e-200;
 
 // Whether rows without a pivot agree with the others.
@@ -62,9 +62,9 @@ static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) 
 }
 
 // Whether row r of a contact in stage 1, which is on an edge and counts as free, would repeat rows
-// that hold. Then it takes a part of their load. If some poses at the start would make the rows
-// contradict each other, the derivative by these is another one. An example is the place of one of
-// two boxes side by side that friction holds.
+// that hold. Then it takes a part of their load. If a change of some pose at the start would make
+// the rows contradict each other, the derivative by that pose is different. An example is the
+// position of one of two boxes that friction holds side by side.
 static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int slots = 3 * rattle->step->world->bodies.count;
@@ -77,7 +77,7 @@ static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Are
   }
   s2_dense_lu_solve(&dense->lu, c);
   // `left`: the part of the row's mobility that held rows do not have. `q`: the measure of the row,
-  // less that of the held rows in the same directions.
+  // minus the measure of the held rows in the same directions.
   bool takes = false;
   dense_by_start(rattle, r, 1, q);
   for (int i = 0; i < dense->n; i++) {

@@ -9,7 +9,7 @@
 static const double EDGE = 1e-9;
 // Fraction of the adjoint below which both sides have the same derivative.
 static const double ALIKE = 1e-10;
-// Adjoints below this have no digits: the loss depends on nothing any more.
+// Adjoints below this have no correct digits: the loss depends on nothing.
 static const double NOTHING = 1e-200;
 
 double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second) {

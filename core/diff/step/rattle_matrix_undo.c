@@ -109,8 +109,8 @@ static void divide_where_soft(Coupled *coupled, double a, double b, double *x) {
   memcpy(x, padded, sizeof(double) * (size_t)n);
 }
 
-// Adjoints of C and D. t is that of the equations, s the vector that D multiplies, g the one that K
-// multiplies, both with their factors.
+// Adjoints of C and D. t is the adjoint of the equations. s and g are the vectors that D and K
+// multiply, with their factors.
 static void weights_vjp(const S2RattlePiece *piece, Coupled *coupled, const double *t,
                         const double *s, const double *g) {
   int n = coupled->count;

@@ -1,5 +1,5 @@
 // Derivatives of reactions of joints in the two-stage flow: the half impulses on the first body,
-// about the anchor. Efforts of actuators are no reactions.
+// about the anchor. Efforts of actuators are not reactions.
 #include "diff/step/rattle_undo.h"
 
 static const double *reaction_of(const S2RattlePiece *piece, int32_t joint) {
@@ -24,8 +24,8 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
 }
 
 // The impulse of a contact as a vector, and its moments on both bodies, are l times its row. The
-// impulse uses the whole row, the press of a normal row its normal part alone. Returns false if no
-// adjoint is asked for.
+// impulse uses the whole row; the press of a normal row uses only its normal part. Returns false if
+// no adjoint is asked for.
 static bool contact_asked(const S2RattlePiece *piece, int r, bool end, double on_a[3],
                           double on_b[3]) {
   const S2Rattle *rattle = &piece->rattle;

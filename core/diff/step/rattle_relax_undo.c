@@ -165,7 +165,7 @@ void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass) {
   if (!smooth || !relax_problem(piece, second, mass, &relaxed) || !relax_solve(piece, &relaxed)) {
     return;
   }
-  // All of its rows are active. Velocities and impulses at the end of the piece are those on the
+  // All of its rows are active. Velocities and impulses at the end of the piece are taken from the
   // path. The momenta of stage 1 are kept: stage 2 starts with the velocities and impulses of the
   // step.
   double *k = s2_arena_copy(piece->undo->arena, rattle->k, rattle->rows);

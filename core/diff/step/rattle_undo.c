@@ -52,7 +52,7 @@ static Soft soft_of(S2RattlePiece *piece, int r) {
 }
 
 // C = a/(h e), b = value g/e. Here e = t h K + D and g = K; with a compliance e = t h + D c, g = 1,
-// and a c replaces a. From the adjoints of C and b to those of K (c), D, h and the value.
+// and a c replaces a. From the adjoints of C and b to the adjoints of K (c), D, h and the value.
 static void soften_vjp(S2RattlePiece *piece, int r, double h, double t, double a, double value,
                        double c_bar, double b_bar, double *value_bar, double *h_bar) {
   Soft soft = soft_of(piece, r);
@@ -175,7 +175,7 @@ static S2RowBar scaled_bar(const S2RowBar *bar, double factor) {
   return scaled;
 }
 
-// `mix`: the combination of equations in a row, if it is not that of its term.
+// `mix`: the combination of equations in a row, if it differs from the combination of its term.
 static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
                      double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2Rattle *rattle = &piece->rattle;
@@ -271,7 +271,7 @@ static bool factor_held(const S2RattlePiece *piece, const S2RattleState *state, 
 }
 
 // p and y of a stage with masses `mass`, rows `push` and rows `see` that measure. `right` is the
-// adjoint of the velocities, l_bar that of the impulses. False: the rows cannot be factored.
+// adjoint of the velocities, l_bar the adjoint of the impulses. False: the rows cannot be factored.
 static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                           const S2Row *push, const S2Row *see, const double *right,
                           const double *l_bar) {
@@ -429,8 +429,9 @@ static bool second_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Stage 2 without the limits that are hit with restitution e replaces stage 2. They leave with -e
-// times the speed s along J1 in that stage, so s gets -e y and e gets -s y. False: no limit is hit.
+// Stage 2 without the limits that are hit with restitution e replaces stage 2. The limits leave
+// with -e times the speed s along J1 in that stage, so s gets -e y and e gets -s y. False: no limit
+// is hit.
 static bool arrival_take_place(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2RattleArrival *arrival = &rattle->arrival;
@@ -638,8 +639,8 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// Poses of ground at the piece's start or end: its place at the start of the substep plus its way.
-// Returns the adjoint of that time.
+// Poses of ground at the piece's start or end: its place at the substep's start plus its motion
+// since. Returns the adjoint of that time.
 static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;
@@ -674,7 +675,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   }
   rows_vjp(piece, true, piece->at1, piece->mix);
   equations_vjp(piece, true, matrices[1]);
-  // Rows of stage 1 at the end: matrices may combine them in another way.
+  // Rows of stage 1 at the end: matrices may combine them differently.
   s2_rattle_measure(rattle, rattle->q1, rattle->done + rattle->h, &rattle->at1);
   if (!first_vjp(piece, values)) {
     return false;
@@ -706,9 +707,9 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
 }
 
 // Poses off the joints by more than rounding are placed on them at the start of a step. Poses on
-// them count as placed by a move of 0. Otherwise the derivative by a pose or an anchor would be
-// that of errors below rounding, which stage 1 turns into velocities. Finds the active rows of such
-// a placing.
+// them count as placed by a move of 0. Otherwise the derivative by a pose or an anchor would be the
+// derivative of errors below rounding, which stage 1 turns into velocities. Finds the active rows
+// of such a placing.
 static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {

@@ -43,44 +43,45 @@ static inline double s2_rattle_side(S2RattleState state) {
 }
 
 // rattle_undo.c. The first goes from q1_bar and v1_bar of the piece's nodes to their q0_bar and
-// v0_bar. The second goes from q_bar of poses that were placed on the joints (3 per node) to those
-// before. False: it is singular.
+// v0_bar. The second goes from q_bar of poses that were placed on the joints (3 per node) to the
+// poses before. False: it is singular.
 bool s2_rattle_piece_vjp(S2RattlePiece *piece);
 bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar);
 
 // rattle_laws_undo.c. `put_laws` restores the forces of laws in a stage, `put_slopes` the damping
-// of laws along the coordinate they push, kg/s, which is part of the matrix of stage 1. Then:
-// `turned` += h/2 (dL/du + slope)' p of stage 1; and from p to the arguments of the laws in a
-// stage, except for velocities of stage 1, which are in its matrix.
+// of laws along the coordinate they push, kg/s, which is part of the matrix of stage 1.
+// `laws_turn`: `turned` += h/2 (dL/du + slope)' p of stage 1. `laws_vjp` goes from p to the
+// arguments of the laws in a stage, except for velocities of stage 1, which are in its matrix.
 void s2_rattle_put_laws(S2RattlePiece *piece, bool second);
 void s2_rattle_put_slopes(S2RattlePiece *piece);
 void s2_rattle_laws_turn(const S2RattlePiece *piece, double *turned);
 void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second);
 
-// rattle_matrix_undo.c: rows that matrices of compliance or damping couple. The first says whether
-// they do. The other goes from y and l of stage 1, or k of stage 2, to the matrices, to h and to
-// the values that the rows do not contain: `at0`, and in stage 2 `at1` (one for each equation of a
-// joint, S2_JOINT_EQUATIONS per joint of the island).
+// rattle_matrix_undo.c: rows that matrices of compliance or damping couple. The first returns
+// whether they do. The other goes from y and l of stage 1, or k of stage 2, to the matrices, to h
+// and to the values that the rows do not contain: `at0`, and in stage 2 `at1` (one for each
+// equation of a joint, S2_JOINT_EQUATIONS per joint of the island).
 static inline bool s2_rattle_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 void s2_rattle_matrices_vjp(S2RattlePiece *piece, bool second, S2RowBar *bars);
 
-// rattle_reaction_undo.c: the adjoint of the reaction per unit impulse along these sides of a
-// joint, or along row r; and from an impulse along row r to the place where it acts.
+// rattle_reaction_undo.c. The first two return the adjoint of the reaction per unit impulse along
+// these sides of a joint, or along row r. The third goes from an impulse along row r to the place
+// where it acts.
 double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const S2RowSides *side,
                                bool end);
 double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
 void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar);
 
-// rattle_edge_undo.c: finds rows of a stage on an edge and frees them; flags one whose other state
-// has another derivative, using J p of a stage and the adjoint of the reaction; flags rows with
-// bounds that repeat others.
+// rattle_edge_undo.c. The first finds rows of a stage on an edge and frees them. The second sets a
+// flag if the other state of such a row has a different derivative, from J p of a stage and the
+// adjoint of the reaction. The third sets a flag for rows with bounds that repeat others.
 void s2_rattle_find_edges(S2RattlePiece *piece, bool second);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
 void s2_rattle_flag_repeated(const S2RattlePiece *piece);
 
-// The error of row r of a stage, m/s or rad/s: its measured value less its target.
+// The error of row r of a stage, m/s or rad/s: its measured value minus its target.
 double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second);
 
 // rattle_relax_undo.c: smooth derivatives. Sets states, shares and compliances of a stage, and

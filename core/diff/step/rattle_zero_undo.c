@@ -1,4 +1,4 @@
-// Derivatives by numbers of 0 in the two-stage flow: the derivative to the right.
+// Derivatives in the two-stage flow by numbers that are 0: one-sided, towards positive numbers.
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>

@@ -49,7 +49,7 @@ static int shake_find_solve(const Shake *shake) {
   const S2Island *island = &shake->note->of->island;
   for (int i = shake->undo->index - 1;; i--) {
     const S2Note *note = s2_note_at(notes, i);
-    if (note->act == S2_ACT_FREE || note->act == S2_ACT_SET_OUT) { // q0 was another one there
+    if (note->act == S2_ACT_FREE || note->act == S2_ACT_SET_OUT) { // q0 was different there
       return S2_NONE;
     }
     if (note->act == S2_ACT_SOLVE && note->solve.kind == S2_SOLVE_MOTION &&
@@ -69,7 +69,7 @@ static bool shake_has_same_rows(const S2Assembly *motion, const S2Assembly *end,
   return same;
 }
 
-// False: there is no such solve, or not only the adjoint of the rows is needed.
+// False: there is no such solve, or more than the adjoint of its rows is needed.
 static bool shake_take_rows_of_solve(Shake *shake) {
   S2Undo *undo = shake->undo;
   int of =

@@ -1,6 +1,6 @@
-// The derivative of a solve of an island. Its problem is assembled again from the notes, the
-// adjoint of its solution becomes that of its data (mcp_vjp.h), and the adjoint of the data goes
-// through the assembly to bodies, contact points, materials and joints.
+// The derivative of a solve of an island. Its problem is assembled again from the notes. The
+// adjoint of its solution becomes the adjoint of its data (mcp_vjp.h). That goes back through the
+// assembly to bodies, contact points, materials and joints.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 #include "mcp/problem/convex.h"
@@ -10,7 +10,7 @@
 // A solution within this multiple of the solver's tolerance may be 0.
 #define RESOLVED 10
 
-// Fraction of the speed that residuals are measured by. Below it is rounding.
+// Speeds below this fraction of the speed that residuals are measured by are rounding.
 #define STILL 1e-10
 
 static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
@@ -45,7 +45,7 @@ static bool solve_all_zero(const double *x, int count) {
   return true;
 }
 
-// Whether there are contacts. Rows with bounds are no part of smooth derivatives.
+// Whether there are contacts. Smooth derivatives do not include rows with bounds.
 static bool solve_has_contacts(const S2Problem *problem, bool *boxed) {
   bool contacts = false;
   *boxed = false;
@@ -204,7 +204,8 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// The adjoint of row r along `direction` at a point: adds to the point and to the direction.
+// The adjoint of row r along `direction` at a point: adds to the adjoints of the point and of the
+// direction.
 static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec2 direction,
                           int r, S2PointBar *point, S2Vec2 *direction_bar) {
   S2Undo *undo = solve->undo;
@@ -365,8 +366,9 @@ static void solve_soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k
   }
 }
 
-// A rigid point gets the compliance C' = C/h^2 if its compliance C is not 0, but a soft contact
-// does not bounce. In split or blended steps, soft contacts are stepped in another way.
+// The derivative by a compliance C of 0: a positive C gives the row the compliance C' = C/h^2. But
+// a soft contact does not bounce, and split or blended steps treat soft contacts in another way, so
+// in these cases S2_GRADIENT_JUMP is set.
 static void solve_rigid_vjp(const S2SolveUndo *solve, const S2Touch *touch, int r,
                             S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
@@ -586,7 +588,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2SolveUndo solve = {.undo = undo, .note = note, .v = note->solve.x, .lambda = note->of->lambda};
   double *now = note->solve.into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->solve.into_v1 ? undo->bar.v1 : undo->bar.v2;
-  // dl/dv of its nodes, whose velocities are those before the solve again.
+  // dl/dv of its nodes, whose velocities are reset to those before the solve.
   s2_undo_set_island(undo, note);
   solve.touches = undo->open.solved;
   solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * s2_solve_nodes(undo, note));
@@ -624,8 +626,8 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
     if (remade != NULL) {
       solve_add_remade(&solve, remade);
     }
-    // ... and the way through the assembly. A point without a row may have an adjoint of its
-    // impulse.
+    // ... and, back through the assembly, of the sources of the data. A point without a row may
+    // have an adjoint of its impulse.
     bool asked =
         solve.reaction != NULL || !solve_all_zero(solve.aside, 2 * note->of->island.touches);
     if (any || remade != NULL || asked) {

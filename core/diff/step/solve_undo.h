@@ -21,7 +21,7 @@ typedef struct S2SolveUndo {
 
 // From dl_dv and dl_dlambda to `data`. False: nothing depends on this solve.
 bool s2_solve_differentiate(S2SolveUndo *solve);
-// False: other rows were made again, and `failed` is set.
+// False: the repeated assembly has other rows, and `failed` is set.
 bool s2_solve_same_rows(const S2SolveUndo *solve);
 // Number of nodes of its problem: bodies and nodes of gears.
 int s2_solve_nodes(const S2Undo *undo, const S2Note *note);

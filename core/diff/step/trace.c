@@ -48,8 +48,8 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
 // they give the same derivative of the step, though not of the solve. So if a sweep meets edges, a
 // second sweep takes all of them on their other sides at once.
 //
-// Tied rows (mcp_vjp.h) have a second derivative, too. It differs from the first by the changes
-// that make them contradict each other, as the height of one of two boxes side by side does.
+// Tied rows (mcp_vjp.h) have a second derivative, too. The two differ only for changes that make
+// the rows contradict each other, such as a change of the height of one of two boxes side by side.
 
 // Tolerances for the derivatives of both sides. SAME: as a fraction of the largest of their kind.
 // LEAST: for parameters, whose derivative may be nothing but rounding, also as this fraction of the

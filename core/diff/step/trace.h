@@ -18,11 +18,12 @@ size_t s2_trace_bytes(const S2Trace *trace);
 // s2_world_step with a record. On failure the trace is empty and the world is unchanged.
 S2Status s2_world_step_traced(S2World *world, S2Trace *trace);
 
-// Turns the gradient with respect to the state after the step into that before it, and adds to the
-// parameters. `gradient` fits the world, which may be destroyed already. Returns S2_INVALID if the
-// step used something without a derivative (the message names it); the gradient is of no use then.
-// Afterwards gradient->f is dl/d(force) of each body in the step: of forces applied by the program,
-// and of forces returned by a force law (with several parts of a step their sum).
+// Turns the gradient with respect to the state after the step into the gradient with respect to the
+// state before it, and adds to the gradient of the parameters. `gradient` must fit the world, which
+// may be destroyed already. Returns S2_INVALID if the step used something without a derivative (the
+// message names it); the gradient is of no use then. Afterwards gradient->f is dl/d(force) of each
+// body in the step: of forces applied by the program, and of forces returned by a force law (summed
+// if the step has several parts).
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena);
 
 #endif

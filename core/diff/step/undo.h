@@ -8,8 +8,8 @@
 #include "diff/step/trace_notes.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
-// The problem of a S2_ACT_SOLVE that a later note had made again, and the adjoint that this note
-// has for its rows.
+// The problem of a S2_ACT_SOLVE that was assembled again for a later note, and the adjoint that
+// this note has for its rows.
 typedef struct S2Remade {
   S2Assembly assembly;
   double *ja, *jb; // 3 per row
@@ -32,20 +32,20 @@ typedef struct S2Undo {
   S2StepAdjoint bar; // dl/d(arrays of step) at that moment
   S2WorldGradient *gradient;
   S2Arena *arena;
-  // A note: its touches that come from an earlier S2_ACT_LINEARISE. NULL: there is none.
+  // 1 per note: its touches that come from an earlier S2_ACT_LINEARISE. NULL: there is none.
   const bool *const *late;
   S2PointBar *late_bar; // 2 per touch: adjoint of such points
   // 2 per touch: adjoints of the impulses that bound friction; of targets, or of the remaining gain
   double *bound, *more;
   double *displaced; // 3 per slot: adjoint of displacements by joints in projections
   // Adjoints, 3 per slot: of forces held over the step; of laws called at the start of a piece (in
-  // addition to `force`); and of q0, v0 and free_v at the start of the step, which laws were given
-  // within it.
+  // addition to `force`); and of q0, v0 and free_v at the start of the step, from which later
+  // arguments of laws follow.
   double *held, *law, *law_q, *law_v, *law_free;
   double *law_flow;              // 3 per slot: of v1 before a S2_ACT_LAWS_END
   double *flowed_q1, *flowed_v2; // 3 per slot: of the result of S2_ACT_RATTLE
   double *feed;                  // per joint slot: fraction of a projection's impulse that it kept
-  S2Remade **remade;             // a note; NULL: there is none
+  S2Remade **remade;             // 1 per note; NULL: there is none
   double spin,
       most;     // adjoints of the angular momentum that S2_ACT_SPIN measured, and of the energy
   double *back; // 3 per slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
@@ -68,10 +68,10 @@ typedef struct S2Undo {
   double share;
   S2Drive *drives; // 1 per joint slot: of the substep
   bool striking;   // impacts at the start of the step are being undone
-  // 3 per slot: adjoint of the mean velocity of ground, while the adjoints in v0 are those of its
-  // velocity at the start
+  // 3 per slot: adjoint of the mean velocity of ground, while v0 has the adjoints of its velocity
+  // at the start
   double *ground_v0, *ground_v;
-  // 3 per slot: kept while q0 and q1 of ground are those of an interval
+  // 3 per slot: kept while q0 and q1 of ground belong to an interval
   double *ground0, *ground1;
   S2WorldGradient *scratch;
   S2Answers answers;
@@ -133,7 +133,7 @@ void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the data of it tha
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
 // An island's nodes in arrays of 3 per slot. `put` gives them the note's values (3 per node);
-// `move` adds their values in `from` to `to` and clears the former.
+// `move` adds their values in `from` to `to` and clears them in `from`.
 void s2_undo_put_nodes(const S2Note *note, const double *kept, double *to);
 void s2_undo_move_nodes(const S2Note *note, double *from, double *to);
 // Whether the loss depends on the later motion of the note's bodies (on their q1 too, with on_q1).
@@ -145,8 +145,8 @@ static inline bool s2_undo_goes(const S2Body *body) {
 }
 // Adjoints of a body's mass and free_v over h.
 void s2_undo_free_body(S2Undo *undo, int32_t slot, double h);
-// The velocity that moves coordinate `at` (of 3 per slot) in the motion of a note that has
-// `carried`, and from its adjoint to those of v0, v1 and beta.
+// For a note that has `carried`: the velocity that moves coordinate `at` (of 3 per slot), and from
+// its adjoint to the adjoints of v0, v1 and beta.
 bool s2_undo_carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot);
 double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at);
 void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
@@ -195,7 +195,7 @@ typedef struct S2LawsSeen {
   const bool *own;
 } S2LawsSeen;
 void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);
-// Passes adjoints of bodies on their way, which laws were given, to the start of the step.
+// Laws get states of bodies within the step. Passes the adjoints of these states on to its start.
 void s2_undo_seen(S2Undo *undo);
 
 // impulse_undo.c, in the order of a sweep: at its start; at the end of a substep; at the end of a
@@ -212,14 +212,14 @@ void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
 // Whether the loss contains such impulses. If so, it sets `failed`.
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what);
-// S2_ACT_KEEP: turns the adjoints into those of the impact before a fraction of it was kept, and
-// returns the adjoint of that fraction. The second, for the REBOUND before it, does the reverse. It
-// returns false if nothing was kept.
+// S2_ACT_KEEP: turns the adjoints into the adjoints of the whole impact, of which a fraction was
+// kept, and returns the adjoint of that fraction. The second, for the REBOUND before it, does the
+// reverse. It returns false if nothing was kept.
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck);
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
 // Adjoints of the reactions times a factor, for S2RowsAdjoint; of an impulse along that row; and of
-// the impulses at the contact points of the note. The last adds to those of the rows, to the
-// sources of the points, and for impulses along the surface to `aside` (2 per touch), too.
+// the impulses at the contact points of the note. The last one adds to the adjoints of the rows and
+// of the sources of the points, and for impulses along the surface also to `aside` (2 per touch).
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
 // The adjoint of the impulse at point k of a touch of the step. NULL: there is none.

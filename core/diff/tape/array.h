@@ -131,7 +131,7 @@ typedef struct S2ArrayBlock {
   ptrdiff_t start, row_stride, column_stride; // in numbers
 } S2ArrayBlock;
 
-// out (dense) = the block of a; the block of out = a (dense); and the same with += for =.
+// out (dense) = the block of a; the block of out = a (dense); the last two use += in place of =.
 void s2_array_gather(const S2ArrayBlock *block, const double *a, double *out);
 void s2_array_scatter(const S2ArrayBlock *block, const double *a, double *out);
 void s2_array_gather_add(const S2ArrayBlock *block, const double *a, double *out);
@@ -154,7 +154,7 @@ void s2_array_product_vjp(int m, int k, int n, const double *a, const double *b,
                           const double *dl_dout, double *dl_da, double *dl_db);
 
 // A factorisation that is not possible returns S2_UNSOLVED with the reason ("singular matrix", "not
-// finite", ...). `arena` is for workspace, of which nothing is needed afterwards.
+// finite", ...). `arena` provides workspace, which may be released afterwards.
 
 // X = A^-1 B, B and X n x columns. `factors` (n x n) and `pivot` (n) are kept for the vjp.
 S2Status s2_array_solve(int n, int columns, const double *a, const double *b, double *x,
@@ -187,7 +187,7 @@ typedef struct S2ArrayLeastSquares {
 S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double *dl_dx,
                                     double *dl_da, double *dl_db, S2Arena *arena);
 
-// A = Q R with k = min(rows, columns): Q rows x k, R k x columns with a diagonal not below 0.
+// A = Q R with k = min(rows, columns): Q rows x k, R k x columns with a diagonal >= 0.
 S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *r, S2Arena *arena);
 S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r,
                          const double *dl_dq, const double *dl_dr, double *dl_da, S2Arena *arena);

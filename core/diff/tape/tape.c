@@ -163,7 +163,7 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
     }
     return 0;
   }
-  // A node that is no sum of products has its own backward function and its own values.
+  // A node that is not a sum of products has its own backward function and its own values.
   tape->other =
       tape_grown(tape->other, &tape->other_capacity, tape->others + 1, sizeof *tape->other);
   tape->other[tape->others] =
@@ -238,7 +238,7 @@ S2Status s2_tape_begin(S2Tape *tape, S2Var node) {
     return s2_error(S2_INVALID, "node %lu has no numbers to take derivatives of",
                     (unsigned long)node);
   }
-  tape->adjoint = // (as many as there may be values before those grow, so that both grow together)
+  tape->adjoint = // (with the capacity of the values, so that both grow together)
       tape_grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity,
                  sizeof *tape->adjoint);
   memset(tape->adjoint, 0, tape->numbers * sizeof *tape->adjoint);

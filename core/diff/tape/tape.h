@@ -3,9 +3,9 @@
 // A node is a block of doubles (a scalar is a block of one) computed from earlier nodes. Scalar
 // operations keep their partial derivatives. Every other operation (arrays, solvers, the steps of a
 // world) has a function that passes the adjoint of its node on to the nodes and worlds it was
-// computed from. A sweep goes once from the last node to the first, so its cost is that of the
-// operations. Only one thread may use a tape at a time. Memory only grows until the tape is
-// cleared.
+// computed from. A sweep goes once from the last node to the first, so its cost is proportional to
+// the cost of the operations. Only one thread may use a tape at a time. Memory only grows until the
+// tape is cleared.
 #ifndef S2_TAPE_H
 #define S2_TAPE_H
 
@@ -88,10 +88,11 @@ typedef struct S2TapeNumber {
 S2Status s2_tape_jacobian(S2Tape *tape, int outputs, const S2TapeNumber *output, int inputs,
                           const S2TapeNumber *input, double *matrix);
 
-// Forward derivatives of a node: `forward` sets its s2_tape_tangent, and those of the world it acts
-// on, from the tangents of its sources. `rows` returns how often `forward` calls the backward
-// function (NULL: never). For a node with numbers but without `forward`, its backward function is
-// called once for each of them. A node without both can only be differentiated backwards.
+// Forward derivatives of a node: `forward` sets its s2_tape_tangent, and the tangents of the world
+// it acts on, from the tangents of its sources. `rows` returns how often `forward` calls the
+// backward function (NULL: never). For a node with numbers but without `forward`, its backward
+// function is called once for each of them. A node without both can only be differentiated
+// backwards.
 typedef S2Status S2TapeForward(S2Tape *tape, S2Var node, void *data);
 typedef int S2TapeRows(const void *data);
 void s2_tape_set_forward(S2Tape *tape, S2Var node, S2TapeForward *forward, S2TapeRows *rows);

@@ -10,7 +10,7 @@ void s2_quiet_clipped(S2Quiet *quiet, const char *actuator) {
   }
 }
 
-static const char nothing_moved[] = "nothing moved that the loss depends on";
+static const char nothing_moved[] = "no body that the loss depends on moved";
 
 const char *s2_quiet_rest(const S2Quiet *quiet) {
   const char *held = quiet->text[S2_QUIET_HELD];
@@ -19,7 +19,8 @@ const char *s2_quiet_rest(const S2Quiet *quiet) {
 
 const char *s2_quiet_sentence(const S2Quiet *quiet) {
   if (!quiet->asked) {
-    return "the derivative of the loss by all that it was computed from is 0 here (a square at 0, "
+    return "all derivatives of the loss by the numbers it was computed from are 0 here (a square "
+           "at 0, "
            "a clamp, a floor, or parameters that it does not use)";
   }
   for (int i = 0; i < S2_QUIET_REASONS; i++) {
@@ -31,5 +32,5 @@ const char *s2_quiet_sentence(const S2Quiet *quiet) {
   if (!quiet->moved) {
     return nothing_moved;
   }
-  return "what the parameters change has no effect on what the loss depends on in any step";
+  return "in no step do the parameters affect anything that the loss depends on";
 }

@@ -229,7 +229,7 @@ static void checkpoint_put_between(Witness *witness, S2World *world) {
   };
 }
 
-// The set of callbacks as bits, and back: a repeated step must call those that it called then.
+// The set of callbacks as bits, and back: a repeated step must call the same ones.
 static unsigned char checkpoint_present(const S2Callbacks *real) {
   return (unsigned char)((real->force != NULL) | (real->filter != NULL) << 1 |
                          (real->pre_solve != NULL) << 2 | (real->motion != NULL) << 3);

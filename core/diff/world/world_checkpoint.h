@@ -1,6 +1,5 @@
-// Checkpoints: an image of the world now and then, changes of the world between steps, and answers
-// of callbacks. For a sweep, the steps from an image on are repeated with the same bits, and
-// traced.
+// Checkpoints: occasional images of the world, changes of the world between steps, and answers of
+// callbacks. For a sweep, the steps from an image on are repeated with the same bits, and traced.
 #ifndef S2_WORLD_CHECKPOINT_H
 #define S2_WORLD_CHECKPOINT_H
 

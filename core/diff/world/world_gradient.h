@@ -1,4 +1,4 @@
-// dl/d(every number of a world) for one scalar l: arrays parallel to those of the world.
+// dl/d(every number of a world) for one scalar l: arrays parallel to the world's arrays.
 //
 // A sweep over the steps of a world carries one gradient from the end to the start. Its state part
 // (q, v, f, goals, kept impulses) is at every moment the derivative with respect to the state at
@@ -33,8 +33,8 @@ typedef struct S2JointGradient {
 } S2JointGradient;
 
 // Impulses at a contact point in the last step, as sums. Its impulses, its normal and its angular
-// impulses are computed from them. Touches are new ones in every step, but a feature of a pair of
-// shapes persists.
+// impulses are computed from them. Each step makes new touches, but a feature of a pair of shapes
+// persists.
 typedef struct S2ContactGradient {
   int32_t shape_a, shape_b;
   uint32_t feature;
@@ -80,8 +80,8 @@ typedef enum S2GradientFlag {
   S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
   S2_GRADIENT_UNDETERMINED = 4, // l contains such an impulse
   S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved: do not use the result
-  // something that docs/gradients.md lists was taken as constant, a solve that was to be smooth as
-  // exact, or one that missed its tolerance as solved
+  // a number was taken as constant (docs/gradients.md lists these), a solve as exact instead of
+  // smooth, or a solve that missed its tolerance as solved
   S2_GRADIENT_PARTIAL = 16,
   S2_GRADIENT_GRAZING = 32, // event: an impact at almost zero speed
   // an impact in a step of fixed length: derivatives do not include the change of its time
@@ -93,8 +93,8 @@ typedef enum S2GradientFlag {
   // derivative: it counts as constant
   S2_GRADIENT_INFINITE = 256,
   // a compliance of 0 (in the two-stage flow: a curve of a spring): steps with a positive one are
-  // computed in another way. Its derivative is left out, or (contacts that bounce) that of no
-  // bounce
+  // computed by a different method. Its derivative is left out, or, for contacts that bounce,
+  // computed as without bounce
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 
@@ -104,7 +104,7 @@ void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
 int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,
                               uint32_t feature);
 void s2_contact_gradient_clear(S2ContactGradient *contact);
-// Another one of the same size, in the arena: zero, and without contacts.
+// A second gradient of the same size, in the arena: zero, and without contacts.
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena);
 // A copy in the arena without the tape. Its contacts are not in the arena
 // (s2_memory_free(contact)).

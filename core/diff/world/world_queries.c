@@ -1,4 +1,4 @@
-// The hit of a ray, on the tape. The point is P = f + t d, d = g - f. The surface is that of a
+// The hit of a ray, on the tape. The point is P = f + t d, d = g - f. The surface belongs to a
 // feature at c with the outward normal n: n'(P - c) = r, whatever moves. An edge turns; about a
 // vertex n = (P - c)/r.
 #include "diff/world/world_readings.h"
@@ -75,7 +75,7 @@ static void ray_add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, d
 // The edge whose surface the point is on (its end in *end). For a rounded corner it is the vertex,
 // and *end is the same. -1: there is none.
 static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
-  // The point of the core polygon below it; near a vertex it is a rounded corner.
+  // The point of the core polygon below it; near a vertex the surface is a rounded corner.
   S2Vec2 core = s2_add_scaled(point, -shape->radius, normal);
   for (int i = 0; i < shape->count && shape->radius > 0; i++) {
     S2Vec2 off = s2_sub(core, shape->vertices[i]);
@@ -104,7 +104,7 @@ static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *e
   return best;
 }
 
-// A ray in the line of a bare segment meets its end `vertex` like a wall across the ray.
+// A ray in the line of a bare segment hits its end `vertex` as it would hit a wall across the ray.
 static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2Vec2 local) {
   S2Pose pose = s2_slot_pose(world->q.at, piece->body);
   const S2Vec2 *v = world->vertices.at + piece->first_vertex;
@@ -112,7 +112,7 @@ static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2
   add_ray(hit);
   ray_add_pose(hit, piece->body, pose, s2_pose_point(pose, v[end]));
   ray_add_vertex(hit, piece->first_vertex + end, pose, 1, 0);
-  for (int i = 0; i < hit->sources; i++) { // the normal is that of the ray
+  for (int i = 0; i < hit->sources; i++) { // the ray gives the normal: no turn
     hit->source[i].turn = 0;
   }
 }
@@ -199,7 +199,7 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
     return (S2RayVars){0};
   }
   s2_world_tape_flag(tape, flags);
-  // fraction = n'(P - f)/n'd: the surface's speed along n divided by that of the ray.
+  // fraction = n'(P - f)/n'd: the surface's speed along n divided by the ray's.
   double closing = s2_dot(hit.normal, hit.along);
   double fraction[1][MOST] = {{0}}, point[2][MOST] = {{0}}, normal[2][MOST] = {{0}};
   for (int i = 0; i < hit.sources; i++) {

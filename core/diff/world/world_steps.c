@@ -65,7 +65,7 @@ static void world_tape_release_step(void *data) {
   }
 }
 
-// Forces by the program act in all parts of a step: the gradient's f is that of one part.
+// Forces by the program act in all parts of a step: the gradient's f belongs to one part.
 static void world_tape_forces_vjp(const Step *step, const double *later) {
   S2WorldTape *world = step->world;
   for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
@@ -74,7 +74,7 @@ static void world_tape_forces_vjp(const Step *step, const double *later) {
 }
 
 // Impulses of contacts are sums over the parts of a step, so the previous part gets the same
-// adjoints. (Impulses of joints are those of the last part.) NULL: there is no previous part.
+// adjoints. (Impulses of joints come from the last part.) NULL: there is no previous part.
 static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena *arena) {
   const S2WorldGradient *gradient = &step->world->gradient;
   if (step->earlier == NULL || gradient->contacts == 0) {
@@ -215,7 +215,7 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
     memcpy(f, world->f.at, sizeof(double) * numbers);
   }
   S2_TRY(s2_world_solve_static(world, options, result));
-  // A step at the pose of rest gives its dependence on everything.
+  // A step at the pose of rest gives the dependence of that pose on all data.
   Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
   *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
   rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
@@ -233,9 +233,9 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   if (tape->checkpoints != NULL) {
     s2_checkpoints_break(tape->checkpoints);
   }
-  // A world with joints that drift apart has no pose of rest that is independent of the way.
+  // If joints may drift apart, the pose of rest depends on the path to it.
   bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
-  if (drifts && world->joint_order.count > 0) { // the drift of joints depends on the way
+  if (drifts && world->joint_order.count > 0) { // the drift of joints depends on the path
     s2_world_tape_flag(tape, S2_GRADIENT_PARTIAL);
   }
   s2_world_gradient_fit(&tape->gradient, world);

@@ -389,8 +389,8 @@ static S2Status world_tape_collect(const Maker *maker, double *numbers) {
   return count == maker->count ? s2_ok() : world_tape_other_vertices(maker);
 }
 
-// Vertices move about as far as the numbers they depend on; if they move farther, they are other
-// vertices.
+// Vertices move about as far as the numbers they depend on; a vertex that seems to move farther is
+// a different vertex.
 static const double MOST_MOVED = 100;
 
 static S2Status world_tape_remake(const Maker *maker, int which, double by, double *numbers) {

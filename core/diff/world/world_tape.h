@@ -1,9 +1,9 @@
 // A world on a tape: changes to it and readings from it while a gradient is recorded.
 //
 // Each such act is a node without numbers, or with the numbers that were read. In a sweep the world
-// has a S2WorldGradient that is at every node the derivative with respect to the world at that
-// node. A reading adds to it, a step turns it into that before the step, and a write passes it on
-// to the numbers that were written. A world is added to the tape when tracked numbers are first
+// has a S2WorldGradient. At every node it is the derivative with respect to the world at that node.
+// A reading adds to it, a step turns it into the derivative before the step, and a write passes it
+// on to the numbers that were written. A world is added to the tape when tracked numbers are first
 // written to it. Before that, and when no gradient is recorded, nothing is recorded.
 #ifndef S2_WORLD_TAPE_H
 #define S2_WORLD_TAPE_H
@@ -62,13 +62,13 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 // A joint was enabled or disabled: its data of the last step are cleared. A lock that is enabled
 // holds its body where it is.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
-// A gear got another ratio (`ratio`, 0: a plain one). Its sum is then that of the present poses.
-// The world is already in the later state.
+// A gear got another ratio (`ratio`, 0: a plain one). Its sum is then computed from the present
+// poses. The world is already in the later state.
 void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // The nodes of a contact (from s2_world_contacts): point and normal (2 numbers each), gap, normal
 // and tangential impulse. 0: a constant. If the program moved bodies since the step, point and gap
-// are those of the step, and constant.
+// stay as in the step and count as constants.
 typedef struct S2ContactVars {
   S2Var point, normal, gap, normal_impulse, tangent_impulse, angular_impulse_a, angular_impulse_b;
 } S2ContactVars;
@@ -124,7 +124,7 @@ bool s2_world_has_soft_contacts(const S2World *world);
 // Whether steps call functions of the program: force laws, constraints, springs, motions.
 bool s2_world_asks(const S2World *world);
 // A force law runs between begin and end, within a step. The poses, velocities, time and dt that it
-// reads are those of a moment within the step, so they are inputs. A sweep through the law's nodes
+// reads belong to a moment within the step, so they are inputs. A sweep through the law's nodes
 // (s2_tape_sweep_since) adds to their adjoints. All other numbers are read as usual.
 typedef struct S2LawInput {
   S2Place place;
@@ -138,8 +138,8 @@ void s2_world_tape_law_end(S2WorldTape *tape);
 // image of the world is kept once every this many steps, and the steps are repeated from the
 // images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
-// s2_world_solve_static with a record. The derivative is that of the poses of rest by the forces
-// that determine them, not of the way there. The world has no force laws.
+// s2_world_solve_static with a record. It records the derivative of the poses of rest by the forces
+// that determine them; the path to these poses does not count. The world has no force laws.
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result);
 

@@ -3,9 +3,9 @@
 // Each unit (a contact with its friction, a limit, a boxed row) is in a mode: open, sticking or
 // sliding one way; a box at its upper or lower bound or between them. With all modes given, the
 // problem is a linear system in the impulses of the rows that hold. Joints are eliminated first
-// (condensed.h), so the system is as small as the contacts are few.
+// (condensed.h), so the system is small if there are few contacts.
 //
-// 1. The first modes are those that the guess shows, by the signs of impulse less velocity.
+// 1. The guess gives the first modes: the sign of impulse less velocity decides.
 // 2. Each try solves the system of the modes, then gives every unit the mode that the solution
 //    indicates. A contact that sticks slides before it opens. From try AT_ONCE on only the unit
 //    with the largest violation changes, which ends most cycles. The search fails if more units are
@@ -167,8 +167,8 @@ static void solve_modes(Active *active) {
 
 // ---- The whole problem --------------------------------------------------------------------------
 
-// From the speeds of all rows: y = L^-1 times those of the equations, and u = those of the other
-// rows after the equations are satisfied. Returns the largest error of an active row, m/s.
+// From the speeds of all rows: y = L^-1 times the speeds of the equations, and u = the speeds of
+// the other rows once the equations are satisfied. Returns the largest error of an active row, m/s.
 static double active_reduce(Active *active, double *y) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
@@ -445,7 +445,7 @@ static void active_refine(Active *active) {
   }
 }
 
-// Computes the last digits of impulses in modes that hold. x, u and lambda then are those of the
+// Computes the last digits of impulses in modes that hold. Then x, u and lambda belong to the
 // answer.
 static void active_finish(Active *active) {
   write_impulses(active);
@@ -630,7 +630,7 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
   return active_run(active, options, solution, kept->modes) ? kept : NULL;
 }
 
-// Factors the system in the modes of the answer; the last search may have left another one.
+// Factors the system in the modes of the answer; the last search may have left a different system.
 static void factor_kept(S2ActiveModes *kept) {
   Active *active = &kept->active;
   if (!active->factored) {

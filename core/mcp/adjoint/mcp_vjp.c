@@ -57,7 +57,7 @@ static const double GROWN = 1e10;
 
 // Parts of a residual that proximal passes do not shrink cannot be solved. After SIEVE passes the
 // parts of rows stiffer than 3e-6 (scaled) are below REMAINS.
-enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass takes out the rounding of the first
+enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass removes the rounding of the first
 static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
@@ -103,7 +103,7 @@ static double vjp_dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair 
   return sum;
 }
 
-// r = data - K' x, data = NULL being 0. Leaves J p in u.
+// r = data - K' x (data = NULL: 0). Leaves J p in u.
 static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2VjpPair *r) {
   const S2System *system = &l->system;
   // Nodes: dl/dv - W p + J' eta, in the local form with A' for both.

@@ -71,9 +71,9 @@ typedef enum S2VjpFlag {
   S2_VJP_UNDETERMINED = 4,
   // The linear system was not solved, or a number is not finite. Do not use the result.
   S2_VJP_SINGULAR = 8,
-  // Rows of contacts, including those that only touch, repeat each other in another way than two
-  // points that stick on one tangent. A change of the rows may make them contradict each other.
-  // Then there is no two-sided derivative.
+  // Rows of contacts, including contacts that only touch, repeat each other. (Two points that stick
+  // on one tangent do not count.) A change of the rows may make them contradict each other. Then
+  // there is no two-sided derivative.
   S2_VJP_TIED = 1 << 16
 } S2VjpFlag;
 
@@ -102,8 +102,8 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
 typedef enum S2VjpOther {
   // Contacts on an edge count as on its other side: they touch, or slide.
   S2_VJP_OTHER_SIDE = 1,
-  // With S2_VJP_TIED, dl/d(bias, ja, jb, compliance) are not those of least norm but others, which
-  // agree for changes of the rows that keep them compatible.
+  // With S2_VJP_TIED, dl/d(bias, ja, jb, compliance) do not have least norm. They agree with those
+  // of least norm for changes of the rows that keep the rows compatible.
   S2_VJP_OTHER_SHARE = 2
 } S2VjpOther;
 

@@ -18,12 +18,14 @@
 
 // Rows: elimination takes time with the third power of their number, 20 ms at this limit.
 enum { MOST = 96 };
-// Smallest fraction of a diagonal for a pivot, as in the general method (mcp_vjp.c, SIEVE).
+// A pivot must be at least this fraction of its diagonal, as in the general method (mcp_vjp.c,
+// SIEVE).
 static const double CLEAR = 3e-6;
-// Smallest fraction of a diagonal for a compliance. Rounding of the Jacobians (1e-16) then leaves
-// it six digits.
+// A compliance counts if it is above this fraction of its row's diagonal. Rounding of the Jacobians
+// (1e-16) then leaves it six digits.
 static const double SOFT = 1e-10;
-// Pivots, of rows scaled to about 1, that may be rounding of twice the digits: no derivative.
+// Pivots up to this, of rows scaled to about 1, may be rounding of numbers with twice the digits:
+// no derivative.
 static const double NOTHING = 1e-24;
 
 static S2Double2 vjp_exact_scaled(S2Double2 x, double factor) {

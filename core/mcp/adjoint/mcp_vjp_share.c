@@ -2,7 +2,7 @@
 // active set do (active.c).
 //
 // Let x be the impulses of the active rows. Friction of sliding contacts follows from the normal
-// impulse and is no unknown. With D = diag(w) and a basis Z of the null space of A, they satisfy
+// impulse and is not an unknown. With D = diag(w) and a basis Z of the null space of A:
 //
 //     A x = b,    Z' D x = 0,    A Z = 0.
 //

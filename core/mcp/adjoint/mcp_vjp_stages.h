@@ -21,14 +21,15 @@ typedef struct S2VjpModes {
 
 // Determines the modes of contacts and boxed rows at a solution. Returns S2_VJP_WEAK if one is on
 // the edge of two modes. It then counts as separating, sticking or between its bounds; with
-// `beyond` as in the other mode.
+// `beyond` it counts as in the other mode.
 unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to);
 
 // Smallest pivot, of rows scaled to 1, at which rows certainly do not repeat each other. (The
 // general method calls rows redundant below 3e-6.)
 static const double S2_VJP_INDEPENDENT = 1e-4;
 
-// s2_mcp_vjp if few rows are active and these are independent; false: not so, nothing is written.
+// s2_mcp_vjp if few rows are active and these are independent; false: they are not, and nothing is
+// written.
 bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *lambda,
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags);
@@ -63,7 +64,7 @@ struct S2McpLinear {
   S2Problem problem;          // with A' for the mobility
   S2System system;            // of `problem`
   const S2Mobility *mobility; // A, or NULL
-  // weights of the residuals of nodes: inverse masses, or those of single lanes of A
+  // weights of the residuals of nodes: inverse masses, or weights of single lanes of A
   S2Quad *energy;
   const double *v, *lambda; // the caller's
   double kappa;             // 0: exact
@@ -86,7 +87,7 @@ struct S2McpLinear {
   double *p_node, *rhs;    // p and dl/dc, 3 per node
   double *force;           // J' lambda, 3 per node; local form only
   double *eta_row, *u_row; // 1 per row; u_row = J p
-  bool other;              // where rows are tied: another derivative in place of that of least norm
+  bool other;              // where rows are tied: not the derivative of least norm
   double
       *tie;   // 2 per unit: with S2_VJP_TIED or `yields`, impulses eta that together have no effect
   int yields; // a contact whose friction yields to joints, or -1
@@ -107,7 +108,7 @@ static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
 enum { S2_VJP_NO_UNIT = -1 };
 typedef enum S2VjpTie { S2_TIE_NONE, S2_TIE_YIELDS, S2_TIE_HOLDS } S2VjpTie;
 // Examines impulses in r that together have no effect. Two points of one pair that pull against
-// each other along one tangent move as one for all data, and are no tie (S2_TIE_NONE). If only
+// each other along one tangent move as one for all data, and are not a tie (S2_TIE_NONE). If only
 // friction of one pair takes part beside joints, without normal impulses, it yields: a motion that
 // joints impose against it makes it slide. `pair`: one of the contacts of that pair.
 S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair);

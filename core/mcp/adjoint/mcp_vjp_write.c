@@ -1,4 +1,4 @@
-// From the adjoint of a step problem to that of its data: the products of the equations in
+// From the adjoint of a step problem to the adjoint of its data: the products of the equations in
 // mcp_vjp.c.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
@@ -181,7 +181,7 @@ static void write_share(const S2McpLinear *l, const S2McpGradient *gradient) {
     if (gradient->compliance != NULL) {
       gradient->compliance[i] += r[i] * z[i];
     }
-    if (l->sign[i] == 0) { // friction of sliding contacts is no unknown
+    if (l->sign[i] == 0) { // friction of sliding contacts is not an unknown
       add_scale_slope(l, i, -z[i] * l->lambda[i], gradient);
     } else if (gradient->mu != NULL) {
       gradient->mu[i] += l->sign[i] * z[row->coupled_to] * across;

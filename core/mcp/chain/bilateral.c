@@ -41,7 +41,7 @@ static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *probl
   return groups > 0 && rigid <= 3 * problem->nodes; // more cannot be independent
 }
 
-// The links of each node: those of node i begin at link[start[i]].
+// The links of each node: the links of node i begin at link[start[i]].
 static void bilateral_find_links(S2Bilateral *bilateral, S2Arena *arena) {
   const S2Problem *problem = bilateral->problem;
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, problem->nodes + 1);

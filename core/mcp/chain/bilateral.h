@@ -44,8 +44,8 @@ int s2_bilateral_redundant(const S2Bilateral *bilateral);
 void s2_bilateral_apply(const S2Bilateral *bilateral, double *x);
 
 // Solves the whole problem from the guess in `solution->lambda`, to the last digits. The velocities
-// are exactly those of the impulses. False, with the guess unchanged: the rows cannot be factored,
-// or the tolerance is missed.
+// are exactly those that the impulses produce. False, with the guess unchanged: the rows cannot be
+// factored, or the tolerance is missed.
 bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                         S2Solution *solution);
 

@@ -4,8 +4,8 @@
 //     x = max(0, anchor_n - sigma u_n),  y = clip(anchor_t - sigma u_t, -mu x, mu x)
 //
 // Newton solves v = A (c + J' lambda(v)) with a line search. At anchor = lambda this is the problem
-// itself, so outer steps move the anchor there. Hyperstatic contacts are no difficulty: the method
-// finds the multiplier nearest to the anchor.
+// itself, so outer steps move the anchor there. Hyperstatic contacts need no special treatment: the
+// method finds the multiplier nearest to the anchor.
 //
 // The weight adapts. A large weight needs few outer steps, but Newton may oscillate when contacts
 // slide, because the problem is not monotone then. With a small weight W dominates the inner
@@ -21,7 +21,7 @@ static const double SUFFICIENT = 0.1; // fraction of the predicted decrease that
 enum { HALVINGS = 8 };                // afterwards the step with the smallest merit is taken
 
 // Rates at which the weight adapts. Measured on piles of discs and pyramids at mu .3 to 1.5:
-// growing twice as fast or shrinking half as fast solves 1 to 3 in a hundred fewer.
+// growing twice as fast or shrinking half as fast solves 1 to 3 % fewer.
 static const double GROW = 1.5, SHRINK = 3;
 // larger ones lose digits to round-off and save no outer steps
 static const double SIGMA_MOST = 1e6;

@@ -19,17 +19,17 @@ enum { WARM_ITERATIONS = 12 };
 // distance from the boundary where a warm interior point starts
 static const double WARM_FLOOR = 0.01;
 enum { POLISH_SWEEPS = 100 };
-enum { FIRST_NEWTON = 3000 }; // factorisations; at first another start is more promising
+enum { FIRST_NEWTON = 3000 }; // factorisations; then another start helps more
 
 // Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
 // rows. NEAR_SWEEPS follow such a guess, FAR_SWEEPS any other one, ANEW_SWEEPS a start from zero
 // impulses. The limits of a flow are factorisations: nearly all flows that end do so within
-// FIRST_FLOW, and then another start is more promising. Measured on 470 first solves of pours of
+// FIRST_FLOW. After that another start is more promising. Measured on 470 first solves of pours of
 // 120 to 1000 discs and boxes, on 50 hard ones, and on pyramids in violent motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
 static const double CONVEX_TOLERANCE = 1e-6; // of the convex start
-// Fraction of S2_PATIENCE: after a second's work no other start begins. With twice as much the
+// Fraction of S2_PATIENCE: after a second's work no other start begins. With twice this value the
 // slowest steps of 1000 discs take a third longer, and one in a hundred more is solved.
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
@@ -38,8 +38,8 @@ static const double PILE_NEAR = 0.05;
 // of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact, and the
 // rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget is used
 // up. A budget of few sweeps is too small for a factorisation. Larger ones spend SWEEPS_SHARE on
-// sweeps: these bring a pile in violent motion near its solution, and the flow finds the last
-// digits of others.
+// sweeps: these bring a pile in violent motion near its solution. For other piles the flow then
+// finds the last digits.
 enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
 static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;
@@ -175,8 +175,8 @@ static void pile_newton(S2SolveRun *chain, int iterations) {
 
 // Runs after the flow from the guess has failed: Newton, and flows from starts of other kinds. Each
 // start solves most of the cases that the others leave. If two flows in a row end on a ray,
-// contacts jam: bodies are driven into a place from which friction does not release them. Newton
-// and more starts have never found a solution then.
+// contacts jam: bodies are driven into a place from which friction does not release them. In such
+// cases Newton and further starts have never found a solution.
 static void pile_search_on(S2SolveRun *chain, int iterations) {
   enum { CONVEX, NOTHING, SMOOTH, STARTS };
   for (int start = CONVEX; start <= STARTS && !s2_run_solved(chain); start++) {

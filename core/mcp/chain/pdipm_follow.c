@@ -23,8 +23,8 @@
 static const double FARTHEST = 1e4;
 
 // Check of a path: after LOOK_SEGMENTS segments t must be at most LOOK_LEFT. In the flows of piles
-// 63 of 100 paths arrived within 20 segments (2900 paths). One in 5 arrived among those that had
-// not come so far after 6 segments.
+// 63 of 100 paths arrived within 20 segments (2900 paths). One in 5 of the paths that had not come
+// so far after 6 segments arrived.
 enum { LOOK_SEGMENTS = 6 };
 static const double LOOK_LEFT = 0.8;
 

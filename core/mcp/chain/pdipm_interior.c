@@ -1,5 +1,5 @@
-// Primal-dual interior point for the step problem: starting points, and where to stop. The step is
-// that of pdipm_step.h.
+// Primal-dual interior point for the step problem: starting points, and where to stop. The step
+// itself is in pdipm_step.h.
 #include "mcp/chain/pdipm_stages.h"
 #include "mcp/chain/pdipm_step.h"
 
@@ -84,9 +84,9 @@ static void keep_if_better(const S2Interior *ip, Progress *progress, double resi
   }
 }
 
-// Modes that two iterations agree on are most likely those of the solution. One more factorisation
-// then finds it exactly. This saves the last iterations, in which the interior point fails if rows
-// are weakly active.
+// Modes that two iterations agree on are most likely the modes of the solution. One more
+// factorisation then finds it exactly. This saves the last iterations, in which the interior point
+// fails if rows are weakly active.
 static void interior_cross_over(S2Interior *ip, Progress *progress, int *factorizations,
                                 S2Arena *arena) {
   S2System *system = ip->system;

@@ -1,4 +1,4 @@
-// The local form of pdipm_system.h: the data that differ from those of bodies.
+// The local form of pdipm_system.h: the data that it has in place of the data of bodies.
 #ifndef S2_PDIPM_LOCAL_H
 #define S2_PDIPM_LOCAL_H
 

@@ -80,7 +80,7 @@ typedef struct SweptUnit {
   Pair g, c, b0;
   double tn;       // of the scaled Delassus matrix: u_t by lambda_n
   double lo, hi;   // of the normal impulse
-  double mu, free; // the tangent's bound is mu times that, + free: 0 or infinite
+  double mu, free; // the tangent's bound: mu lambda_n + free (0 or infinite)
   int32_t a, b;
 } SweptUnit;
 

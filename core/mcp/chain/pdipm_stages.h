@@ -65,8 +65,8 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
                        int *factorizations, S2Arena *arena);
 
 // The start of a path and its limits. The compliance relative to the given impulses is 1 / weight
-// (scaled: 1 is that of a lone row). The modes of the start are those of impulses and velocities,
-// or of the impulses alone.
+// (scaled: a lone row has the compliance 1). The modes at the start follow from impulses and
+// velocities, or from the impulses alone.
 typedef struct S2FollowStart {
   double weight;
   int segments; // a factorisation each
@@ -81,7 +81,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
                      int *factorizations, S2Arena *arena);
 
 // Proximal steps along such paths from the given impulses, in the modes that they show. Ends when
-// the residual does not fall any more, or after about `most` factorisations (INT_MAX: no bound).
+// the residual no longer falls, or after about `most` factorisations (INT_MAX: no bound).
 double s2_finish_solve(S2System *system, int segments, int most, double tolerance, S2Quad *v,
                        double *lambda, int *factorizations, S2Arena *arena);
 

@@ -53,9 +53,8 @@ bool s2_interior_step(S2Interior *interior, double kappa);
 // The response of a unit whose pairs have w = s / z.
 S2Response s2_pairs_respond(const S2Unit *unit, const double *w, double joint_proximal);
 
-// Let B be the derivative of the pairs' equations (each divided by its z) by z, and E that of
-// lambda by z. Computes
-// y = B^-T E' h.
+// Let B be the derivative of the pairs' equations (each divided by its z) by z, and E the
+// derivative of lambda by z. Computes y = B^-T E' h.
 void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], double y[4]);
 
 #endif

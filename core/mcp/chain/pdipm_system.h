@@ -56,8 +56,8 @@ static inline double s2_unit_clip(const S2Unit *box, double x) {
 }
 
 // Vectors over units hold two doubles per unit. Vectors over nodes hold one quad per node and one
-// more for the ground. Products may write to that one, but no function reads it; keep it 0 in
-// velocities.
+// more for the ground. Products may write to the quad of the ground, but no function reads it; keep
+// it 0 in velocities.
 typedef struct S2System {
   const S2Problem *problem;
   int nodes, units, contacts; // contacts: units that are not bilateral
@@ -67,7 +67,7 @@ typedef struct S2System {
   S2Quad *rhs;                 // c / V; local form: A c / V
   S2Quad *scratch;             // nodes + 1
   S2LocalMobility *local;      // NULL, or the local form
-  bool prepared, dense;        // dense and what follows: by s2_system_prepare
+  bool prepared, dense;        // `dense` and the rest: set by s2_system_prepare
   S2Dense dense_matrix;
   S2BlockSparse sparse;
   S2Response *factored;   // of each unit, in the present factorisation of the sparse matrix
@@ -96,7 +96,7 @@ void s2_system_add_impulses(const S2System *system, const double *lambda, double
 void s2_system_push_all(const S2System *system, const double *lambda, double factor, S2Quad *y);
 // v = A (c + J' (g o lambda))
 void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v);
-// Clips impulses to their bounds, tangents to those of the clipped normal impulse.
+// Clips impulses to their bounds; the bounds of tangents follow from the clipped normal impulses.
 void s2_system_clip(const S2System *system, double *lambda);
 // f = v - A (c + J' (g o lambda)); f is not `scratch`
 void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda, S2Quad *f);

@@ -9,8 +9,8 @@
 //     p = (lambda_n, y0 + lambda_t, y0 - lambda_t),   q = (s_n, psi + s_t, psi - s_t)
 //
 // all products are p_i q_i = kappa. The method stores p and q, so nothing cancels near the
-// boundary. The changes of one contact follow from those of its velocities in closed form, which
-// leaves 1 + A J' D J on the nodes.
+// boundary. The changes of a contact follow in closed form from the changes of its velocities,
+// which leaves 1 + A J' D J on the nodes.
 //
 // All equations except the products are linear, so any step of length a leaves the fraction 1 - a
 // of their errors. Dojo's line search, which requires one of the two violations to fall, is not
@@ -26,8 +26,8 @@
 #include <string.h>
 
 // As in ncp.c: fraction of the way to the boundary, lower and upper limits (numbers, cones).
-// Directions shorter than SHORT are tried without the correction; shorter than JAMMED they lead to
-// a lift.
+// Directions shorter than SHORT are tried without the correction; directions shorter than JAMMED
+// lead to a lift.
 static const double TAU = 0.95, TAU_MAX = 1 - 1e-8, TAU_CONE_MAX = 0.99;
 static const double SHORT = 0.5, JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
@@ -41,8 +41,9 @@ enum { NO_PROGRESS_MAX = 3 };
 static const double PROXIMAL_CONTACT = 1e-8;
 
 // The proximal term of bilateral rows, whose equations are refined until they hold. Each pass
-// leaves about this over the row's own freedom. A much smaller value divides the round-off of
-// velocities, which then appears in the impulses: 1e-9 fails on chains of seven hinges.
+// leaves an error of about this value over the row's own freedom. A much smaller value divides the
+// round-off of velocities, which then appears in the impulses: 1e-9 fails on chains of seven
+// hinges.
 static const double PROXIMAL_JOINT = 1e-6;
 enum { PASSES = 6 };
 // stop when the error is below, or hardly falls
@@ -132,7 +133,7 @@ static void measure_unit(Cone *cone, int k) {
     cone->r = s2_larger(cone->r, fmax(fabs(un), fabs(ut)));
     return;
   }
-  // The error of s_n and its product; then those of the cone with friction.
+  // The error of s_n and its product; then, with friction, the errors and products of the cone.
   gap[0] = un - q[0];
   cone->r = s2_larger(cone->r, fabs(gap[0]));
   cone->b = s2_larger(cone->b, fabs(p[0] * q[0] - cone->kappa));
@@ -287,7 +288,7 @@ static void contact_ncp_solve_linear(Cone *cone) {
 // The direction to p q = kappa. `corrected`: with the products that the last direction neglects.
 static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected) {
   const S2System *system = &cone->run->system;
-  // Right sides: kappa - p q, less the product dp dq of the last direction.
+  // Right sides: kappa - p q, minus the product dp dq of the last direction.
   for (int k = 0; k < system->units; k++) {
     for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
       cone->e[i] = kappa - cone->p[i] * cone->q[i] - (corrected ? cone->dp[i] * cone->dq[i] : 0);
@@ -424,8 +425,8 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   return true;
 }
 
-// Modes that two iterations agree on are most likely those of the solution. One more factorisation
-// then finds it exactly.
+// Modes that two iterations agree on are most likely the modes of the solution. One more
+// factorisation then finds it exactly.
 static void contact_ncp_cross_over(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
@@ -534,7 +535,7 @@ static bool has_boxes(const S2Problem *problem) {
 
 S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
-  if (has_boxes(problem)) { // a cone has one end
+  if (has_boxes(problem)) { // a cone cannot describe two bounds
     return s2_solver_refuse(problem, arena, solution);
   }
   S2ArenaMark mark = s2_arena_mark(arena);

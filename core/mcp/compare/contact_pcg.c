@@ -1,5 +1,5 @@
 // Projected conjugate gradients. With the friction bounds held at given values (Tresca's law) the
-// problem is a convex quadratic programme on a box,
+// problem is a convex quadratic program on a box,
 //
 //     min 1/2 x' A x + b' x,   lo <= x <= hi,   A = g^1/2 (J W^-1 J' + C) g^1/2,  x = g^1/2 lambda
 //

@@ -60,7 +60,7 @@ bool s2_relaxation_check(S2Relaxation *run) {
   if (!isfinite(run->residual)) {
     return false;
   }
-  // Record noticeable progress; without it for long, end the run.
+  // Record noticeable progress; end the run if there is none for long.
   if (run->residual < PROGRESS * run->milestone) {
     run->milestone = run->residual;
     run->progress = run->sweeps;

@@ -24,7 +24,7 @@ typedef struct S2Relaxation {
   S2Response *coupling; // of each unit
   S2Quad *v;            // of lambda, up to the rounding of the sweeps since the last check
   double *lambda, *lambda_best, *u;
-  double residual, best; // at the last check; the smallest so far, that of lambda_best
+  double residual, best; // at the last check; the smallest so far, at lambda_best
   int sweeps, limit;
   double milestone; // residual at the last noticeable progress
   int progress;     // number of sweeps then
@@ -42,8 +42,8 @@ bool s2_relaxation_check(S2Relaxation *run);
 // Writes the best point into `solution` and releases the scratch memory.
 S2SolveStatus s2_relaxation_end(S2Relaxation *run, S2Solution *solution);
 
-// The rows that one step relaxes. All three rules have the same fixed points, those of Coulomb's
-// law.
+// The rows that one step relaxes. All three rules have the same fixed points: solutions of
+// Coulomb's law.
 typedef enum S2SweepRule {
   S2_SWEEP_ROWS,     // one row: normal, then tangent within the bound of the new normal impulse
   S2_SWEEP_IMPULSES, // one row: tangent within the bound of the last normal impulse, then normal

@@ -189,8 +189,8 @@ static double ncp_next_kappa(const Solver *solver) {
   double change = s2_numbers_dot(now->y, dz, cone) + s2_numbers_dot(dy, now->z, cone) +
                   step * s2_numbers_dot(dy, dz, cone);
   double nu_affine = nu + step * change / solver->degree;
-  // Below a final kappa above 0 there is nothing to reduce. Mehrotra: aim at the cube of the
-  // remaining fraction.
+  // If the mean product is below the final kappa, nothing is left to reduce. Mehrotra: aim at the
+  // cube of the remaining fraction.
   double ratio = nu > options->kappa ? (nu_affine - options->kappa) / (nu - options->kappa) : 0;
   double sigma = fmin(1, fmax(0, ratio));
   return fmax(sigma * sigma * sigma * nu, lowest);
@@ -307,7 +307,8 @@ static bool ncp_lift(Solver *solver) {
 }
 
 // Finds the direction and the length that the boundary permits. The correction assumes a full
-// affine step. If it brings the boundary too near, it is left out if that helps.
+// affine step. If the correction brings the boundary too near and leaving it out helps, it is left
+// out.
 static double ncp_aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
   bool corrected = solver->options->corrector;
@@ -358,15 +359,15 @@ static double ncp_attempt(Solver *solver, double reg, double *kappa, S2Arena *ar
 }
 
 // One iteration; S2_SOLVED means that the solve continues. The regularised matrix is the last
-// resort: it is not that of Newton's method, which matters where y is large and z is no larger than
-// `reg`.
+// resort: it is not the matrix of Newton's method, which matters where y is large and z is no
+// larger than `reg`.
 static S2SolveStatus ncp_iterate(Solver *solver, S2History *history, S2Arena *arena) {
   const S2NcpSystem *system = &solver->system;
   double kappa = 0, reg = solver->options->reg, step = ncp_attempt(solver, 0, &kappa, arena);
   bool full = system->lu.rank == system->size;
   // No step with a rank-deficient matrix: regularise it once.
   if (step < 0 && !full && reg > 0 && !solver->stop) {
-    ncp_measure(solver, &solver->now); // c is that of the last trial
+    ncp_measure(solver, &solver->now); // c belongs to the last trial
     step = solver->stop ? step : ncp_attempt(solver, reg, &kappa, arena);
   }
   if (step < 0) {

@@ -60,7 +60,7 @@ typedef struct S2NcpOptions {
   double undercut;
   int no_progress_max;
   double no_progress_undercut;
-  // added (times e) to y and z in a rank-deficient matrix without a successful step; >= 0
+  // added (times e) to y and z if the matrix is rank-deficient and no step succeeds; >= 0
   double reg;
   // Variants of Mehrotra's method, for comparison. `corrector`: whether the direction is corrected
   // for the products that the affine one neglects. `centering`: fraction of the mean product y o z
@@ -71,9 +71,9 @@ typedef struct S2NcpOptions {
 } S2NcpOptions;
 
 typedef struct S2NcpInfo {
-  // S2_SOLVED exactly when r_vio <= r_tol and b_vio <= b_tol. Otherwise S2_MAX_ITERATIONS, also if
-  // no step made either violation smaller; or S2_SINGULAR: the same with a rank-deficient matrix,
-  // or values that are not finite.
+  // S2_SOLVED exactly when r_vio <= r_tol and b_vio <= b_tol. Otherwise S2_MAX_ITERATIONS (also if
+  // no step made either violation smaller). S2_SINGULAR: the matrix was rank-deficient as well, or
+  // values are not finite.
   S2SolveStatus status;
   double r_vio; // max |c_i|
   double b_vio; // max |(y o z - kappa e)_i|, with the kappa of the options
@@ -96,7 +96,7 @@ S2Status s2_ncp_solve(const S2Ncp *ncp, const S2NcpOptions *options, double *x, 
 // with it the products y o z) stays constant. dw_dtheta is row-major and refers to the stored
 // numbers. It has (size of x + 2 size of the cones) rows of `parameters` numbers. If the matrix is
 // rank-deficient, the solution has no derivative: *regular is false, and the numbers are NaN. At
-// kappa = 0 this is a solution with y_i = z_i = 0, or one of many.
+// kappa = 0 this happens if y_i = z_i = 0, or if the solution is one of many.
 S2Status s2_ncp_derivative(const S2Ncp *ncp, const double *x, const double *y, const double *z,
                            double *dw_dtheta, bool *regular, S2Arena *arena);
 

@@ -120,7 +120,7 @@ static S2SolveStatus contact_solve_global(const S2GlobalContactProblem *problem,
     s2_arena_rewind(arena, mark);
     return contact_refuse(solution, options, problem->contacts, status);
   }
-  // v is that of the bodies, or M^-1 (H r + q).
+  // v comes from the bodies, or is M^-1 (H r + q).
   contact_run(&form.step, options, form.v, arena, solution);
   if (form.bodies) {
     memcpy(solution->v, form.v, size);

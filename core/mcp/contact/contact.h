@@ -75,7 +75,7 @@ S2SolveStatus s2_contact_smooth_solve_global(const S2GlobalContactProblem *probl
                                              S2ContactSolution *solution);
 
 // Derivatives of a loss by a solution (each may be NULL, which is 0; v: global form only) are
-// converted to those by the data (each may be NULL; written, not added).
+// converted to derivatives by the data (each may be NULL; written, not added).
 typedef struct S2ContactLoss {
   const double *r, *u, *v;
 } S2ContactLoss;

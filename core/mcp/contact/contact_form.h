@@ -20,7 +20,7 @@ typedef struct S2ContactMass { // M of a global form, factored by blocks of thre
 
 typedef struct S2GlobalForm {
   bool bodies;        // nodes are three freedoms each; else contacts, of the local form
-  S2Problem step;     // the bias of rows is that of contacts; 0 in the local form
+  S2Problem step;     // rows have the bias of contacts; 0 in the local form
   double *v;          // 3 per node: velocities without impulses
   S2ContactMass mass; // in the local form only
 } S2GlobalForm;

@@ -75,7 +75,8 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
     s2_fill_numbers(gradient->mu, n, NAN);
     return S2_VJP_SINGULAR;
   }
-  // The step problem of the local form; its blocks' derivatives are those of W's entries.
+  // The step problem of the local form; the derivatives of its blocks are the derivatives of W's
+  // entries.
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *place = S2_TAKE(arena, int32_t, entries);
   S2Problem step = s2_contact_local_form(problem, place, arena);

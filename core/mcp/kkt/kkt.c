@@ -111,7 +111,7 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
   S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
   kkt->w = w;
   kkt->j = j;
-  // Numbers too large for a double, and systems that the methods do not support.
+  // Reject numbers too large for a double, and systems that the methods do not support.
   bool sound = s2_all_finite(w.value, (size_t)w.start[n]) &&
                s2_all_finite(j.value, (size_t)j.start[m]) &&
                s2_all_finite(kkt->compliance, (size_t)m) && s2_all_finite(kkt->c, (size_t)n) &&

@@ -56,7 +56,7 @@ typedef struct S2KktSolution {
 } S2KktSolution;
 
 // The residual alone decides whether a system is solved. The other results are:
-// - S2_INFEASIBLE: proved, rows contradict each other;
+// - S2_INFEASIBLE: it is proved that rows contradict each other;
 // - S2_UNSUPPORTED: W not symmetric or not positive definite, C < 0, too many rows on one unknown
 //   or on a W that is not block-diagonal;
 // - S2_SINGULAR: input not finite, or results too large for a double;

@@ -1,5 +1,5 @@
 // Iterative methods: only products with W^-1, J and J' are needed. The preconditioner of the rows
-// are the diagonal blocks of J blockdiag(W)^-1 J' + C.
+// consists of the diagonal blocks of J blockdiag(W)^-1 J' + C.
 #include "mcp/kkt/kkt_stages.h"
 
 #include "linalg/numbers.h"

@@ -48,7 +48,7 @@ static void assemble_dense(Schur *schur) {
 
 // ---- In blocks --------------------------------------------------------------------------------
 
-// Links by bodies: link[by_body[start[k]]] ... are those of body k.
+// Links by bodies: link[by_body[start[k]]] ... are the links of body k.
 static int32_t *sort_links(const S2KktScaled *kkt, int32_t *start, S2Arena *arena) {
   int32_t *by_body = S2_TAKE(arena, int32_t, kkt->links);
   int32_t *next = S2_TAKE(arena, int32_t, kkt->bodies);

@@ -57,7 +57,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
   if (n == 0) {
     return S2_SOLVED;
   }
-  // Numbers that are not finite, and covering vectors that are not positive.
+  // Reject numbers that are not finite, and covering vectors that are not positive.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)n;
   memset(z, 0, sizeof(double) * size);

@@ -91,9 +91,9 @@ typedef struct S2LcpGradient { // shapes of S2LcpProblem; each may be NULL
   double *m, *q;
 } S2LcpGradient;
 
-// From dl/dz (n) to dl/dM, dl/dq at a solution, of which z and kappa are read. With kappa 0 each
-// z_i stays on its side (z_i > w_i: its row holds with equality); above 0, z_i w_i stays kappa.
-// False if there is no such derivative:
+// From dl/dz (n) to dl/dM and dl/dq at a solution. Only z and kappa of the solution are read. With
+// kappa 0 each z_i stays on its side (z_i > w_i: its row holds with equality); above 0, z_i w_i
+// stays kappa. False if there is no such derivative:
 // - z_i and w_i are both within 1e-9 of 0; they count as z_i = 0;
 // - the active set is singular; the result then has least norm;
 // - numbers are not finite; the result is NaN.
@@ -123,7 +123,7 @@ typedef struct S2LcpOptions {
   int max_pivots;      // 0 means the default; families with 2^n pivots exist (Murty, Fathi)
   const double *cover; // the covering vector d: n values > 0 and finite; NULL means all ones
   // NULL: none. One entry for each pivot; step 1, mu the covering variable; mu and the residual are
-  // those of the equilibrated problem with max(-q) = 1
+  // values of the equilibrated problem with max(-q) = 1
   S2History *history;
 } S2LcpOptions;
 

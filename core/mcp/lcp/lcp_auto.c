@@ -17,7 +17,7 @@ static void lcp_auto_polish(S2LcpRun *run) {
   if (s2_lcp_residual(n, problem->m, problem->q, run->z, run->allowed) <= run->allowed) {
     return;
   }
-  // In a copy, because this is another point than that of pivoting.
+  // Works in a copy, because this point differs from the point that pivoting found.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mixed p = s2_mixed_pairs(n, problem->m, problem->q, run->arena);
   double *x = S2_TAKE(run->arena, double, n);

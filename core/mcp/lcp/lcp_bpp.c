@@ -1,7 +1,7 @@
 // Block principal pivoting (Kostreva 1978; Judice and Pires 1994; Portugal, Judice and Vicente
 // 1994): guess the positive z_i, solve for them, move all wrong ones to the other side together.
-// This may cycle. If the number of wrong ones has not fallen for a while, Murty's rule (move only
-// the last wrong one), which cannot cycle for P matrices, takes over until it has.
+// This may cycle. If the number of wrong ones has not fallen for a while, Murty's rule takes over
+// until it falls: it moves only the last wrong one, and cannot cycle for P matrices.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "linalg/dense.h"
@@ -201,7 +201,8 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       status = S2_SOLVED;
       break;
     }
-    // Fewer wrong ones are progress; without it for long, move only the last one.
+    // A smaller number of wrong ones is progress. Without progress for long, move only the last
+    // one.
     if (count < best) {
       best = count;
       patience = PATIENCE;

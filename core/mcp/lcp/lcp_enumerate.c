@@ -17,10 +17,10 @@ enum {
   PIVOTS_MAX = 2000, // Bland's rule ends long before; a guard against rounding
 };
 
-static const double ZERO = 1e-12; // entries of the tableau, of 1
+static const double ZERO = 1e-12; // entries of the tableau, relative to 1
 // entries between this and ZERO may be significant: nothing is proved
 static const double NOISE = 1e-13;
-static const double FEASIBLE = 1e-9; // sum of infeasibilities, of 1
+static const double FEASIBLE = 1e-9; // sum of infeasibilities, relative to 1
 static const double DOUBT = 1e-7;    // up to this nothing is proved either way
 
 typedef struct Tableau {
@@ -130,7 +130,8 @@ static void enumerate_pivot(Tableau *t, int row, int column) {
   }
 }
 
-// The row with the smallest ratio; of equal ones that of the first variable (Bland's rule).
+// The row with the smallest ratio; among equal ratios, the row of the first variable (Bland's
+// rule).
 static int enumerate_leaving_row(Tableau *t, int column) {
   int best = -1;
   double least = INFINITY;

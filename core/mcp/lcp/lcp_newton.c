@@ -19,9 +19,9 @@ enum {
 };
 
 static const double ARMIJO = 1e-4;
-static const double HARDLY = 0.9;    // of the merit a window ago
+static const double HARDLY = 0.9;    // fraction of the merit a window ago
 static const double DESCENT = 1e-10; // least descent of Newton's direction, times |d|^2
-static const double ORIGIN = 1e-14;  // z and w up to this (of 1) are at the kink of phi
+static const double ORIGIN = 1e-14;  // z and w up to this (relative to 1) are at the kink of phi
 static const double SPREAD = 2;      // random starts are exp(+-SPREAD)
 
 typedef struct Newton {

@@ -14,7 +14,7 @@ enum { ITERATIONS = 60 }; // monotone problems take 7 to 25
 
 static const double BACK_OFF = 0.99;  // fraction of the way to the boundary
 static const double STALLED = 1e-10;  // shorter steps make no progress
-static const double LEAST_MU = 1e-20; // of 1: below, z / w has no digits left
+static const double LEAST_MU = 1e-20; // relative to 1; below it z / w has no digits left
 
 typedef struct Interior {
   S2LcpScaled s;

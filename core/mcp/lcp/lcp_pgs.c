@@ -21,7 +21,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
   memset(z, 0, sizeof(double) * (size_t)n);
   while (run->iterations < limit) {
     // A sweep: z_i := max(0, z_i - omega w_i / M_ii), with the updated z of earlier rows.
-    double seen = 0; // residuals of rows just before they change: the residual if nothing changes
+    double seen = 0; // largest residual of a row before it changes
     for (int i = 0; i < n; ++i) {
       double w = s2_lcp_row(n, m, q, z, i);
       seen = fmax(seen, fabs(fmin(z[i], w)));

@@ -4,7 +4,7 @@
 // solutions under other names (the principal pivot transform), and Lemke's path through it starts
 // elsewhere. For the problem of two matrices, M = [0 A; B' 0] with A, B > 0, every path from the
 // original basis ends on a ray at once, for all covering vectors. A path that starts from a pair of
-// pure strategies is that of Lemke and Howson.
+// pure strategies is the path of Lemke and Howson.
 #include "mcp/lcp/lcp_stages.h"
 #include "mcp/pivot/lcp_pivot.h"
 

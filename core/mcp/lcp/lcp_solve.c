@@ -14,11 +14,10 @@ static const struct {
   const char *name, *summary;
   S2LcpStage *stage;
 } METHODS[S2_LCP_SOLVER_COUNT] = {
-    [S2_LCP_AUTO] = {"auto", "block pivoting, then Lemke, then whatever else may help",
-                     s2_lcp_auto_stage},
+    [S2_LCP_AUTO] = {"auto", "block pivoting, then Lemke, then other methods", s2_lcp_auto_stage},
     [S2_LCP_LEMKE] = {"lemke", "complementary pivoting, lexicographic", s2_lcp_lemke_stage},
     [S2_LCP_BPP] = {"bpp", "block principal pivoting, for P matrices", s2_lcp_bpp_stage},
-    [S2_LCP_ENUMERATE] = {"enumerate", "every complementary basis, up to 16 rows; settles it",
+    [S2_LCP_ENUMERATE] = {"enumerate", "every complementary basis, up to 16 rows; always decides",
                           s2_lcp_enumerate_stage},
     [S2_LCP_PGS] = {"pgs", "projected Gauss-Seidel with over-relaxation", s2_lcp_pgs_stage},
     [S2_LCP_NEWTON] = {"newton", "semismooth Newton on the Fischer-Burmeister function",

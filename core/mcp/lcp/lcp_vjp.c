@@ -1,4 +1,4 @@
-// Derivatives of solutions: those of a mixed problem without free unknowns.
+// Derivatives of solutions, computed as for a mixed problem without free unknowns.
 #include "mcp/lcp/lcp.h"
 #include "mcp/mixed/mixed.h"
 

@@ -40,15 +40,15 @@ S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2A
 // f := K x + r, rounded once
 void s2_mixed_apply(const S2Mixed *p, const double *x, double *f);
 // The unit of row i: the largest of its numbers |r_i| and |K_ij| max(1, |x_j|), but at most `most`.
-// So every row has a meaningful unit: neither does a row of 1e-150 hold for all x, nor does one of
-// 1e150 hide errors of others.
+// So every row has a meaningful unit: a row of 1e-150 does not hold for all x, and a row of 1e150
+// does not hide errors of others.
 double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most);
 // The distance of a pair (x, w) from lo <= x <= hi _|_ w, in units of x_unit and w_unit.
 double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit);
 // max |f_i| of the equations and |min(x_i, f_i)| of the pairs; f from s2_mixed_apply.
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f);
 // The allowed |x_i f_i - kappa| on the central path: the tolerance, and a small fraction of kappa,
-// because a product with an error of kappa is on no path.
+// because a point whose products have errors of kappa is on no path.
 double s2_mixed_path_tolerance(double tolerance, double kappa);
 
 // max |x_i f_i - kappa| of the pairs; infinite if x_i or f_i is not positive.
@@ -92,8 +92,9 @@ bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena);
 
 // mixed_box.c: the same problem with lower bounds of 0 only. Unknowns without bounds join the
-// equations. Those with an upper bound only change their sign. One with both bounds has a second
-// pair (s, hi - x), where s is the negative part of its w. One with lo = hi is a constant.
+// equations. Unknowns with only an upper bound change their sign. An unknown with both bounds has a
+// second pair (s, hi - x), where s is the negative part of its w. An unknown with lo = hi is a
+// constant.
 typedef struct S2Box {
   S2Mixed p;
   int n, m;     // of the original
@@ -103,7 +104,7 @@ typedef struct S2Box {
 } S2Box;
 S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena);
 void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, double *to); // n + m
-// Converts multipliers of the rows of p to those of the original rows; largest 1.
+// Converts multipliers of the rows of p to multipliers of the original rows; largest 1.
 void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_rows,
                   const double *pair_rows, double *to);
 

@@ -73,8 +73,8 @@ static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const doubl
 
 static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, const double *l,
                         double *to_lo, double *to_hi) {
-  // At a bound its derivative; on the path the share through that bound's part of w; half each when
-  // fixed.
+  // At a bound, the derivative by x_i; on the path, the share through that bound's part of w. A
+  // fixed x_i gives half to each bound.
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];

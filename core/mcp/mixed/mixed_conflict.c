@@ -110,7 +110,7 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
   return p;
 }
 
-// y: (-p, t) of the rows, largest 1. Whether it proves the conflict.
+// Whether y, the (-p, t) of the rows scaled to a largest entry of 1, proves the conflict.
 static bool conditions_proves(const Work *w, const double *y) {
   double gain = 0, miss = 0;
   // gain = -r' y; miss = K' y, for bounded unknowns only its positive part.

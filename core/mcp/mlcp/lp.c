@@ -61,7 +61,7 @@ static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   return qp;
 }
 
-// Converts the multipliers (y, z) of all rows to those of the program and of its bounds.
+// Converts the multipliers (y, z) of all rows to multipliers of the program and of its bounds.
 static void lp_share(const S2Lp *lp, const double *y, const double *z, double *to_y, double *to_z,
                      double *to_lower, double *to_upper) {
   if (to_y != NULL) {
@@ -239,7 +239,7 @@ bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss
   lp_gather(problem, loss, solution, dl_dy, dl_dz);
   S2QpSolution at = {.x = solution->x, .y = y, .z = z, .kappa = solution->kappa};
   bool regular = s2_qp_vjp(&qp, &at, loss->x, dl_dy, dl_dz, &all, arena);
-  // Copy the program's rows; those of bounds give dl/d(lo, hi).
+  // Copy the program's rows; the rows of bounds give dl/d(lo, hi).
   copy_if(gradient->a_eq, all.a, problem->equalities * problem->n);
   copy_if(gradient->b_eq, all.b, problem->equalities);
   copy_if(gradient->a_ub, all.g, problem->inequalities * problem->n);

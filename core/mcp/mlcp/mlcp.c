@@ -50,7 +50,7 @@ typedef struct Run {
   double r_vio, b_vio; // of the best point
 } Run;
 
-// Measures each row in its unit. For a pair the smaller of that and the distance from the bound
+// Measures each row in its unit. For a pair the smaller of w and the distance from the bound
 // counts.
 static double mlcp_measure(const Run *run, const double *x, const double *f) {
   const S2Mixed *p = &run->p;

@@ -8,7 +8,7 @@
 // Mehrotra's predictor-corrector interior point with the start of Mattingley and Boyd ("CVXGEN",
 // 2012), for all monotone problems ([A C; D B] positive semidefinite, symmetric or not; convex QPs
 // are among them). The active set that it finds is solved exactly, so answers have all their
-// digits. Problems that it cannot solve are tried by eliminating u and Lemke's method.
+// digits. For problems that it cannot solve, u is eliminated and Lemke's method is tried.
 #ifndef S2_MLCP_H
 #define S2_MLCP_H
 
@@ -61,8 +61,8 @@ typedef struct S2MlcpSolution {
 } S2MlcpSolution;
 
 // The residual alone decides whether a problem is solved. The other results are:
-// - S2_INFEASIBLE: proved, not even the inequalities have a point (also if lo_i > hi_i, with zeros
-//   for a proof);
+// - S2_INFEASIBLE: it is proved that not even the inequalities have a point (also if lo_i > hi_i,
+//   with zeros for a proof);
 // - S2_RAY: Lemke's method ended on a ray that proves nothing;
 // - S2_SINGULAR: input not finite, or results too large for a double;
 // - S2_UNSUPPORTED: above S2_MLCP_MAX;
@@ -71,8 +71,8 @@ typedef struct S2MlcpSolution {
 // `options` may be NULL. Scratch memory comes from the arena and is released again; nothing else is
 // allocated. With kappa, solved means r_vio <= tolerance max(1, max |a|, max |b|) and b_vio <=
 // tolerance and kappa / 1000. There is a central path if the problem is monotone and has a point
-// with all v, w > 0 (within the bounds). Other problems are tried from next to a solution, too.
-// Without success the result is S2_MAX_ITERATIONS.
+// with all v, w > 0 (within the bounds). For other problems the search also starts next to a
+// solution. Without success the result is S2_MAX_ITERATIONS.
 S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options, S2Arena *arena,
                             S2MlcpSolution *solution);
 
@@ -81,8 +81,8 @@ typedef struct S2MlcpGradient { // shapes of S2Mlcp; each may be NULL
 } S2MlcpGradient;
 
 // From dl/du and dl/dv (NULL: 0) to dl/d(data) at a solution; pairs stay on their side. With
-// solution->kappa > 0 along the central path. If lo_i = hi_i, each gets half of the derivative by
-// both. False if there is no such derivative:
+// solution->kappa > 0 the derivative is along the central path. If lo_i = hi_i, each gets half of
+// the derivative by both. False if there is no such derivative:
 // - a pair is on the edge of two sides (v_i - lo_i and w_i, or hi_i - v_i and w_i, within 1e-9); it
 //   counts as at the bound;
 // - the active set is singular; the result then has least norm;

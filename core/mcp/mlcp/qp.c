@@ -29,7 +29,7 @@ static double qp_curvature(const S2Qp *qp, int i, int j) {
 // Unknowns (x, y, z of rows with finite h). row[k]: the inequality of pair k.
 static S2Mixed qp_make(const S2Qp *qp, int *row, S2Arena *arena) {
   int n = qp->n, e = qp->equalities, m = 0;
-  // Rows with an infinite right side are no conditions.
+  // Rows with an infinite right side are not conditions.
   for (int i = 0; i < qp->inequalities; i++) {
     if (qp->h[i] != INFINITY) {
       row[m++] = i;

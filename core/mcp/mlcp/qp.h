@@ -67,8 +67,8 @@ typedef struct S2QpGradient { // shapes of S2Qp; each may be NULL
 } S2QpGradient;
 
 // From dl/dx, dl/dy, dl/dz (each may be NULL: 0) to dl/d(data) at a solution; the set of active
-// constraints stays. With solution->kappa > 0 along the central path. It reads x, y, z and kappa of
-// the solution. False if there is no such derivative:
+// constraints stays. With solution->kappa > 0 the derivative is along the central path. It reads x,
+// y, z and kappa of the solution. False if there is no such derivative:
 // - a constraint holds with equality and has z_i = 0 (both within 1e-9); it counts as inactive;
 // - active constraints are redundant, or the solution is not unique; the result then has least
 //   norm;

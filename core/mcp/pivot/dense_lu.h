@@ -23,8 +23,8 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
 void s2_dense_lu_solve(const S2DenseLu *lu, double *x);
 
 // The null space: vectors x with A x = 0. Column c of the result (row-major, rank x (n - rank), in
-// the arena) is for the vector whose unknown of column rank + c of the pivots is -1, while the
-// others without a pivot are 0. It holds the unknowns with a pivot.
+// the arena) describes one vector: its unknown at pivot position rank + c is -1, the other unknowns
+// without a pivot are 0, and the column holds the unknowns with a pivot.
 double *s2_dense_lu_null(const S2DenseLu *lu, S2Arena *arena);
 
 #endif

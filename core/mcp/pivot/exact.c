@@ -9,9 +9,9 @@
 // 1. The modes (separate, press, stick, slide; a box at a bound or inside) are read from the normal
 //    map lambda - u / w, with twice the digits.
 // 2. The active rows are equations A d = -u for the change of their impulses. A is the Delassus
-//    matrix; the column of a sliding contact is that of the normal and mu times the tangent. It is
-//    assembled and eliminated with twice the digits and complete pivoting. Rows that repeat others
-//    keep their impulses.
+//    matrix; the column of a sliding contact is the normal's column and mu times the tangent's. A
+//    is assembled and eliminated with twice the digits and complete pivoting. Rows that repeat
+//    others keep their impulses.
 // 3. If the new point has other modes, repeat.
 // 4. Rows that repeat others may require slightly different velocities, such as two corners that
 //    stick while the body turns. Impulses that balance each other on them (A z = 0) change no
@@ -31,8 +31,8 @@ static const double REPEATS = 1e-26;
 
 enum { CHANGES = 64 }; // of modes
 
-// Third power of the number of rows, summed over the eliminations; each takes 8 operations for one.
-// 0.5 s, the usual time of large unsolved islands: 460 rows once, or 115 rows CHANGES times.
+// Limit of n^3 summed over the eliminations of n rows; an elimination takes 8 n^3 operations. That
+// is 0.5 s, the usual time of large unsolved islands: 460 rows once, or 115 rows CHANGES times.
 static const double MOST_WORK = 1e8;
 
 typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // of a row
@@ -442,7 +442,7 @@ static S2Solution exact_answer(const S2Problem *problem, S2Arena *arena) {
                       .residual = {.scaled = INFINITY}};
 }
 
-// Solves in the present modes until they are those of a solution; returns the best answer met.
+// Solves in the present modes until they belong to a solution; returns the best answer met.
 static S2Solution exact_search(Exact *exact, double aim) {
   size_t rows = (size_t)exact->problem->rows;
   S2Solution best = exact_answer(exact->problem, exact->arena);

@@ -4,7 +4,7 @@
 
 #include "mcp/mcp.h"
 
-// Solves the equations of the modes that solution->lambda shows with twice the digits, and changes
+// Solves, with twice the digits, the equations of the modes that solution->lambda shows. Changes
 // modes that do not hold, until the scaled residual is at most `aim`. True: it is at most
 // `tolerance`, and v, lambda, low (unless NULL) and the residual are replaced. False: `solution` is
 // unchanged, because the problem is too large or in the local form, or no modes were found that

@@ -48,8 +48,8 @@ static const double AT_ROUNDING = 4;
 enum {
   REFINEMENTS = 8,  // of the active-set solve; each gains as many digits as the factor has
   ATTEMPTS = 3,     // plain; careful; careful with another covering vector
-  PIVOTS_BASE = 50, // pivots of an attempt, and more for each variable: Lemke needs one or two for
-  PIVOTS_PER_VARIABLE = 5, // each here, and where it takes many more, rounding has lost its way
+  PIVOTS_BASE = 50, // pivots of an attempt, and more for each variable. Lemke needs one or two
+  PIVOTS_PER_VARIABLE = 5, // per variable here; many more are a sign of rounding
 };
 
 // A boxed row separates at its lower bound and presses without a tangent; AT_TOP is its upper
@@ -169,7 +169,8 @@ static void build_lcp(Work *work) {
   const double *s = work->schur.s, *left = work->left;
   memset(work->m, 0, sizeof(double) * (size_t)n * (size_t)n);
   memset(work->q, 0, sizeof(double) * (size_t)n);
-  // Rows of contact c against columns of contact d: those of G between their normals and tangents.
+  // Rows of contact c against columns of contact d: the entries of G between their normals and
+  // tangents.
   for (int c = 0; c < work->contacts; ++c) {
     int i = work->normal[c], at = work->first[c];
     for (int d = 0; d < work->contacts; ++d) {
@@ -306,7 +307,7 @@ static Active collect_active(const Work *work) {
 static S2DenseLu factor_active(const Work *work, const Active *active, double rank_tolerance) {
   int count = active->count, rows = work->schur.rows;
   double *a = S2_TAKE(work->arena, double, (size_t)count *(size_t)count);
-  // A sliding contact's column is that of its normal and slope times its tangent.
+  // The column of a sliding contact is its normal's column plus slope times its tangent's.
   for (int k = 0; k < count; ++k) {
     const double *g = work->schur.g + active->row[k] * rows;
     for (int l = 0; l < count; ++l) {

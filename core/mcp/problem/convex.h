@@ -7,7 +7,7 @@
 //
 // So a step is a quadratic program with a unique v, if there is a solution. A contact that would
 // slide along the surface slides and rises by mu |u_t|. In the plane both cones have two edges, l =
-// p (1, mu) + q (1, -mu), and the law is that of two frictionless rows per contact:
+// p (1, mu) + q (1, -mu), and the law is equivalent to two frictionless rows per contact:
 //
 //     J_n + mu J_t, bias b_n + mu b_t, impulse p     and     J_n - mu J_t, bias b_n - mu b_t, q.
 #ifndef S2_CONVEX_H
@@ -20,14 +20,14 @@
 // normal only, and no edge row can express that. The new rows live in the arena.
 S2Problem s2_mcp_convex(const S2Problem *problem, S2Arena *arena);
 
-// Convert impulses (1 per row) of `problem` to those of its convex form, p, q = (l_n +- l_t /
-// mu)/2, and back. A guess outside the cone has a negative one.
+// Convert impulses (1 per row) of `problem` to impulses of its convex form, p, q = (l_n +- l_t /
+// mu)/2, and back. For a guess outside the cone, one of the two is negative.
 void s2_mcp_convex_edges(const S2Problem *problem, double *lambda);
 void s2_mcp_convex_impulses(const S2Problem *problem, double *lambda);
 
-// Derivatives, in place: dl/dlambda of impulses to that of edges; and dl/d(data) of the convex form
-// to that of `problem`. `lambda`: the impulses; `dl_dlambda`: the original one, or NULL. ja, jb,
-// bias and mu must not be NULL.
+// Derivatives, in place: from dl/dlambda of impulses to dl/dlambda of edges, and from dl/d(data) of
+// the convex form to dl/d(data) of `problem`. `lambda`: the impulses; `dl_dlambda`: the original
+// one, or NULL. ja, jb, bias and mu must not be NULL.
 void s2_mcp_convex_seed(const S2Problem *problem, double *dl_dlambda);
 void s2_mcp_convex_vjp(const S2Problem *problem, const double *lambda, const double *dl_dlambda,
                        const S2McpGradient *gradient);

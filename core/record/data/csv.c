@@ -41,7 +41,7 @@ void s2_csv_frame(S2Output *output, const S2Moment *moment) {
   // The time is the same in every row of a frame.
   size_t time_length = s2_number_exact(time, moment->time);
   char rows[GATHERED + 2 * S2_NUMBER_SIZE + NUMBERS * NUMBER_ROOM + S2_NUMBER_SIZE], *at = rows;
-  // Rows are collected to avoid small writes; a name goes past that.
+  // Rows are collected to avoid small writes; a name is written directly.
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     memcpy(at, time, time_length);

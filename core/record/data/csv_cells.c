@@ -30,7 +30,7 @@ static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
   char *end = csv_skip_blanks(cells, cursor->at);
   if (*end != cells->separator && *end != '\n' && *end != '\r' && *end != '\0' &&
       cells->separator != ' ') {
-    return s2_data_refuse(cells->path, "line %d: text behind the quotes of a cell", cursor->line);
+    return s2_data_refuse(cells->path, "line %d: text after the quotes of a cell", cursor->line);
   }
   cursor->at = end;
   // `to` is before the next character: at least the closing quote was dropped.

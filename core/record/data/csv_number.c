@@ -54,7 +54,7 @@ static size_t mark_length(const char *at) {
   return 0;
 }
 
-// Digits after a sign, with or without groups; `*end` is the rest.
+// Digits after a sign, with or without groups; `*end` receives the remaining text.
 static size_t copy_whole(char decimal, const char *at, char *to, const char **end) {
   size_t digits = strspn(at, "0123456789"), used = digits, length = 0;
   memcpy(to, at, digits);
@@ -160,7 +160,7 @@ static Says says(const char *cell) {
 
 static S2Status decimal_unknown(const S2CsvCells *cells, int row, int column, const char *why) {
   return s2_data_refuse(cells->path,
-                        "line %d, column %d: '%.30s' %s; tell what the decimal point is with "
+                        "line %d, column %d: '%.30s' %s; set the decimal point with "
                         "decimal = \",\" or \".\"",
                         cells->rows.at[row].line, column + 1, s2_csv_cell(cells, row, column), why);
 }
@@ -176,7 +176,7 @@ S2Status s2_csv_find_decimal(S2CsvCells *cells) {
       points |= what == POINT;
       commas |= what == COMMA;
       if (points && commas) {
-        return decimal_unknown(cells, i, k, "has another decimal point than cells before");
+        return decimal_unknown(cells, i, k, "has a different decimal point from the cells before");
       }
       if (what == EITHER && row < 0 && strchr(cell, ',') != NULL) {
         row = i;

@@ -32,12 +32,13 @@ S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned);
 // Skips `count` lines.
 char *s2_csv_skip_lines(char *text, int count);
 // Whether a line holds no row, because it is empty or a comment (#, %, //). `at` is its first
-// character that is not blank. A cell #N/A is no comment, nor is the unit % in the first column.
+// character that is not blank. A cell #N/A is not a comment, and neither is the unit % in the first
+// column.
 bool s2_csv_is_comment(const char *at);
 
 // Finds the separator of cells. A first line "sep=;" decides it, and `*text` moves past it.
 // Otherwise it is the one with which most cells of the first rows are numbers. `decimal`: the given
-// decimal point, or 0; a decimal comma is no separator.
+// decimal point, or 0; a decimal comma is not a separator.
 char s2_csv_find_separator(char **text, char decimal);
 
 // Splits the text in place; `line` is the number of its first line.

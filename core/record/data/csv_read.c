@@ -204,10 +204,11 @@ static S2Status check_texts(const Table *table, int column, const char *name) {
   if (bad < 0) {
     return s2_ok();
   }
-  return s2_data_refuse(cells->path,
-                        "line %d, column '%.40s': '%.30s' is no number, and most of the column is; "
-                        "a column of texts is read with texts = {\"%.40s\"}",
-                        cells->rows.at[bad].line, name, s2_csv_cell(cells, bad, column), name);
+  return s2_data_refuse(
+      cells->path,
+      "line %d, column '%.40s': '%.30s' is not a number, but most of the column is; "
+      "a column of texts is read with texts = {\"%.40s\"}",
+      cells->rows.at[bad].line, name, s2_csv_cell(cells, bad, column), name);
 }
 
 static S2Status read_column(const Table *table, int column, const char *title, S2DataSet *set) {
@@ -266,7 +267,7 @@ static S2Status read_row(const S2CsvCells *cells, int row, int width, double *va
   for (int k = 0; k < width; k++) {
     const char *cell = s2_csv_cell(cells, row, k);
     if (!s2_csv_number(cells->decimal, cell, &values[k])) {
-      return s2_data_refuse(cells->path, "line %d: '%.30s' is no number (column %d)",
+      return s2_data_refuse(cells->path, "line %d: '%.30s' is not a number (column %d)",
                             cells->rows.at[row].line, cell, k + 1);
     }
   }

@@ -106,7 +106,7 @@ S2RunKey *s2_data_run_keys(const S2Run *run) {
   int count = run->entries.count;
   S2RunKey *keys = s2_memory_take(((size_t)count + 1) * sizeof *keys);
   Keyed *sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
-  // Sorted by key, in order of entries: equal keys stand together ...
+  // Sort by key, keeping the order of entries: equal keys become neighbours ...
   for (int i = 0; i < count; i++) {
     sorted[i] = (Keyed){run->entries.at[i].key, i};
   }

@@ -80,7 +80,7 @@ static void write_value(S2Output *output, const S2DataArray *array, size_t i, co
 }
 
 void s2_csv_save(S2Output *output, const S2DataSet *set) {
-  // An array of two axes is written as it is, without a header.
+  // An array of two axes is written unchanged, without a header.
   if (is_matrix(set)) {
     const S2DataArray *array = &set->arrays.at[0];
     const char *text = array->values;

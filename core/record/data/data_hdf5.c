@@ -1,8 +1,8 @@
 // HDF5: a dataset for each array, with its unit as the attribute "units"; the run as attributes of
 // the file. The file is built in memory and then written, so that a full disk is reported like
 // everywhere else: the library itself cannot close a file that it cannot write. This file only
-// writes; h5.h reads. During library calls, memory is allocated without exceptions, because the
-// library must not be left in the middle.
+// writes; h5.h reads. During library calls, allocations report failure by NULL and never jump,
+// because the library must not be left in the middle of a call.
 #include "record/data/data_formats.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int hdf5_by_place(const void *a, const void *b) {
   return first - second;
 }
 
-// Each part between slashes is not empty, and not a single dot.
+// No part between slashes is empty or a single dot.
 static bool is_path(const char *name) {
   for (const char *at = name;; at++) {
     size_t length = strcspn(at, "/");

@@ -41,13 +41,13 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
   S2H5Type type;
   S2H5Space space;
   if (kind->shared || extent->shared) {
-    return s2_h5_fail(h5, "it has a type of its own, which is not known here");
+    return s2_h5_fail(h5, "it has a committed (named) type, which is not supported");
   }
   if (!s2_h5_type(h5, kind->data, &type) || !s2_h5_space(h5, extent->data, &space)) {
     return false;
   }
   if (type.class == S2_H5_OTHER) {
-    return s2_h5_fail(h5, "it is neither numbers nor texts, or numbers of a kind not known here");
+    return s2_h5_fail(h5, "it holds neither texts nor numbers of a supported kind");
   }
   // The bytes, from any storage layout, packed or not.
   S2H5Values values;

@@ -191,8 +191,8 @@ static S2Status npy_read_line(const char *path, const char *what, Line *line) {
       npy_skip(line);
       if (*line->at == '[') {
         return s2_data_refuse(path,
-                              "%s is structured (it has fields): save its fields as arrays of "
-                              "their own, numpy.savez(path, x=a['x'], ...)",
+                              "%s is structured (it has fields): save its fields as separate "
+                              "arrays, numpy.savez(path, x=a['x'], ...)",
                               what);
       }
       good = !type && take_word(line, line->type, sizeof line->type);
@@ -243,11 +243,11 @@ static S2Status read_type(const char *path, const char *what, const char *text, 
     good = good || (known[i][0] == type->kind && (unsigned long)(known[i][1] - '0') == size);
   }
   if (!good || end == NULL || *end != '\0' || size == 0 || size > UINT32_MAX) {
-    return s2_data_refuse(path,
-                          "%s has the type '%s'; known are f4, f8, i1 to i8, u1 to u8, bool and "
-                          "strings%s",
-                          what, text,
-                          *text == '|' && text[1] == 'O' ? " (numbers, not objects)" : "");
+    return s2_data_refuse(
+        path,
+        "%s has the type '%s'; supported are f4, f8, i1 to i8, u1 to u8, bool and "
+        "strings%s",
+        what, text, *text == '|' && text[1] == 'O' ? " (numbers, not objects)" : "");
   }
   *type = (Type){type->kind, size * (type->kind == 'U' ? sizeof(uint32_t) : 1), swap};
   return s2_ok();
@@ -399,7 +399,8 @@ S2Status s2_npy_decode(const char *path, const char *what, const unsigned char *
   int version = bytes[6];
   size_t prefix = version == 1 ? PREFIX : PREFIX + 2;
   if (version < 1 || version > 3 || size < prefix) {
-    return s2_data_refuse(path, "%s has version %d of the format; 1 to 3 are known", what, version);
+    return s2_data_refuse(path, "%s has version %d of the format; 1 to 3 are supported", what,
+                          version);
   }
   size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
   if (version > 1) {

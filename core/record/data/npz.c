@@ -267,7 +267,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
   size_t length = strlen(packed->name), start = packed->local, end = directory->offset;
   // The directory must describe a possible array.
   if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
-    return s2_data_refuse(file->path, "'%s' in it is no array (.npy)", packed->name);
+    return s2_data_refuse(file->path, "'%s' in it is not an array (.npy)", packed->name);
   }
   if (packed->size == UINT32_MAX || packed->unpacked == UINT32_MAX) {
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
@@ -287,7 +287,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
   // later.
   if ((packed->flags & ENCRYPTED) != 0 ||
       (packed->method != STORED && packed->method != DEFLATED)) {
-    return s2_data_refuse(file->path, "'%s' is packed or encrypted in a way not known here",
+    return s2_data_refuse(file->path, "'%s' is encrypted, or packed by an unsupported method",
                           packed->name);
   }
   bool possible = packed->method == DEFLATED ? packed->unpacked / S2_DEFLATE_MOST <= packed->size
@@ -344,7 +344,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
     bytes = owned;
   }
   S2Status status;
-  // The checksum is that of the unpacked bytes.
+  // The checksum covers the unpacked bytes.
   if (!good || crc_of(0, bytes, packed->unpacked) != packed->crc) {
     status =
         s2_data_refuse(file->path, "'%s' is damaged (its checksum does not fit)", packed->name);

@@ -33,8 +33,8 @@ double s2_picture_largest_impulse(const S2Moment *moment) {
   return largest;
 }
 
-// Arrows show the impulse on one of the two bodies: on the moving one, or of two moving ones on the
-// one that is carried. +1: on a, -1: on b.
+// Arrows show the impulse on one of the two bodies: on the moving one or, if both move, on the one
+// that is carried. +1: on a, -1: on b.
 static double shown_side(const S2Moment *moment, const S2MomentContact *contact) {
   bool a = moment->bodies.at[contact->a].type == S2_DYNAMIC;
   bool b = moment->bodies.at[contact->b].type == S2_DYNAMIC;

@@ -19,7 +19,7 @@ typedef struct S2Story {
 // Replaces the contents of `scene`. Its view must be set.
 void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options);
 
-// Replaces the contents of `scene`. Errors are those of s2_view_of.
+// Replaces the contents of `scene`. Fails with the errors of s2_view_of.
 S2Status s2_picture_build(S2Scene *scene, const S2Moment *moment, const S2DrawOptions *options);
 
 // ---- Shared by picture.c, labels.c and marks.c --------------------------------------------------

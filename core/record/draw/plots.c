@@ -30,7 +30,7 @@ void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const c
   plots->changes++;
 }
 
-// Orders plots by name, and those of one name by time.
+// Orders plots by name, and plots of one name by time.
 static int plot_by_name(const void *a, const void *b) {
   const S2Plot *x = *(const S2Plot *const *)a, *y = *(const S2Plot *const *)b;
   int order = strcmp(x->name, y->name);

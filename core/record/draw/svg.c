@@ -125,7 +125,7 @@ static void svg_put_arrow(S2Output *output, const S2Scene *scene, const S2Primit
   s2_output_text(output, "Z\"");
 }
 
-// `painted`: with its own colours instead of those of a group around it.
+// `painted`: with its own colours instead of the colours of the group around it.
 static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primitive *primitive,
                           bool painted) {
   S2Vec2 at = s2_view_pixel(&scene->view, scene->points.at[primitive->first]);

@@ -67,7 +67,8 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->every == 0) {
     trails->every = trails->skipped = 1;
   }
-  // If there are too many points, every other one is dropped, also of later points.
+  // If there are too many points, every other one is dropped, and later points are thinned
+  // likewise.
   if (trails->skipped < trails->every) {
     trails->skipped++;
     return;

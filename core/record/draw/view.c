@@ -28,8 +28,8 @@ enum {
 // ground under a falling ball.
 #define CONTEXT_REACH 1.5
 // A body is a stray (for example one that has fallen off) if it is this many times further from the
-// middle of the others than they are on average. If more than a quarter of all are that far, they
-// are no strays; nor is one of a few.
+// middle of the others than the median body. If more than a quarter of all bodies are that far,
+// none is a stray. One of only a few bodies is never a stray.
 #define STRAY_DISTANCE 12.0
 #define STRAY_PART     0.25
 enum { SMALLEST_CROWD = 5 };
@@ -276,8 +276,8 @@ static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box c
   return around && view_extent(box) <= CONTEXT_ROOM * view_extent(core) ? box : box_empty();
 }
 
-// Static bodies as far as they are near, and rooms as a whole. If nothing is near, the nearest
-// point within reach.
+// The parts of static bodies that are near, and whole rooms. If nothing is near, the nearest point
+// within reach.
 static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   double whole = view_extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);

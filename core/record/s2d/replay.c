@@ -38,7 +38,7 @@ struct S2Replay {
   unsigned char *contents; // of the chunk that was read last
   size_t contents_capacity;
   int32_t scene_loaded; // the scene `moment` holds; -1: none
-  uint64_t read;        // frames read in sequence: `past` is that of the frame before this one
+  uint64_t read;        // frames read in sequence: `past` belongs to the frame before this one
   S2S2dPast past;
   S2Moment moment;
   bool midpoint; // it has steps by the midpoint rule, which only earlier versions had

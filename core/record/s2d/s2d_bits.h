@@ -147,7 +147,7 @@ static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *l
     *length = (uint8_t)n;
     return;
   }
-  // Read the code in reverse. More zeros than any change has: the file is damaged.
+  // Read the code in reverse. If there are more zeros than any change has, the file is damaged.
   s2_s2d_fill(bits);
   int zeros = bits->held == 0 ? 64 : __builtin_ctzll(bits->held);
   if (zeros > 7) {

@@ -69,8 +69,8 @@ static uint8_t best_guess(const S2S2dBodyPast *past, const double *v) {
 
 // ---- Speeds that are short numbers ------------------------------------------------------------
 
-// Speeds of bodies at rest are the remainder of forces that cancel. Their last bits are those of
-// the forces, and most of their 53 bits are 0.
+// Speeds of bodies at rest are the remainder of forces that cancel. Their last bits come from the
+// forces, and most of their 53 bits are 0.
 
 static double power_of_two(int exponent) {
   return s2_s2d_double_of((uint64_t)(1023 + exponent) << 52);

@@ -23,8 +23,8 @@ typedef struct S2S2dScene {
 // Whether scene and channels of the moment equal those of `last`. If not, `last` is set to them.
 bool s2_s2d_same_scene(S2S2dScene *last, const S2Moment *moment);
 void s2_s2d_scene_free(S2S2dScene *scene);
-// A frame: a key frame with `key`, otherwise one that follows the last one of `past`. Without
-// memory of frames always use `key`. S2_INVALID: it would not fit into 4 GB.
+// A frame: a key frame with `key`, otherwise one that follows the last one of `past`. Callers that
+// do not keep `past` between frames must always use `key`. S2_INVALID: it would not fit into 4 GB.
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key);
 // Appends the script's drawings of a frame after that frame, if there are any.
 S2Status s2_s2d_put_annotations(S2S2dBytes *bytes, const S2Moment *moment);

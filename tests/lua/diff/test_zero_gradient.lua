@@ -552,7 +552,7 @@ for _, stepping in ipairs { "auto", "speculative" } do
       w:run { duration = 0.2 }
       return box.x
     end, { mu = 0.5 })
-    says("nothing moved", function(p)
+    says("no body that the loss depends on moved", function(p)
       local w = new_world()
       local box = stands_on(w, { m = p.m })
       w:run { duration = 0.2 }
@@ -560,7 +560,7 @@ for _, stepping in ipairs { "auto", "speculative" } do
     end, { m = 1 })
     -- a body that falls, turns or drifts freely has moved
     for k = 1, 12 do
-      says("what the parameters change has no effect on what the loss depends on", function(p)
+      says("in no step do the parameters affect anything that the loss depends on", function(p)
         local w = new_world { gravity = { 0, k % 2 == 0 and -9.81 or 0 } }
         local box = w:box { size = { 1, 1 }, mass = 2, position = { 0, 9 }, mask = 0 }
         box.inertia = p.i
@@ -603,10 +603,10 @@ for _, stepping in ipairs { "auto", "speculative" } do
       w:run { duration = 0.2 }
       return rod.angle + 0 * (p.s or p.t or p.c or p.hi)
     end
-    says("the motor of hinge 'axle' pushes with all it may", function(p)
+    says("the motor of hinge 'axle' is at its bound", function(p)
       return axle(p, { motor = { speed = p.s, max_torque = 0.1 } }, 0)
     end, { s = 10 })
-    says("the motor of hinge 'axle' needs less than it may", function(p)
+    says("the motor of hinge 'axle' stays below its bound", function(p)
       return axle(p, { motor = { speed = 1, max_torque = p.t } }, 0)
     end, { t = 1000 })
     says("hinge 'axle' does not move: its dry friction holds it", function(p)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const char DAMAGED[] = "not an HDF5 file, or damaged (versions 0 to 3 are known)";
+static const char DAMAGED[] = "not an HDF5 file, or damaged (versions 0 to 3 are supported)";
 
 enum { LEAST_BLOCK = 512 }; // bytes before the superblock: 0, 512, 1024, 2048, ...
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char DAMAGED[] = "a group in it is damaged";
-static const char LARGE[] = "a group in it is larger than is known here";
+static const char LARGE[] = "a group in it is too large for this reader";
 
 // ---- Old groups -------------------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ bool s2_h5_dense(S2H5 *h5, uint64_t heap_address, uint64_t tree_address, S2H5Kin
   if (!read_heap(h5, heap_address, &heap)) {
     return false;
   }
-  // The tree's header: its type must be that of the needed records.
+  // The tree's header: its type must match the needed records.
   S2H5View view = s2_h5_view(h5, tree_address, 18 + h5->offsets);
   s2_h5_starts(&view, "BTHD");
   s2_h5_part(&view, 1);

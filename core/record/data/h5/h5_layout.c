@@ -6,9 +6,10 @@
 
 static const char DAMAGED[] = "its layout is damaged";
 static const char OTHER[] =
-    "it is laid out in a way not known here (known: together, or in chunks as h5py "
-    "makes them without libver=\"latest\"; h5repack -l CONTI gives the former)";
-static const char FILTER[] = "it is packed by a filter not known here (known: deflate and shuffle)";
+    "its layout is not supported (supported: contiguous, or chunks as h5py "
+    "writes them without libver=\"latest\"; h5repack -l CONTI makes it contiguous)";
+static const char FILTER[] =
+    "it is packed by an unsupported filter (supported: deflate and shuffle)";
 
 enum { MOST_FILTERS = 8 };
 
@@ -59,7 +60,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
   return !view.bad || s2_h5_fail(h5, DAMAGED);
 }
 
-// The input has first all first bytes of the values, then all second ones, and so on.
+// The input contains the first bytes of all values, then their second bytes, and so on.
 static void h5_unshuffle(const unsigned char *from, unsigned char *to, size_t count, size_t size) {
   for (size_t k = 0; k < size; k++) {
     for (size_t i = 0; i < count; i++) {
