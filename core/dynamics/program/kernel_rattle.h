@@ -268,6 +268,30 @@ S2_KERNEL void second_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
+// J: the kinetic energy with the velocities v, as in energy_of() of rattle.
+S2_KERNEL Real stages_energy(const Run *run, const Nodes *v) {
+  const S2Table *t = run->table;
+  Real x = run->frame_x, y = run->frame_y, mass = real(0), moving = real(0);
+  if (t->grounds == 0) {
+    x = y = real(0);
+    S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+      mass = mass + run->of->node[i].mass;
+      x = x + run->of->node[i].mass * v->at[i][1];
+      y = y + run->of->node[i].mass * v->at[i][2];
+    }
+    x = x / mass;
+    y = y / mass;
+  }
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      Real inertial = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
+      Real own = v->at[i][c] - (c == 0 ? real(0) : c == 1 ? x : y);
+      moving = moving + inertial * (own * own) / real(2);
+    }
+  }
+  return moving;
+}
+
 // Whether turning rows add or take too much energy, as in s2_rattle_rows_bring().
 S2_KERNEL Mask second_brings(Run *run, const Stages *stages) {
   const S2Table *t = run->table;
@@ -276,7 +300,7 @@ S2_KERNEL Mask second_brings(Run *run, const Stages *stages) {
   rows_see(t, &run->start, &run->v1, &ground, &first);
   rows_ground(t, &run->end, run->ground_v, &ground);
   rows_see(t, &run->end, &run->v1, &ground, &second);
-  Real work = real(0), moving = real(0);
+  Real work = real(0), given = real(0);
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
       Real l = stages->l.at[g][r], k = stages->k.at[g][r];
@@ -285,13 +309,14 @@ S2_KERNEL Mask second_brings(Run *run, const Stages *stages) {
   }
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     S2_UNROLL for (int c = 0; c < 3; c++) {
-      Real mass = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
-      Real frame = c == 0 ? real(0) : c == 1 ? run->frame_x : run->frame_y;
-      Real own = run->v0.at[i][c] - frame, given = stages->h * run->force.at[i][c] / mass;
-      moving = moving + mass * (own * own + given * given) / real(2);
+      Real inertial = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
+      Real forced = stages->h * run->force.at[i][c] / inertial;
+      given = given + inertial * (forced * forced) / real(2);
     }
   }
-  return MASK(size(work / real(2)) > real(S2_RATTLE_SWAY) * moving);
+  Real before = stages_energy(run, &run->v0) + given;
+  Real allowed = real(S2_RATTLE_SWAY) * (before + stages_energy(run, &run->v2));
+  return MASK(size(work / real(2)) > allowed);
 }
 
 // ---- The step ---------------------------------------------------------------------------------

@@ -400,8 +400,8 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle);
 // rad: the relevant part of the angle `turn` of a node.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn);
 bool s2_rattle_loads_turn(const S2Rattle *rattle);
-// Whether turning rows of joints add or take more energy than S2_RATTLE_SWAY permits, or turning
-// rows of contacts, or arriving contacts, add more.
+// Whether turning rows of contacts, or arriving contacts, add more energy than S2_RATTLE_SWAY
+// permits. In an island of joints alone: whether turning rows add or take more.
 bool s2_rattle_rows_bring(const S2Rattle *rattle);
 
 // rattle_meet.c: the smallest final value of the limits that began open, and its row.

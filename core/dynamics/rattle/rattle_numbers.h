@@ -9,11 +9,11 @@
 // each change of the number of pieces also causes an energy error. With 0.15, chains that hardly
 // whip gain 2e-4 m g L/2; with 0.25 they gain 1e-7.
 #define S2_RATTLE_TURN 0.25
-// Fraction of the kinetic energy that turning rows of contacts may add in a piece, and that turning
-// rows of joints may add or take. Without this bound, heaps of boxes and discs gained up to 8e-2 of
-// their kinetic energy in a step, at the same computing cost, and whipping chains up to 0.4. With
-// 1e-3 the energy error of whipping chains after 5 s is an eighth, with a tenth more pieces. With
-// 1e-4 it is a third of that, with half as many pieces again.
+// Fraction of the kinetic energy that turning rows of contacts may add in a piece. Without this
+// bound, heaps of boxes and discs gained up to 8e-2 of their kinetic energy in a step, at the same
+// computing cost. In islands of joints alone, turning rows may add or take this fraction of the
+// energies before and after. Without that bound, chains that whip gained up to 0.4 in a step; with
+// it their energy error after 5 s is a fifth, for a tenth more pieces.
 #define S2_RATTLE_SWAY 1e-3
 // If a piece is shorter than the step by more than this factor, it is not halved because of
 // S2_RATTLE_SWAY.

@@ -18,6 +18,7 @@ typedef struct S2Island { // bodies that act on each other; all lists are in asc
   double length;  // m: size of its largest body
   double enough;  // m: errors below this are not projected; set by the projection
   S2Vec2 frame;   // m/s: mean velocity of its ground; small speeds are relative to it
+  bool grounded;  // it has ground
   double swing;   // m/s: speed of ground surfaces by turning, and of belts
   // For islands of joints alone in speculative steps: the problem of the first S2_SOLVE_MOTION,
   // whose rows belong to q0 (so no part of the step precedes it). Else NULL.

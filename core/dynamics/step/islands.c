@@ -112,8 +112,8 @@ static void add_holder(const S2Step *step, int32_t slot, S2Vec2 *sum, int *count
   }
 }
 
-// The mean velocity of the island's ground; 0 without ground.
-static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
+// Sets the mean velocity of the island's ground; 0 without ground.
+static void set_frame(const S2Step *step, S2Island *island) {
   S2Vec2 sum = {0, 0};
   int count = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -128,7 +128,8 @@ static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
       add_holder(step, joint->more[k], &sum, &count);
     }
   }
-  return count > 0 ? s2_scale(1.0 / count, sum) : sum;
+  island->grounded = count > 0;
+  island->frame = count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
 // m/s: the speed of the fastest ground surface at the island, by turning or as a belt. (If the tip
@@ -221,7 +222,7 @@ void s2_step_islands(S2Step *step) {
     }
   }
   for (int i = 0; i < step->island_count; i++) {
-    step->islands[i].frame = frame_of(step, &step->islands[i]);
+    set_frame(step, &step->islands[i]);
     step->islands[i].swing = swings ? swing_of(step, &step->islands[i]) : 0;
   }
 }
