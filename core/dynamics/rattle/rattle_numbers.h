@@ -13,7 +13,7 @@
 // bound, heaps of boxes and discs gained up to 8e-2 of their kinetic energy in a step, at the same
 // computing cost. In islands of joints alone, turning rows may add or take this fraction of the
 // energies before and after. Without that bound, chains that whip gained up to 0.4 in a step; with
-// it their energy error after 5 s is a fifth, for a tenth more pieces.
+// it their energy error after 5 s is a quarter, for a tenth more pieces.
 #define S2_RATTLE_SWAY 1e-3
 // If a piece is shorter than the step by more than this factor, it is not halved because of
 // S2_RATTLE_SWAY.
