@@ -43,7 +43,7 @@ typedef enum S2Stepping {
 
 typedef enum S2FlowRule {
   S2_FLOW_PROJECTED, // velocities by implicit Euler, positions by projection
-  S2_FLOW_RATTLE,    // positions, then velocities: two stages, order 2, if an island allows it
+  S2_FLOW_RATTLE,    // positions, then velocities: two stages, order 2, if the island allows it
   S2_FLOW_AUTO,      // S2_FLOW_RATTLE with event stepping, unless an option excludes it
 } S2FlowRule;
 // The friction law of contacts. S2_CONVEX is a convex form of Coulomb's law
@@ -54,7 +54,7 @@ typedef enum S2Stabilization { // how joint errors and overlaps are removed
   S2_NO_STABILIZATION,
   S2_BAUMGARTE,     // rows ask for a fifth of the error within the step
   S2_PRE,           // positions projected by one linear solve before the step
-  S2_POST,          // linear solve after the step: rows of its start, errors of its end
+  S2_POST,          // linear solve after the step: rows from its start, errors from its end
   S2_POST_ASSEMBLY, // linear solve after the step, with rows assembled again
 } S2Stabilization;
 // Fraction of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a
@@ -93,12 +93,11 @@ typedef enum S2Combine {
   S2_COMBINE_MAX,
 } S2Combine;
 
-// fields.def lists the settings with their defaults and domains. With `alpha` below 1, forces act
-// with alpha times their value at the end of the step and the rest from its start. With `beta`
-// below 1, positions move with beta times the velocity at the end and the rest from the start
-// (docs/stepping-options.md). (1, 1) is implicit Euler, (1/2, 1/2) is of second order; beta = 0
-// needs compliant joints. `tolerance` bounds S2Residual.scaled, and `smoothing` is the kappa of
-// S2_GRADIENT_SMOOTH.
+// fields.def lists the settings with their defaults and domains. The force of a step is alpha times
+// its value at the end plus 1 - alpha times its value at the start. Positions move with beta times
+// the velocity at the end plus 1 - beta times that at the start (docs/stepping-options.md). (1, 1)
+// is implicit Euler, (1/2, 1/2) is of second order; beta = 0 needs compliant joints. `tolerance`
+// bounds S2Residual.scaled, and `smoothing` is the kappa of S2_GRADIENT_SMOOTH.
 typedef struct S2WorldDef {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) type member;
 #define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
@@ -115,7 +114,7 @@ bool s2_world_rattles(const S2WorldDef *def);
 S2Status s2_world_create(const S2WorldDef *def, S2World **world);
 void s2_world_destroy(S2World *world);
 const S2WorldDef *s2_world_settings(const S2World *world);
-// Changes settings of an existing world (gravity, dt, solver ...), checked as in creation.
+// Changes settings of an existing world (gravity, dt, solver ...), with the checks of creation.
 S2Status s2_world_configure(S2World *world, const S2WorldDef *def);
 
 double s2_world_time(const S2World *world); // s
@@ -179,7 +178,7 @@ typedef enum S2BodyField {
   S2_BODY_VY,
   S2_BODY_STATE_COUNT, // size of the state; the fields of s2_body_fields follow in their order:
   S2_BODY_BEFORE_FIELDS = S2_BODY_STATE_COUNT - 1,
-// mass and inertia of bodies that are not dynamic are infinite and cannot be set
+// Mass and inertia of bodies that are not dynamic are infinite and cannot be set.
 #define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) S2_BODY_##ID,
 #define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)  S2_BODY_##ID,
 #define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  S2_BODY_##ID,
@@ -348,8 +347,8 @@ bool s2_joint_type_has(S2JointType type, S2JointField field);
 bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
 S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
-// If the coordinate is beyond the new limits, a step moves it there. (s2_joint_create refuses such
-// limits.)
+// If the coordinate is beyond the new limits, a step moves it to the limit. (s2_joint_create
+// refuses such limits.)
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
 // Whether the coordinate is within the limits, up to S2_MISFIT of the bodies' size.
 bool s2_joint_is_within(const S2World *world, S2JointId joint);
@@ -397,7 +396,7 @@ typedef struct S2JointInfo {
   double angular_impulse; // on a, about its anchor, N m s
   S2Vec2 force;           // on a, N: impulse divided by the time it acted
   double torque;          // on a, about its anchor, N m
-  double angle, speed;    // of a against b, rad and rad/s, zero at creation
+  double angle, speed;    // of a relative to b, rad and rad/s, zero at creation
   // m: error of rigid rows and limits (angles times bodies' size); constraints: after the last step
   double error;
 } S2JointInfo;
@@ -416,14 +415,14 @@ typedef struct S2PreContact {
   S2Vec2 point, normal; // world; normal from b to a
   double gap;           // m
   double friction, restitution;
-  double surface_speed; // m/s, of b's surface against a's along the left-turned normal
+  double surface_speed; // m/s, of b's surface relative to a's along the left-turned normal
   bool enabled;         // true; false: no contact in this step
 } S2PreContact;
 
-// The derivatives of a number that a callback returns with respect to its arguments. The derivative
-// of the step uses them (diff/step/trace.h). The order of `by` is: for a constraint the (angle, x,
-// y) of its bodies, then t (12); for a spring the extension; for a motion the angle, x, y, t, h,
-// then the previous velocity.
+// The derivatives of a number, returned by a callback, with respect to the arguments. The
+// derivative of the step uses them (diff/step/trace.h). The order of `by` is: for a constraint the
+// (angle, x, y) of its bodies, then t (12); for a spring the extension; for a motion the angle, x,
+// y, t, h, then the previous velocity.
 typedef struct S2Slope {
   double by[S2_JOINT_COLUMNS + 1];
   uint32_t origin; // further source of the number, in a numbering of the callback; 0: none
@@ -438,7 +437,7 @@ typedef struct S2ConstraintCall {
   double t;                             // s
   int rows;                             // of the joint
   double *value;                        // per row: g, m or rad
-  double (*jacobian)[S2_JOINT_COLUMNS]; // per row: dg by (angle, x, y) of a, of b, ...
+  double (*jacobian)[S2_JOINT_COLUMNS]; // per row: dg/d(angle, x, y) of a, of b, ...
   double *rate;                         // per row: dg/dt at fixed poses, m/s or rad/s
   double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // per row: second derivatives
   // NULL, or one for each requested number, in their order; initially zero
@@ -448,7 +447,7 @@ typedef struct S2ConstraintCall {
 } S2ConstraintCall;
 
 // A call of a spring's law: the pull (N) at an extension (m, beyond the rest length), and its
-// derivative by the extension (N/m). The answer must depend on the extension alone.
+// derivative with respect to the extension (N/m). The answer must depend on the extension alone.
 typedef struct S2SpringCall {
   S2JointId joint;
   double extension, force, tangent;
@@ -456,7 +455,7 @@ typedef struct S2SpringCall {
   bool sloped;
 } S2SpringCall;
 
-// The derivative of one number of a force by one number of the state that the law read.
+// The derivative of one force component with respect to one number of the state read by the law.
 typedef struct S2ForceTerm {
   int number;       // index in S2ForceCall.force
   int32_t slot;     // slot of the body, S2BodyId.index - 1
@@ -528,14 +527,14 @@ typedef struct S2Callbacks {
   // s2_joint_create and s2_world_problem call it, too. Numbers that are not finite make the step
   // fail (S2_INVALID).
   bool (*constraint)(void *user, S2World *world, S2ConstraintCall *call);
-  // Fills in call->v. Bodies and locks with a motion stand still while this is NULL, and in
-  // s2_world_solve_static (which fails if there is such a lock).
+  // Fills in call->v. While this is NULL, bodies and locks with a motion stand still. So do bodies
+  // in s2_world_solve_static, which fails if there is such a lock.
   bool (*motion)(void *user, S2World *world, S2MotionCall *call);
   // Fills in force and tangent. While this is NULL, springs with a law do not act.
   bool (*spring)(void *user, S2World *world, S2SpringCall *call);
   // Solves a problem for S2_SOLVER_PROGRAM; `found` is the result of that S2ProgramSolver.
   bool (*solve)(void *user, S2World *world, S2ProgramCall *call);
-  // Polled repeatedly in long steps. If it returns false, the step ends as an abort (Ctrl-C).
+  // Polled repeatedly in long steps. If it returns false, the step is aborted (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;
 
@@ -584,7 +583,7 @@ typedef enum S2EventType {
   S2_CONTACT_BEGIN, // nearer than contact_margin, or they touched within the step
   S2_CONTACT_END,
   S2_TOUCH_BEGIN,  // an impulse acted between them in the step, or there is no gap
-  S2_TOUCH_END,    // a step with neither of these
+  S2_TOUCH_END,    // the first step with a gap and no impulse
   S2_SENSOR_BEGIN, // `a` is the sensor
   S2_SENSOR_END,
   S2_CONTACT_IMPULSE, // the impulse of this step, one event for each contact with a normal impulse
@@ -613,7 +612,7 @@ const S2Event *s2_world_events(S2World *world, int *count);
 typedef struct S2Contact {
   S2BodyId a, b;
   S2Vec2 point;  // world: position of this feature at the end of the step, even without touching
-  S2Vec2 normal; // from b to a, when the impulse acted; without an impulse, at the end of the step
+  S2Vec2 normal; // from b to a, when the impulse acted; at the end of the step if there was none
   double gap;    // m, at the end of the step
   // N s on a, along the normal and the left-turned normal: all impulses of the step at this
   // feature. So the sum over contacts is the whole impulse on a body.
@@ -634,7 +633,7 @@ const S2Contact *s2_world_contacts(S2World *world, int *count);
 // The impulse of all contacts of the last step on a body: angular about its centre (N m s), x, y.
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
 // The impulse of corrections by the step. Event stepping removes the energy that projection adds by
-// lifting, and bodies that only joints connect keep their spin. Forces, contacts, joints and
+// lifting, and bodies connected only by joints keep their spin. Forces, contacts, joints and
 // corrections add up to the whole change of the body's momentum.
 S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[3]);
 
@@ -651,10 +650,10 @@ void s2_world_momentum(const S2World *world, double momentum[3]); // angular abo
 typedef struct S2AuditResiduals {
   double passage;  // m: overlap of rigid shapes within the step, beyond the overlap at its start
   double jump;     // m: motion of a body that its velocity and impulses do not explain
-  double slip;     // m: slip between surfaces that friction holds
+  double slip;     // m: slip between surfaces held by friction
   double momentum; // N s: change that forces, contacts and joints do not explain
   double energy;   // J: gained (> 0) or lost without a cause by bodies that act on each other
-  double distance; // m: distance of shapes with an impulse between them
+  double distance; // m: distance between shapes that exchanged an impulse
   double drift;    // m/s or rad/s: violation of a rigid joint's row by the velocities
 } S2AuditResiduals;
 
@@ -692,9 +691,9 @@ typedef struct S2WorldStats {
   uint64_t halved;    // large islands stepped in two halves because the whole step was not solved
   uint64_t kept;      // islands that a step left unchanged without solving for them
   uint64_t shared;    // phases of islands that ran in threads (the setting `threads`)
-  uint64_t stiffened; // islands that took implicit Euler with "psd", because forces turned too fast
-  // Impacts taken as inelastic: because their restitution targets provably have no solution, or
-  // without such a proof, because no solver reached the tolerance.
+  uint64_t stiffened; // islands that used implicit Euler with "psd", because forces turned too fast
+  // Impacts treated as inelastic, because their restitution targets provably have no solution, or
+  // (without such a proof) because no solver reached the tolerance.
   uint64_t contradictions, unsolved_impacts;
   // Contact points whose mode (open, stuck or sliding) differs from the last step. A point that
   // begins or ceases to carry an impulse, or whose friction reaches or leaves its bound, counts 1.
@@ -784,7 +783,7 @@ void s2_world_state(const S2World *world, double *state);
 S2Status s2_world_set_state(S2World *world, const double *state, int count); // drops warm starts
 
 // The whole world, bit for bit: a restored world continues with the same bits. Handles to objects
-// of that time are valid again; handles to later objects are stale.
+// in the image are valid again; handles to later objects are stale.
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);

@@ -24,11 +24,11 @@
 
 // ---- Tolerances -------------------------------------------------------------------------------
 
-// Fraction of the size of a pair's smaller body. Smaller lengths are within the tolerances of the
-// step (1e-9 of a body at its end) and the error of a path of second order.
+// Fraction of the size of a pair's smaller body. Smaller lengths may come from the tolerances of
+// the step (1e-9 of a body at its end) or from the error of a second-order path.
 #define S2_AUDIT_LENGTH 1e-6
-// Positions are accurate to this fraction of a body; forces times such lengths do not count as
-// energy.
+// Positions are accurate to this fraction of a body. The work of a force over such a length is
+// ignored.
 #define S2_AUDIT_PLACE 1e-8
 // Shapes that came closer than this fraction of the smaller body have touched. The time of a
 // meeting is found to 1e-5 of the touching distance, and a step solves for it at several lengths.
@@ -51,21 +51,21 @@
 // steps.
 #define S2_AUDIT_ENERGY 1e-3
 // Fraction of the kinetic energy that the work of corrections may miss, in addition to the part
-// that turning explains. At this limit a body slows down by half the fraction in a step, so by a
+// that turning explains. At this limit a body slows down by half of the fraction in each step: by a
 // thousandth in 200 steps.
 #define S2_AUDIT_CORRECTION 1e-5
 // The effect of rigid joints on the energy oscillates with the state: its amplitude is at most this
 // multiple of the part that turning explains in one step (for a pendulum: a tenth of that).
 #define S2_AUDIT_SWAY 1
-// In addition, errors that differ from step to step add up as a random walk; this many standard
-// deviations of it are allowed.
+// In addition, errors that differ from step to step add up as a random walk. The audit allows this
+// many standard deviations of that walk.
 #define S2_AUDIT_SPREAD 3
-// Fraction of the kinetic energy of a joint's bodies that may violate the joint. If a step turns by
-// phi, velocities along its chord have an error of phi/2 of the speed, or phi^2/4 of the energy. So
-// the fraction corresponds to a turn of 0.06 rad per step.
+// Fraction of the kinetic energy of a joint's bodies that may violate the joint. If a step turns a
+// body by phi, a velocity along the chord of its path is wrong by phi/2 of the speed, or phi^2/4 of
+// the energy. So this fraction corresponds to a turn of 0.06 rad per step.
 #define S2_AUDIT_DRIFT 1e-3
-// rad: a step that turns bodies by more does not resolve their energy, so its balance is not
-// judged.
+// rad: a step that turns bodies by more than this does not resolve their energy, so the audit does
+// not judge it.
 #define S2_AUDIT_TURN 0.5
 
 // Largest number of bytes for each body and shape that one audit takes from the arena. If an audit
@@ -82,9 +82,9 @@ typedef struct S2AuditKnot { // the end of a piece of a body's path
 } S2AuditKnot;
 
 // Knots for each body: the number of pieces of a substep that are stored separately. Further pieces
-// are merged into the last. Fast turning splits a step into up to S2_TURN_PIECES pieces. There are
-// more knots for a body that turns by more than S2_AUDIT_SPIN (rad) in a step, and for all bodies
-// of worlds with at most S2_AUDIT_FEW.
+// are merged into the last. Fast turning splits a step into up to S2_TURN_PIECES pieces. So a body
+// that turns by more than S2_AUDIT_SPIN (rad) in a step has more knots, and so do all bodies of
+// worlds with at most S2_AUDIT_FEW bodies.
 enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320, S2_AUDIT_FEW = 64 };
 #define S2_AUDIT_SPIN 0.02
 
@@ -103,7 +103,7 @@ typedef struct S2AuditWork {
   double spun;   // N m s: sum of the sizes of angular impulses of contacts
 } S2AuditWork;
 
-// Energy that a group of bodies with joints only has gained or lost over consecutive steps.
+// Energy that a group of bodies connected only by joints has gained or lost over consecutive steps.
 typedef struct S2AuditRun {
   int members;    // number of bodies; a group of another size is a different group
   uint64_t step;  // the last
@@ -144,7 +144,7 @@ typedef struct S2Auditor {
   bool *set;         // per slot: whether the program has changed pose or velocity since then
   double *missed;    // per slot: N s, N m s that solves above the tolerance have left unexplained
   bool *jointed;     // per slot: whether a joint acts on it
-  bool *held;        // per slot: whether a joint acts on it whose impulse on each body is unknown
+  bool *held;        // per slot: whether a joint acts on it with unknown impulses
   int32_t *root;     // per slot: the smallest slot of a body that acts on it, directly or not
   int *knots;        // per slot: number of knots
   S2AuditKnot *knot; // knot_room for each slot
@@ -166,7 +166,7 @@ typedef struct S2Auditor {
 // A step begins. Does nothing if the setting is off. S2_MEMORY: no memory for the audit's data.
 S2Status s2_audit_begin(S2World *world);
 // A piece of the step of an island (NULL: of all bodies) ends. It began with v0, has length h, and
-// ends at q1. `curved`: by the trapezoid.
+// ends at q1. `curved`: by the trapezoidal rule.
 void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved);
 // Records a piece of length h of one body that ends `end` after the start of the substep.
 void s2_audit_flight(const S2Step *step, int32_t slot, double end, double h,
@@ -220,12 +220,12 @@ S2Vec2 s2_audit_rod(const S2Joint *joint,
 
 // ---- The audits -------------------------------------------------------------------------------
 
-// m: signed distance of two shapes, negative if they overlap; *normal: from b to a.
+// m: signed distance between two shapes, negative if they overlap; *normal: from b to a.
 double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                          S2Vec2 *normal);
-// m: the distance of a beyond b along a direction, a lower bound of their distance. The direction
-// is *normal or the normal of an edge, whichever gives the largest distance; *normal receives it
-// (from b to a).
+// m: the distance of a beyond b along a direction, a lower bound of the distance between them. The
+// direction is *normal or the normal of an edge, whichever gives the largest distance; *normal
+// receives it (from b to a).
 double s2_audit_beyond(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                        S2Vec2 *normal);
 double s2_audit_thickness(const S2Shape *shape); // m: its smallest width

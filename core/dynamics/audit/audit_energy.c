@@ -81,7 +81,7 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   double still = S2_AUDIT_LENGTH * body->reach / audit->h;
   budget->slow += body->mass * still * still + force * S2_AUDIT_PLACE * body->reach;
   budget->turn = fmax(budget->turn, turn);
-  // A body that leaves a surface more slowly than this counts as at rest in the step. Otherwise
+  // A body that leaves a surface more slowly than this counts as resting in the step. Otherwise
   // bounces would never end.
   double slow = hypot(g.x, g.y) * audit->h / 2;
   budget->unresolved += body->mass * slow * slow / 2;
@@ -188,10 +188,10 @@ static double audit_beyond(double value, double lo, double hi) {
 }
 
 // If only joints act, the kinetic energy changes by the work of forces at the mean velocity (known
-// from the integration) and by the effect of rigid joints, which should be zero. This is judged
-// over a run of steps. With a sound method the sum oscillates with the state, and errors that
-// differ from step to step add up as a random walk. An error of constant sign grows with the number
-// of steps.
+// from the integration) and by the effect of rigid joints, which should be zero. That effect is
+// judged over a run of steps. With a sound method the sum oscillates with the state, and errors
+// that differ from step to step add up as a random walk. An error of constant sign grows with the
+// number of steps.
 static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
   S2AuditRun *run = &audit->run[slot];
   uint64_t now = world->kept.steps;

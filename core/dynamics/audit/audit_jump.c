@@ -1,5 +1,5 @@
 // Jumps: in a step a body moves no farther than its velocity, its impulses and the initial overlaps
-// explain. Also, contacts that friction holds do not slip.
+// explain. Also, contacts held by friction do not slip.
 #include "dynamics/audit/audit.h"
 
 #include <string.h>
@@ -152,8 +152,8 @@ static void spread_excuses(const S2World *world, S2Auditor *audit, double *group
   }
 }
 
-// m: the distance of a displacement from the one by velocity alone, or from the nearest fraction of
-// it. (A step may stop an island early so that no body passes through another.)
+// m: the difference between a displacement and the displacement by velocity alone, or the nearest
+// fraction of the latter. (A step may stop an island early so that no body passes through another.)
 static double jump_from(S2Vec2 way, S2Vec2 led) {
   double unit = fmax(fmax(fabs(way.x), fabs(way.y)), fmax(fabs(led.x), fabs(led.y)));
   if (!(unit > 0)) {
@@ -221,8 +221,8 @@ static bool acted_on_same(const S2Acted *a, const S2Acted *b) {
   return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
 }
 
-// m: the distance that two bodies with relative speed u slide within a step until the pair's whole
-// friction stops them. Their rotation is ignored.
+// m: the distance that two bodies with relative speed u slide within a step until the total
+// friction of the pair stops them. Their rotation is ignored.
 static double sliding_way(const S2World *world, const S2Acted *acted, double u, double h) {
   const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
   const S2Body *a = &world->bodies.at[acted->body_a], *b = &world->bodies.at[acted->body_b];

@@ -1,6 +1,6 @@
 // Passages: follows every near pair of rigid shapes along the paths of its bodies. While the pair
-// is apart, time advances by the distance over the largest speed of approach, so that nothing is
-// missed. While it overlaps, time advances by small equal steps.
+// is apart, time advances by the distance divided by the largest speed of approach, so that no
+// contact is missed. While the pair overlaps, time advances by small equal steps.
 #include "dynamics/audit/audit.h"
 
 typedef struct Swept { // a shape and the box around its path
@@ -67,7 +67,7 @@ static void sort_by_left(Swept *swept, int count) {
   }
 }
 
-// Whether the two must not overlap. Filters and pre-solve callbacks may permit it.
+// Whether the two must not overlap. Filters and pre-solve callbacks may permit overlap.
 static bool pair_is_rigid(const S2World *world, const Swept *a, const Swept *b) {
   const S2Body *of_a = &world->bodies.at[a->body], *of_b = &world->bodies.at[b->body];
   bool moves = s2_body_yields(of_a) || s2_body_yields(of_b);
@@ -238,7 +238,7 @@ static bool path_still(const S2Auditor *audit, int32_t slot) {
   return still;
 }
 
-// Whether neither has moved in the step, so that the pair is unchanged.
+// Whether neither body has moved in the step, so that the pair is unchanged.
 static bool pair_still(const Pair *pair) {
   return path_still(pair->audit, pair->a) && path_still(pair->audit, pair->b);
 }
@@ -381,8 +381,8 @@ static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Ac
   return nearest;
 }
 
-// m: the smallest distance of two shapes that acted on each other; 0 if they touched, or if bends
-// explain it.
+// m: the smallest distance between two shapes that acted on each other; 0 if they touched, or if
+// bends explain it.
 static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted,
                           const double *joined) {
   Pair pair = pair_make(world, audit, acted->shape_a, acted->shape_b);

@@ -1,5 +1,5 @@
-// The signed distance of two convex shapes, from every vertex and edge. It is slow and short, and
-// independent of the collision tests.
+// The signed distance between two convex shapes, computed from every vertex and edge. The code is
+// slow and short, and independent of the collision tests.
 #include "dynamics/audit/audit.h"
 
 enum { PLACED_ROOM = 16 };

@@ -37,7 +37,8 @@ static S2Vec2 work_velocity_of(const double v[3], S2Vec2 arm) {
 }
 
 // The work of friction against ground whose speed changes by `change` during the impulse. If the
-// slide ends within that change, its speed is 0 when friction reverses, so it gains no energy.
+// slide ends within that change, the sliding speed is 0 when friction reverses, so friction adds no
+// energy.
 static double work_of_friction(double tangent, double along, double change) {
   bool ends = tangent * along > 0 && fabs(along) <= fabs(change) / 2;
   return ends ? 0 : tangent * along;

@@ -431,7 +431,7 @@ static double actuator_mobility(const S2World *world, const S2Joint *joint, doub
 }
 
 // Explicit damping uses the speed at the start of a step, and changes it by the fraction kd dt / I.
-// Above 2 the speed grows from step to step, with alternating sign.
+// If the fraction is above 2, the speed grows from step to step, with alternating sign.
 static void actuator_check_damping(S2World *world, int index) {
   S2Actuator *actuator = &world->actuators.at[index];
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];

@@ -5,8 +5,8 @@
 #include "dynamics/world/world.h"
 
 // Called before the step's own forces: adds the forces of actuators to `f`, for this step only.
-// s2_world_unpush restores `f` if the step is not taken; on failure it is already restored. Both do
-// nothing if steps do not apply actuators.
+// s2_world_unpush restores `f` if the step is not taken; on failure it is already restored. Both
+// functions do nothing if steps do not apply actuators.
 S2Status s2_world_push(S2World *world);
 void s2_world_unpush(S2World *world);
 

@@ -11,9 +11,9 @@
 typedef enum S2ActuatorKind {
   S2_ACTUATOR_FORCE,  // N: on a body along `direction`, or on a joint along its coordinate
   S2_ACTUATOR_TORQUE, // N m
-  S2_ACTUATOR_SPEED,  // speed of a joint's motor, rad/s or m/s a goal, rad or m, held by the effort
-                      // kp (goal - position) - kd speed, in addition to the joint's spring and
-                      // damping
+  S2_ACTUATOR_SPEED,  // speed of a joint's motor, rad/s or m/s
+  // A goal, rad or m, held by the effort kp (goal - position) - kd speed, in addition to the joint's
+  // spring and damping.
   S2_ACTUATOR_POSITION
 } S2ActuatorKind;
 
@@ -60,7 +60,7 @@ double s2_actuator_value(const S2World *world, int index); // the last command, 
 // The command in force and the time at which it was given; -INFINITY: there is none.
 double s2_actuator_held(S2World *world, int index, double *time);
 // Whether steps apply actuators; initially true. Images do not store this setting. If you switch it
-// off, you must apply their effects by forces and motor speeds.
+// off, you must apply the effects of actuators yourself, by forces and motor speeds.
 void s2_world_set_actuated(S2World *world, bool actuated);
 
 typedef struct S2ObservationDef {

@@ -98,7 +98,7 @@ S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, cons
       energy.square += inertial[c] * thrown * thrown / 2;
     }
   }
-  // The part of contacts: the work of their impulses at v1, between stop and rebound.
+  // The contribution of contacts: the work of their impulses at v1, between stop and rebound.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
@@ -204,7 +204,7 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
       bounces |= choices[2 * island->touch[i] + k].bias < 0;
     }
   }
-  // A solve with targets is only an attempt at first, because targets may contradict each other.
+  // The solve with targets is only an attempt, because targets may contradict each other.
   if (bounces) {
     S2SolveStatus outcome = S2_SOLVED;
     if (!s2_step_solve(step, island, choices, kind, step->v2, &outcome)) {

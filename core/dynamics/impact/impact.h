@@ -1,4 +1,4 @@
-// Impacts, which change velocities instantaneously: from v1, or v2, to v2.
+// Impacts, which change velocities instantaneously, from v1 (or from an earlier v2) to v2.
 #ifndef S2_IMPACT_H
 #define S2_IMPACT_H
 
@@ -11,14 +11,14 @@
 bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled);
 // Solves an impact with restitution targets, into v2. Targets may contradict each other (a ball
 // between two closing walls cannot leave both), or no solver may reach them. Then the impact is
-// taken as inelastic and counted. False: aborted.
+// treated as inelastic, and counted. False: aborted.
 bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2SolveKind kind);
 // Solves further impacts from v2, without forces, until no contact marked in `touching` (2 touch +
-// k) approaches. Contacts slower than one step of the forces, and sequences that do not end, end
-// inelastically. Overwrites the choices. False: aborted.
+// k) approaches. Contacts that approach no faster than the forces of a step make them, and
+// sequences that do not end, are stopped inelastically. Overwrites the choices. False: aborted.
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
                            const bool *touching);
-// Replaces s2_step_impact under S2_REFLECTIONS: the impact from v2, then the forces, into v2.
+// Replaces s2_step_impact under S2_REFLECTIONS: applies the impact, then the forces, to v2.
 // `choices`: as for the impact with Newton's targets; they are overwritten. Impulses of joints are
 // added to the present ones. False: aborted. (reflect.c)
 bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching);
@@ -49,7 +49,8 @@ typedef struct S2ImpactEnergy {
 S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
                                 const double *pressed, const double *struck, const double *v2);
 // Scales the impact from v1 to v2 so that it returns no more energy than contacts took. Targets of
-// several contacts at once, or with friction, may require more. `held`: earlier impulses of joints.
+// several simultaneous contacts, or of contacts with friction, may require more energy. `held`:
+// earlier impulses of joints.
 void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pressed,
                          const S2JointImpulses *held);
 

@@ -7,9 +7,9 @@
 //     V = {contacts with J v < 0};   0 <= l  _|_  J_V M^-1 J_V' l + (1 + e) J_V v >= 0
 //     v += M^-1 J_V' l
 //
-// until none approaches. With e = 1 each pass conserves the energy. Friction acts after each pass,
-// with the impulse that takes the most energy within mu times the normal impulses of that pass.
-// Joints are rows of every pass.
+// until no contact approaches. With e = 1 each pass conserves the energy. Friction acts after each
+// pass, with the impulse that takes the most energy within mu times the normal impulses of that
+// pass. Joints are rows of every pass.
 //
 // If all contacts of the impact have the same e < 1, the result is e times the reflected velocities
 // plus 1 - e times the inelastic ones. If their e differ, each contact uses its own e in the
@@ -157,8 +157,8 @@ static bool reflect_blend(const Reflection *run, const double *start) {
   return going;
 }
 
-// At e = 1 nothing is blended, but the derivative by e is the derivative of the blend. This records
-// the notes of the blend, then restores the step.
+// At e = 1 nothing is blended, but the derivative with respect to e is the derivative of the blend.
+// This records the notes of the blend, then restores the step.
 static bool note_slope(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;

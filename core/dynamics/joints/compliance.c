@@ -275,7 +275,8 @@ S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damp
   return soft;
 }
 
-// Combines the rows by column `column` of q. The rows may themselves be combinations.
+// Combines the rows with the coefficients in column `column` of q. The rows may themselves be
+// combinations.
 static S2SoftRow rows_combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
   // All members that are linear in the rows are combined in the same way.
   S2SoftRow sum = {0};
@@ -404,7 +405,8 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
     plain[i] = (S2SoftRow){.row = rows[i]};
     plain[i].mix[i] = 1;
   }
-  // Along the eigenvectors of C: eigenvalues of 0 are rigid directions, the others compliant.
+  // Work along the eigenvectors of C: an eigenvalue of 0 means a rigid direction, any other a
+  // compliant one.
   eigen(count, c, eigenvalue, &q);
   for (int i = 0; i < count; i++) {
     largest = fmax(largest, eigenvalue[i]);

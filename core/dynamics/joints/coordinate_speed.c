@@ -31,7 +31,7 @@ typedef struct Speed {
   bool *branch; // per body slot: whether it is beyond the joint examined last
 } Speed;
 
-// The motion of a against b: a turn (*turns, about *at), or a translation along *along.
+// The motion of a relative to b: a turn (*turns, about *at), or a translation along *along.
 static bool speed_motion(const S2World *world, const S2Joint *joint, bool child_a, bool *turns,
                          S2Vec2 *at, S2Vec2 *along) {
   S2JointInfo info;

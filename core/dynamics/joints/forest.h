@@ -1,6 +1,6 @@
 // Private to core/dynamics: a spanning forest of the bodies that joints connect.
 //
-// Joints form a graph of the bodies; all static bodies are one node, the ground. The forest takes
+// Joints form a graph of the bodies; all static bodies are one node, the ground. The forest adds
 // given joints first, then joints that carry a body, then joints that only keep a length. The root
 // of a tree is the ground, or the body with at most half of the tree's mass on any side. So the
 // branch beyond a joint is the lighter side.

@@ -3,9 +3,10 @@
 // Hess(g) (the notes on Compliant). For a distance joint, K is the tension divided by the length,
 // across the joint.
 //
-// If forces keep their directions of the start of the step, this stiffness is explicit. If a step
-// is too long for that (a light link under a large force), oscillations across the force gain
-// energy in every step. Islands with such a joint take implicit Euler with the positive part of K.
+// If forces keep the directions that they have at the start of the step, this stiffness is
+// explicit. If a step is too long for that (a light link under a large force), oscillations across
+// the force gain energy in every step. Islands with such a joint use implicit Euler with the
+// positive part of K.
 #include "dynamics/joints/rows.h"
 #include "dynamics/rattle/rattle.h"
 
@@ -184,7 +185,7 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
 }
 
 // Whether all eigenvalues of the symmetric k are clearly below `bound`. They are if bound - k has a
-// Cholesky factor, which costs a hundredth of the eigenvalues.
+// Cholesky factor, which costs a hundredth of computing the eigenvalues.
 static bool is_below(const double k[36], double bound) {
   double l[6][6];
   for (int i = 0; i < 6; i++) {
@@ -247,7 +248,8 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
 
 // A close bound of (h w)^2 for a rigid hinge. Its rows move the anchors together, d/dt (p_a - p_b)
 // = 0, up to the present error. So only the arm of the force f on each body matters: f.ra wa^2 -
-// f.rb wb^2. For loaded bridges and chains this bound is small enough, but the general one is not.
+// f.rb wb^2. For loaded bridges and chains this bound is small enough, but the general bound is
+// not.
 static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
                                  const double *const mass[2], double h) {
   const S2Joint *joint = at->joint;

@@ -602,8 +602,8 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
 // ---- Destruction ------------------------------------------------------------------------------
 
 static void joint_destroy_one(S2World *world, int32_t slot) {
-  // Reverse the effects of creation: the pair collides again, the body has no drive, the lists lose
-  // it.
+  // Reverse the effects of creation: the pair collides again, the body has no drive, and the joint
+  // leaves its lists.
   S2Joint *joint = &world->joints.at[slot];
   joint_part_pairs(world, joint, s2_world_include);
   if (joint->type == S2_LOCK && world->bodies.at[joint->a].drive == slot) {

@@ -135,7 +135,7 @@ void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info);
 bool s2_joint_is_rigid(const S2Joint *joint);
 // The joint's rigid equations, as combinations if it has matrices; returns their number.
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
-// Error "limits: ..." unless a joint of this type can have them.
+// Error "limits: ..." unless a joint of this type can have these limits.
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
 // Whether the coordinate is within its limits, up to the error of numbers with a few decimals.
 // *value: the coordinate, if there is one.
@@ -156,7 +156,7 @@ typedef struct S2JointError {
 } S2JointError;
 // Computes the errors, row by row.
 void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
-// Whether the joint's limit is compliant; only constraints can have such limits.
+// Whether the joint's limit is compliant (only limits of constraints can be).
 bool s2_joint_soft_stop(const S2Joint *joint);
 // Whether projections correct the joint's error. They ignore a joint with its own `stabilization`.
 bool s2_joint_projected(const S2Joint *joint);
@@ -247,8 +247,7 @@ S2LockReturn s2_lock_return(double off, double push, double h);
 // long after its velocity is reversed. *held: the goal is unchanged. (Goals that are functions of
 // time are not moved.)
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held);
-// Called before and after a step. Outside a step, locks have their goals at the end of the last
-// step.
+// Called before and after a step. Outside a step, locks hold the goals of the end of the last step.
 void s2_motions_begin(S2World *world);
 void s2_motions_end(S2World *world);
 
@@ -337,7 +336,8 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping, S2Blend blend);
 // 1/2 g' C^-1 g, J
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
-// Error "compliance: ..." unless finite, symmetric and positive semidefinite with this many rows.
+// Error "compliance: ..." unless the weights are finite and, as a matrix, symmetric and positive
+// semidefinite with this many rows.
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows);
 
 // ---- servo.c: servos ----------------------------------------------------------------------------
@@ -368,14 +368,14 @@ typedef struct S2StiffRow { // stiffness * e e'
 
 // m: the length that converts a body's turn to a shift, sqrt(I/m); 0 for a body without mass.
 double s2_joint_turning_length(const S2World *world, int32_t slot);
-// m: these lengths for the joint's bodies a and b. A body without mass takes the length of the
-// other; if neither has mass, both are 1.
+// m: these lengths for the joint's bodies a and b. A body without mass gets the length of the other
+// body; if neither has mass, both lengths are 1.
 void s2_joint_turning_lengths(const S2JointAt *at, double length[2]);
 // Computes the eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with
 // the impulses of the last step; returns the number of nonzero eigenvalues.
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);
-// Whether side a is ground at rest, which is not in those rows. The ground then receives the
-// opposite of b's impulse. *from: m, from the anchor on the ground to the centre of b.
+// Whether side a is ground at rest, which has no part in those rows. It then receives the opposite
+// of b's impulse. *from: m, from the anchor on the ground to the centre of b.
 bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from);
 // Eigenvalues of a symmetric n x n matrix `a` (row-major, destroyed, diagonal afterwards);
 // eigenvectors in the columns of `q`. (compliance.c)

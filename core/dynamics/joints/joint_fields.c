@@ -262,8 +262,8 @@ static void joint_enable(const S2World *world, S2Joint *joint, bool enabled) {
   }
 }
 
-// If a lock begins or ceases to yield, its rows change, and a component becomes rigid at its
-// present value.
+// If a lock begins or ceases to yield, its rows change. A component that becomes rigid is held at
+// its present value.
 static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound, double value) {
   if (joint->type == S2_LOCK && isfinite(*bound) != isfinite(value)) {
     joint_forget(joint);

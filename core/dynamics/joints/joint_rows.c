@@ -230,8 +230,8 @@ static void add_boxed(const Builder *builder, List *list, const S2JointRow *of, 
   row_drives(builder, row);
 }
 
-// The rate at which an error is corrected (1/s): all of it in a projection, else the part of
-// S2_BAUMGARTE.
+// The rate at which an error is corrected (1/s): all of it in a projection, otherwise the fraction
+// of S2_BAUMGARTE.
 static double projection_rate(const Builder *builder) {
   double part = s2_joint_returned(&builder->step->world->kept.def, builder->joint);
   return s2_solve_traits(builder->kind).displacements ? 1
@@ -606,8 +606,8 @@ static void add_bounded_locks(const Builder *builder, List *boxes) {
   if (!s2_lock_yields(builder->joint) || !s2_solve_traits(builder->kind).takes_time) {
     return;
   }
-  // Each row aims at the speed of the goal plus a return to the goal, at most as fast as the bound
-  // can brake.
+  // Each row aims at the speed of the goal plus a return to the goal that is no faster than the
+  // bound can brake.
   double h = builder->step->h;
   int count = s2_lock_bounded_rows(&builder->at, rows);
   for (int i = 0; i < count; i++) {
@@ -672,7 +672,7 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
-  // Joints are evaluated at the end of the step or at its start.
+  // Evaluate joints at the end of the step or at its start.
   double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
   const S2Rot *turn = s2_step_turns(step, island, q);

@@ -80,7 +80,7 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
   return true;
 }
 
-// Sets the goal and rate of a lock. Its initial goal is the one that earlier substeps have reached.
+// Sets the goal and rate of a lock. Its initial goal is the goal that earlier substeps reached.
 static bool drive_lock(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   const S2Joint *joint = &world->joints.at[slot];
@@ -130,8 +130,8 @@ void s2_motions_end(S2World *world) {
 
 bool s2_step_motions(S2Step *step, double h) {
   const S2World *world = step->world;
-  // First kinematic bodies that the program moves, then locks. Bodies that yield are moved by their
-  // lock.
+  // First move kinematic bodies that the program controls, then locks. Bodies that yield are moved
+  // by their lock.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];

@@ -31,19 +31,19 @@ typedef struct S2LimitArrival {
   bool rebounds; // whether the limit has pushed and reflects the coordinate, so that arrival counts
 } S2LimitArrival;
 // `index`: S2_JOINT_LO or S2_JOINT_HI. If the speed is below half of the change by forces within
-// the step, it does not rebound, so that bounces end.
+// the step, the coordinate does not rebound, so that bounces end.
 S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int32_t slot,
                                 int index);
-// Whether the coordinate did not touch the limit at the start, and approached at more than half of
-// the change by forces in the step.
+// Whether the coordinate did not touch the limit at the start, and approached faster than half of
+// the speed that forces cause in the step.
 bool s2_limit_struck(const S2Step *step, const S2Island *island, int32_t slot, int index);
 // The rate of the distance that restitution requires after the impact; 0: the coordinate stops at
 // the limit.
 double s2_limit_target(const S2Step *step, const S2Island *island, int32_t slot, int index);
 // Whether a limit of the island reflects its joint.
 bool s2_step_limit_rebounds(const S2Step *step, const S2Island *island);
-// Whether a limit of the island reflects its joint, or stopped a joint that did not touch it at q0,
-// while a speed towards the limit remains at q1 with v2.
+// Whether a limit of the island reflects its joint, or stopped a joint that did not touch the limit
+// at q0, while a speed towards the limit remains at q1 with v2.
 bool s2_step_limit_arrives(const S2Step *step, const S2Island *island);
 
 typedef struct S2JointLoad {
@@ -68,11 +68,11 @@ bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembl
 
 // Gears and constraints that move more than two bodies (wide_rows.c).
 typedef struct S2WideMovers {
-  bool wide; // whether it is such a joint
+  bool wide; // whether the joint is one of these
   int count; // bodies with unknown motion; up to two need one row and no node
   int32_t slot[4];
   double factor[4]; // gear: factors of the angular velocities
-  double j[4][3];   // constraint: its row, by (angle, x, y) of each body
+  double j[4][3];   // constraint: its row, d/d(angle, x, y) of each body
   double given;     // contribution of moving ground, rad/s or m/s
 } S2WideMovers;
 // For each row of a constraint: number of its nodes (the row acts on the first), and the largest
@@ -111,8 +111,8 @@ int s2_wide_nodes(const S2Step *step, const S2Island *island);
 static inline double s2_wide_part(int nodes) {
   return 1.0 / (nodes + 1);
 }
-// For projections: multiplies the inertias of the bodies by `stiffness`, whatever share their
-// copies have.
+// For projections: multiplies the inertias of the bodies by `stiffness`, including the parts that
+// their copies hold.
 void s2_wide_stiffen(const S2Step *step, const S2Island *island, double stiffness, double *mass);
 void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays);

@@ -1,5 +1,5 @@
 // Servo: a spring and a damper that hold a joint's coordinate at a goal, with a largest force, in
-// addition to the joint's own spring. Its row is the row of a spring by implicit Euler,
+// addition to the joint's own spring. Its row is the row of a spring with implicit Euler,
 //
 //     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),
 //     |lambda| <= h max,

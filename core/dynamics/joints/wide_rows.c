@@ -3,7 +3,7 @@
 // auxiliary node holds three numbers x_i that copy the first bodies' velocities, w_i - x_i = 0, and
 // one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of its body's
 // inertia and momentum; together, copy and body are the original body. The solution is the same as
-// with the one row.
+// with the single row.
 //
 // A row sum J_i v_i = 0 of a constraint is treated likewise, with J_i v_i in place of w_i. But a
 // copy of the number J_i v_i alone would leave a mass matrix that is not diagonal. With the length
@@ -43,7 +43,7 @@ S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear) {
   return movers;
 }
 
-// For one row of a constraint; the Jacobian may be NULL, which is 0.
+// For one row of a constraint; a Jacobian that is NULL counts as 0.
 S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const S2JointRow *row) {
   static const double none[3] = {0};
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};

@@ -94,7 +94,7 @@ static void find_islands(const Compiler *compiler) {
       }
     }
   }
-  // Few bodies: labels decrease until nothing changes.
+  // There are few bodies, so labels simply decrease until nothing changes.
   for (bool again = true; again;) {
     again = false;
     for (int i = 0; i < world->joint_order.count; i++) {
@@ -202,8 +202,8 @@ static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
         if (table->fills == S2_TABLE_FILLS) {
           return false;
         }
-        // Here the diagonal comes last, in the general path first. The bits are equal, because
-        // diagonal and pairs are different blocks.
+        // Here the diagonal comes last; in the general path it comes first. The bits are equal,
+        // because diagonal and pairs are different blocks.
         int32_t x = bilateral->link[p], y = bilateral->link[q];
         bool below = q == p || place[x / 2] > place[y / 2];
         int32_t see = below ? x : y, push = below ? y : x;
@@ -338,7 +338,7 @@ static bool stock_is(const S2Table *table, const S2Table *stock) {
   return memcmp(table, &plain, sizeof plain) == 0; // NOLINT(bugprone-suspicious-memory-comparison)
 }
 
-// Finds the kernel that is compiled for this table.
+// Finds the kernel compiled for this table.
 static int32_t find_stock(const S2Table *table) {
   S2_STOCK_TABLES(S2_STOCK_DEFINE)
   int32_t stock = S2_STOCK_NONE;
@@ -348,7 +348,7 @@ static int32_t find_stock(const S2Table *table) {
   return stock;
 }
 
-// FNV-1a by bytes, twice with different starts and bytes. Together, the hash has 128 bits.
+// FNV-1a over the bytes, twice, with different starts and bytes: 128 bits together.
 static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   const unsigned char *byte = at;
   for (size_t i = 0; i < bytes; i++) {

@@ -60,7 +60,7 @@ S2_KERNEL void project_measure(Run *run, Seats *seats, bool ground) {
 // One pass in the lanes `act`; returns the largest new turn.
 S2_KERNEL Real shake_pass(Run *run, Shake *shake, Mask act) {
   const S2Table *t = run->table;
-  // Lanes with a Newton matrix use it, the others the matrix of the solve.
+  // Lanes with a Newton matrix use that matrix; the others use the matrix of the solve.
   for (int way = 0; way < 2; way++) {
     Pairs change;
     Mask on = act & (way == 0 ? ~shake->newton : shake->newton);
@@ -162,7 +162,7 @@ S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
   }
 }
 
-// The fraction of the displacements that is fed back to the velocities.
+// The fraction of the displacements that the velocities receive.
 S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
   Real a = real(0), free_b = a, free_room = a, b = a, room = a, turn = a, two = real(2);
   Real h = run->of->h, frame[3];

@@ -1,7 +1,7 @@
 // Private to the kernels: one step of an island by the flow of two stages, if all rows are rigid
-// equations. It repeats the operations of the general path (rattle/rattle.c, rattle_stage.c) in
-// their order, so its bits are equal. `missed` marks the lanes that need more than STAGES_PIECES
-// pieces or that are not supported. The general path steps them.
+// equations. The kernel repeats the operations of the general path (rattle/rattle.c,
+// rattle_stage.c) in their order, so its bits are equal. `missed` marks the lanes that need more
+// than STAGES_PIECES pieces or that are not supported. The general path steps these lanes.
 #ifndef S2_KERNEL_RATTLE_H
 #define S2_KERNEL_RATTLE_H
 

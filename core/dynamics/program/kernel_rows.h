@@ -39,7 +39,7 @@ S2_INLINE void pairs_clear(const S2Table *t, Pairs *to) {
 
 S2_INLINE void nodes_copy(const S2Table *t, const Nodes *from, Nodes *to) {
   int i = 0;
-  do { // there is at least one
+  do { // there is at least one entry
     to->at[i][0] = from->at[i][0];
     to->at[i][1] = from->at[i][1];
     to->at[i][2] = from->at[i][2];

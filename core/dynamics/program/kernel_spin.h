@@ -111,7 +111,7 @@ S2_KERNEL void spin_cap(const Run *run, const Whole *whole, Real most, Mask on, 
   spin_add_turn(run, whole, turn * slower, on, nodes);
 }
 
-// Records a change that neither forces nor joints cause, times `part`.
+// Records `part` times a velocity change that neither forces nor joints cause.
 S2_INLINE void spin_correct(const Run *run, int i, const Real dv[3], Real part, Mask on) {
   Real *corrected = run->state->corrected[i];
   S2_UNROLL for (int c = 0; c < 3; c++) {

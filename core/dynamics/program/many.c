@@ -1,5 +1,5 @@
-// Worlds side by side: worlds whose programs have the same tables go through one kernel, one lane
-// for each. Lanes are independent, so each world gets the bits of a separate step.
+// Worlds side by side: one kernel steps worlds whose programs have the same tables, one lane per
+// world. Lanes are independent, so each world gets the bits of a separate step.
 #include "dynamics/control/apply.h"
 #include "dynamics/program/program.h"
 
@@ -7,7 +7,7 @@
 
 enum {
   LANES = 8,   // lanes of the widest kernel
-  ISLANDS = 2, // most islands of a world in lanes; the stack limits it
+  ISLANDS = 2, // most islands of a world in lanes; limited by the stack
   QUEUES = 8,  // kinds of worlds that are collected at a time
 };
 
@@ -156,7 +156,7 @@ static void step_one(Many *many, int index) {
 
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
                              void *user) {
-  // A world that occurs twice would take two steps side by side.
+  // A world that is listed twice would take two steps side by side.
   S2Status status = s2_ok();
   int listed = 0;
   for (; listed < count && status.code == S2_OK; listed++) {

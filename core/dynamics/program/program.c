@@ -1,4 +1,5 @@
-// A step by a world's program: copies the world's data for the kernels and writes their results.
+// A step of a world by its program: copies the world's data for the kernels and writes their
+// results.
 #include "dynamics/program/program.h"
 #include "dynamics/step/context.h"
 #include "dynamics/step/solve.h"
@@ -42,7 +43,7 @@ void s2_program_hasten(S2World *world) {
   }
 }
 
-// s2_worlds_step_many does not do everything that s2_world_step does before a step. So a world that
+// s2_worlds_step_many leaves out parts of what s2_world_step does before a step. So a world that
 // needs more than s2_program_write must not be ready.
 bool s2_program_ready(S2World *world) {
   S2Program *program = world->program;
@@ -68,8 +69,8 @@ bool s2_program_ready(S2World *world) {
   return fits && world->corrected.count == numbers;
 }
 
-// After each step that the program could not do, the general path takes more steps before the next
-// try. So unsuitable worlds lose little time.
+// Each time the program cannot do a step, the general path takes more steps before the next try
+// than after the last failure. So unsuitable worlds lose little time.
 static void program_misses(S2Program *program) {
   program->waits = 2 * program->waits + 1 < WAIT_MOST ? 2 * program->waits + 1 : WAIT_MOST;
   program->wait = program->waits;
@@ -155,7 +156,7 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
     lane_get(lane, AT(S2TableState, q) + at, world->q.at + slot, 3);
     lane_get(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
-    // in other islands the correction is 0 since the step before the program was made
+    // in other islands the correction has been 0 since the step before the program was made
     if (table->floats) {
       lane_get(lane, AT(S2TableState, corrected) + at, world->corrected.at + slot, 3);
     }
@@ -175,7 +176,7 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   keep_most(&left->solve.joint, raw);
   keep_most(&left->solve.dynamics, balance);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  // The flow by two stages makes two solves for each piece; otherwise there is one solve, plus
+  // The flow by two stages makes two solves per piece. Otherwise there is one solve, followed by
   // projections.
   uint64_t passes = (uint64_t)lane_number(lane, AT(S2TableState, passes));
   uint64_t solves = table->rattles ? 2 * passes : 1;

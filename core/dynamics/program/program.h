@@ -1,10 +1,10 @@
-// Private to core/dynamics: worlds of hinges and sliders alone, in which nothing can collide, are
-// stepped by tables in place of assembly, solver and projection. The bits are the same, and a step
-// takes a tenth of the time.
+// Private to core/dynamics: programs, which step worlds whose only joints are hinges and sliders
+// and in which nothing can collide. Tables replace assembly, solver and projection. The bits are
+// the same, and a step takes a tenth of the time.
 //
 // A program is made when a world has been stepped once without change. It ends when anything except
-// the motion changes. Steps that it does not support are left to the general path, from the same
-// state. So a program has no effect except on time.
+// the motion changes. The general path takes the steps that the program does not support, from the
+// same state. So a program only affects the time of a step.
 #ifndef S2_PROGRAM_H
 #define S2_PROGRAM_H
 
@@ -38,7 +38,7 @@ typedef struct S2Program {
 // a step of the general path, when memory may run out.
 void s2_program_prepare(S2World *world);
 
-// Makes the program before that step, for callers that do not change the world.
+// Makes the program without waiting for that step, for callers that do not change the world.
 void s2_program_hasten(S2World *world);
 
 // Whether the world's program can step it now. Call it once for each step.

@@ -1,12 +1,13 @@
-// Private to core/dynamics/program: tables of common worlds with kernels compiled for them. They
-// take two thirds of the time of other kernels, because they read no table.
+// Private to core/dynamics/program: tables of common worlds with kernels compiled for them. These
+// kernels take two thirds of the time of other kernels, because they need not read a table.
 #ifndef S2_STOCK_H
 #define S2_STOCK_H
 
 #include "dynamics/program/table.h"
 
 // S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): two bodies. The first joint
-// attaches one (its side a) to the world; a hinge attaches the other (its side a) to that body.
+// attaches one body (its side a) to the world; a hinge attaches the other body (its side a) to the
+// first.
 #define S2_STOCK_TABLES(S2_STOCK_TABLE)                                                            \
   S2_STOCK_TABLE(CART_POLE, S2_TABLE_SLIDER, false)                                                \
   S2_STOCK_TABLE(DOUBLE_PENDULUM, S2_TABLE_HINGE, false)                                           \

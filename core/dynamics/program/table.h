@@ -1,5 +1,5 @@
 // Private to core/dynamics/program: the data of an island's steps. The table describes the
-// structure and is the same for all islands of its kind; the constants belong to one island. Both
+// structure and is the same for all islands of one kind; the constants belong to one island. Both
 // are made when the world changes (compile.c).
 #ifndef S2_TABLE_H
 #define S2_TABLE_H
@@ -61,7 +61,7 @@ typedef struct S2Table {
   struct {                                                                                         \
     Number arm_a[2], arm_b[2]; /* m, body axes */                                                  \
     Number across[2];          /* slider: direction across the axis, body axes of b */             \
-    Number angle;              /* rad: angle of a against b at creation */                         \
+    Number angle;              /* rad: angle of a relative to b at creation */                         \
     Number swing[3];           /* bounds of how fast forces turn, see joint_swing() */             \
     Number size;               /* m: length that converts its angle */                             \
   } joint[S2_TABLE_JOINTS];                                                                        \

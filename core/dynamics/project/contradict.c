@@ -9,7 +9,7 @@
 enum { NAMED = 3 };
 
 // Fraction of the largest multiplier (times the row's size) in a proof of conflict. Smaller
-// multipliers are rounding of the search.
+// multipliers are rounding errors of the search.
 static const double TAKES_PART = 1e-4;
 
 // Parts of a joint in a conflict.
@@ -162,12 +162,12 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
   }
 }
 
-// Whether a row is on ground. Such rows come first, because they show what squeezes a stack.
+// Whether a row acts on ground. Such rows come first, because they show what squeezes a stack.
 static bool contradict_grounded(const S2Row *row) {
   return row->a == S2_GROUND || row->b == S2_GROUND;
 }
 
-// Whether a row requires motion. If none does, zero velocities satisfy all rows, and there is no
+// Whether a row requires motion. If no row does, zero velocities satisfy all rows, and there is no
 // proof.
 static bool asks_for_motion(const S2Problem *problem) {
   bool asks = false;
@@ -193,8 +193,8 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {.tolerance = def->tolerance, .max_iterations = def->max_iterations};
   double *proof = S2_TAKE_ZEROED(step->arena, double, problem->rows), largest = 0;
-  // The proof is a combination of rows that gives 0 v > 0 (Farkas). An exact method finds it, else
-  // an interior point.
+  // The proof is a combination of rows that gives 0 v > 0 (Farkas). An exact method finds the proof
+  // or, if it fails, an interior-point method does.
   if (!asks_for_motion(problem) ||
       (!s2_mcp_conflict(problem, proof, step->arena) &&
        !s2_mcp_conflict_quick(problem, &options, proof, step->arena))) {

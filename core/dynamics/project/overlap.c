@@ -156,7 +156,7 @@ static S2Status overlap_resolve(void *user) {
     if (!s2_islands_project(&step)) {
       return overlap_stopped(world);
     }
-    // Moved bodies may overlap others: repeat until nothing moves.
+    // A body that has moved may overlap others: repeat until no body moves.
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {
       moved |= step.q1[i] != world->q.at[i];

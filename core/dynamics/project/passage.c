@@ -13,12 +13,13 @@
 // the allowed overlap.
 #define S2_PASSAGE_DEPTH 0.5
 #define S2_PASSAGE_FINE  0.1
-// Samples of a pair in a step. A motion over hundreds of its own widths ends there.
+// Samples of a pair in a step. If a shape moves over hundreds of its own widths, its motion ends
+// there.
 #define S2_PASSAGE_LOOKS 256
 // Overlaps on the path that turning explains are allowed. A point at the distance r that turns by
-// phi leaves the chord of its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r. At
-// most DEPTH times half the width of the thinner shape is allowed. Near contact the search advances
-// by LOOK times that half width, or by the path divided by PARTS if that is more.
+// phi leaves the chord of its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r. The
+// largest allowed overlap is DEPTH times half the width of the thinner shape. Near contact the
+// search advances by LOOK times that half width, or by the path divided by PARTS if that is more.
 #define CROSSING_CHORD 0.125
 #define CROSSING_PLANE 0.5
 #define CROSSING_DEPTH 0.25
@@ -126,8 +127,8 @@ static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
                  q[2] - origin[2] + t * (v[2] - speed[2]));
 }
 
-// For a pair that overlaps deeply at the start, and that moving along n would separate: whether it
-// is on the other side at the end of the motion.
+// For a pair that overlaps deeply at the start and would separate along n: whether it is on the
+// other side at the end of the motion.
 static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
   S2Pose from = pose_at(step, touch->body_a, touch->body_b, 0);
   S2Pose to = pose_at(step, touch->body_a, touch->body_b, step->h);
@@ -135,7 +136,7 @@ static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
 }
 
 // A shape whose centre must not enter pieces that adjoin other pieces of their body. Along a cut
-// between two pieces, the shape could move on without a deep overlap with either.
+// between two pieces, the shape could move on without overlapping either of them deeply.
 typedef struct Centre {
   S2Vec2 at;    // m, in the frame of its body
   double depth; // m: a quarter of its width; 0: no check is needed
@@ -160,8 +161,8 @@ static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *
   return s2_closest(&point, pose, piece, pose_of_piece).distance;
 }
 
-// s2_step_passage of one pair. *deep: the pair already overlaps too deeply, and comes out on the
-// wrong side.
+// s2_step_passage of one pair. *deep: whether the pair already overlaps too deeply, and will come
+// out on the wrong side.
 static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   *deep = false;
   const S2World *world = step->world;
@@ -245,8 +246,8 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) 
   double h = step->h, speed = (ways.way + ways.turned) / h,
          thin = s2_touch_thin(step->world, touch);
   double widths = speed * h / (CROSSING_LOOK * thin);
-  // No search: checking the end of the step suffices, or samples would be farther apart than the
-  // thin width.
+  // Skip the search if checking the end of the step suffices, or if samples would be farther apart
+  // than the thin width.
   if (!(widths > 2) || widths * CROSSING_LOOK > CROSSING_PARTS) {
     return INFINITY;
   }

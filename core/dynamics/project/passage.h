@@ -45,7 +45,7 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses);
 bool s2_touch_driven(const S2World *world, const S2Touch *touch);
 // Warns of a pair of bodies if one passes through the other after `t` (s) of the present piece.
 void s2_step_warn_of_passage(const S2Step *step, const S2Touch *touch, double t);
-// shortens the motion of bodies that would pass through others
+// Shortens the motion of bodies that would pass through others.
 void s2_step_stop_short(S2Step *step);
 // Shortens the motion of the island's bodies to this fraction; false: the motion stays whole.
 bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction);

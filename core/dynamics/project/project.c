@@ -6,10 +6,10 @@
 //
 // iterated (Newton). Joints push along the rows of the step's start, and their displacement,
 // divided by h, is also added to the velocities. This is SHAKE (Ryckaert, Ciccotti, Berendsen
-// 1977): the part of the joints' impulse that the linearised rows missed. Without it, a swinging
-// body loses energy in every step. With the rows of the step's end, the next solve would remove it
-// again. Displacements by contacts are not added to the velocities, because separating overlaps
-// would throw bodies.
+// 1977): the part of the joints' impulse that the linearised rows missed. Without this part, a
+// swinging body loses energy in every step. If joints pushed along the rows of the step's end, the
+// next solve would remove it again. Displacements by contacts are not added to the velocities,
+// because separating overlaps would throw bodies.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
@@ -81,10 +81,11 @@ static bool friction_sticks(const S2Step *step, int32_t slot) {
   return fabs(step->joint_impulse[S2_JOINT_ROWS * slot + S2_JOINT_DRY]) < at_bound * most;
 }
 
-// Whether the displacement by joints may be added to the velocities. It must not in these cases:
+// Whether the displacement by joints may be added to the velocities. It must not be added in these
+// cases:
 // - the step began with joint errors (bodies moved by the program);
 // - an impact has changed the velocities that caused the error;
-// - blending makes rows correct positions, or forces turn in W;
+// - with blending, rows correct positions or turning forces add to W;
 // - a motor or sticking dry friction has just set the velocities.
 static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
@@ -102,7 +103,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
       }
     }
   }
-  // Check that the joints had no error at the start of the step, and that nothing is driven.
+  // Check that the joints had no error at the start of the step, and that no joint is driven.
   double elapsed = step->t - step->world->kept.time, most = S2_FEEDBACK_START * island->length;
   const S2Rot *turn = s2_step_turns(step, island, step->q0);
   const S2JointPart *pins = pins_at_start(island, errors);
@@ -152,9 +153,9 @@ typedef struct Pass { // inputs of a pass, for its note
 } Pass;
 
 // SOLVED: allowed residual of a solve, relative to the error that the projection removes. LEFT:
-// allowed residual relative to the tolerance of positions. Positions have no more digits. With a
-// smaller value, redundant rows would contradict each other by rounding, and the solver would try
-// every method.
+// allowed residual relative to the tolerance of positions. Positions have no more digits than that.
+// With a smaller value, redundant rows would contradict each other by rounding, and the solver
+// would try every method.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
 // The most factorisations of the solver's flow for the displacements of a pile. A jammed pile has
@@ -163,7 +164,7 @@ enum { POSITIONS_FLOW = 100 };
 
 // A projection that closes gaps moves no point of a body farther than FAR times the largest error.
 // A tower 25 times as high as wide needs a factor of 25 to stand up on its two corners; a box on
-// three points about a bend by phi needs 1/phi. If FAR is exceeded, points that pull with at least
+// three points around a bend by phi needs 1/phi. If FAR is exceeded, points that pull with at least
 // the fraction PULLS of the largest pull are released.
 static const double FAR = 30, PULLS = 0.1;
 
@@ -179,9 +180,9 @@ static double farthest_way(const S2Step *step, const S2Island *island, const dou
 }
 
 // If a displacement is large for small errors, held points nearly contradict each other. For
-// example, three points about a slight bend of the ground can only be closed together by a large
-// motion. The points with the largest pull are released: overlaps must be removed, but gaps need
-// not be closed. Returns whether a point was released.
+// example, three points around a slight bend of the ground can only be closed together by a large
+// motion. The points with the largest pull are released, because gaps need not be closed (overlaps
+// must be removed). Returns whether a point was released.
 static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
                        const S2Solution *solution, double worst) {
   if (!step->holds || farthest_way(step, island, solution->v) <= FAR * worst) {
@@ -234,7 +235,7 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   if (let_far_go(step, island, assembly, &solution, worst)) {
     return TOO_FAR;
   }
-  // Linear rows are accurate only for small turns; the next pass does the rest.
+  // Linear rows are accurate only for small turns; the next pass makes the remaining turn.
   double turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, fabs(solution.v[3 * i]));
@@ -258,8 +259,8 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   return MOVED;
 }
 
-// One Newton step, with inertias times `stiffness`; false if it could not be solved. With `shaken`,
-// joints push along their rows at q0, and their displacements are added to `shaken`.
+// One Newton step, with inertias times `stiffness`; false if it could not be solved. If `shaken` is
+// given, joints push along their rows at q0, and their displacements are added to it.
 static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
                     S2Shaken *shaken) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
@@ -293,9 +294,9 @@ static double largest_fraction(double a, double b, double room) {
 
 // The fraction of the displacements by joints (divided by h) that is added to the velocities. The
 // energy must not exceed the energy of the free motion. If the step turns a body far or a contact
-// is near, it must not exceed the initial energy plus the work of forces, either. The reason: the
-// energy of SHAKE oscillates about the true one, with an amplitude that grows with the turn of a
-// step.
+// is near, the energy must not exceed the initial energy plus the work of forces, either. The
+// reason: the energy of SHAKE oscillates about the true energy, with an amplitude that grows with
+// the turn of a step.
 static double harmless_fraction(const S2Step *step, const S2Island *island, const double *by_joints,
                                 S2Vec2 frame) {
   double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
@@ -391,8 +392,9 @@ static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
   };
 }
 
-// Runs SHAKE and adds the joint displacements to the velocities. The remaining error is too small
-// to matter there and is left to later passes. If the passes do not converge, nothing is kept.
+// Runs SHAKE and adds the joint displacements to the velocities. Later passes remove the remaining
+// error, which is too small to matter for the velocities. If the passes do not converge, nothing is
+// kept.
 static double project_shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
                             const Spin *spin) {
   S2Shaken shaken = new_shaken(step, island);
@@ -440,7 +442,7 @@ static double gap_at_end(const S2Step *step, int32_t index, int k) {
   return point->at.gap + step->h * s2_touch_velocity(solved, k, point->at.normal, step->carry);
 }
 
-// Makes one linear solve with the rows of the solve (at q0) and the errors of q1.
+// Makes one linear solve with the rows of the step's solve (at q0) and the errors at q1.
 static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   S2Assembly end = s2_assemble(step, step->q1, step->touches, island, choices,
@@ -525,9 +527,9 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
   }
 }
 
-// Notes joints that have no error, like those of bodies at rest, because the derivatives of poses
-// depend on them. (Contacts are not noted: the solve closes them, and projection would put them on
-// an edge.)
+// Notes joints that have no error, for example between bodies at rest, because the derivatives of
+// poses depend on them. (Contacts are not noted: the solve closes them, and projection would put
+// them on an edge.)
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
   S2World *world = step->world;
   if (world->notes == NULL || errors->rows == 0) {
@@ -545,7 +547,7 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
     return;
   }
   // A differentiated step must not move bodies that the plain step does not move. If a projection
-  // would reduce errors, they come from a motion, and the plain step keeps them.
+  // would reduce the errors, they come from a motion, and the plain step keeps them.
   if (island->touches == 0 && worst <= island->enough) {
     double *q = S2_TAKE(step->arena, double, 3 * island->nodes), error = island->joint_error;
     uint64_t projections = world->stats.projections;

@@ -4,11 +4,11 @@
 //
 //     -D1 M D1/2 + l u + D2 M D2/2 + f'(h v1 - (q1 - q0)),
 //
-// where the last term is the lift beyond the motion of v1. u are relative speeds of touching
-// bodies, so obstacles, joints and damping may do any additional work. Joint displacements of the
-// projection are also added to v2; they add D2 M (v1 - ride), because no contact took that energy.
-// If the sum is positive, it is removed from v2. So a step may lift bodies only by the energy that
-// its contacts took. Event stepping has a separate account (energy.c).
+// where the last term is the lift beyond the motion of v1. The speeds u are relative speeds of
+// touching bodies, so obstacles, joints and damping may do any additional work. Joint displacements
+// of the projection are also added to v2. They add D2 M (v1 - ride) to the sum, because no contact
+// took that energy. If the sum is positive, it is removed from v2. So a step may lift bodies only
+// by the energy that its contacts took. Event stepping has a separate account (energy.c).
 #include "dynamics/project/spin.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/trace/notes.h"
@@ -29,7 +29,7 @@ static double of_bodies(const S2Step *step, const S2Island *island, const double
   return gain;
 }
 
-// The work of contacts. The log has their impulses, with the lever arms of the solves.
+// The work of contacts. The log contains their impulses, with the lever arms of the solves.
 static double of_contacts(const S2Step *step, const S2Island *island) {
   double gain = 0;
   for (int i = 0; i < island->touches; i++) {

@@ -1,13 +1,13 @@
-// SHAKE by one factorisation (project.c explains its purpose). Joints push along their rows J0 at
+// SHAKE with one factorisation (project.c explains its purpose). Joints push along their rows J0 at
 // the start of the step, while their errors g are measured again in each pass:
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
 //
 // J1 are the rows at q1 of the first pass, or J0 if the factor of the first solve can be used. If
-// passes remove too little of the error, J1 is updated, which gives Newton's matrix. (With J0 in
-// place of J1, each pass leaves a fraction of the error equal to the turn of the step in rad, and
-// several times as much in a stretched chain.) While the matrix is kept, a pass only costs the
-// errors and a substitution.
+// passes remove too little of the error, J1 is updated, and the matrix becomes Newton's matrix.
+// (With J0 in place of J1, each pass leaves a fraction of the error equal to the turn of the step
+// in rad, and several times as much in a stretched chain.) While the matrix is kept, a pass only
+// computes the errors and a substitution.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
@@ -26,8 +26,8 @@ typedef struct Shake {
   double *start, *dq, *last; // 3 per node: initial q1, its displacement, and the previous one
 } Shake;
 
-// Measures errors and rows at q1; returns the largest joint error, m. NAN: the joints' equations
-// differ from the equations of the problem.
+// Measures errors and rows at q1; returns the largest joint error, m. NAN: the equations of the
+// joints differ from those of the problem.
 static double shake_largest(const Shake *shake) {
   return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
 }

@@ -1,7 +1,8 @@
-// Angular momentum of floating islands. Projection of positions moves masses while their momenta
-// stay, which changes the angular momentum. Full SHAKE would correct this, but the energy bound
-// leaves out a part of it. A rigid motion violates no joint. So the rotation about the centre of
-// mass is set from the angular momentum, and only the rest is subject to the bound.
+// Angular momentum of floating islands. Projection of positions moves masses but keeps their
+// momenta, which changes the angular momentum. Full SHAKE would correct this, but the energy bound
+// leaves out a part of the correction. A rigid motion violates no joint. So the rotation about the
+// centre of mass is set from the angular momentum, and the bound applies only to the rest of the
+// motion.
 #include "dynamics/project/spin.h"
 #include "dynamics/trace/notes.h"
 
@@ -10,8 +11,8 @@
 // Fraction of a row by which its two sides may differ: the error of numerical derivatives.
 static const double BALANCED = 1e-8;
 
-// Whether forces along the rows of a constraint cancel, and their moments, too, like forces of
-// joints.
+// Whether the forces along the rows of a constraint cancel, like the forces of joints, and so do
+// their moments.
 static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
@@ -225,9 +226,9 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
   return most * (1 + S2_SPIN_ROUNDING);
 }
 
-// Keeps the motion of the centre and the rotation, and reduces the rest. If that is not enough
-// (because masses moved far inwards), also reduces the rotation. Small changes are added to v, to
-// limit rounding.
+// Keeps the motion of the centre and the rotation, and reduces the rest of the motion. If that is
+// not enough (because masses moved far inwards), also reduces the rotation. Small changes are added
+// to v, to limit rounding.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
   double kinetic = s2_island_kinetic_within(step, island, v);
   if (kinetic <= most) {

@@ -6,8 +6,8 @@
 
 // Writes the bodies outside an island that hold it by joints or pressing contacts into `ground`
 // (S2_HOLDERS entries): their slots, S2_NONE for the world. Bounds on the energy use velocities
-// relative to the mean of these bodies, so that a common velocity does not matter. Without such
-// bodies, velocities are relative to the first body.
+// relative to the mean of these bodies, so that a common velocity does not matter. If there are no
+// such bodies, velocities are relative to the first body.
 #define S2_HOLDERS(island) (2 * (island)->touches + 5 * (island)->joints)
 int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground);
 S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,

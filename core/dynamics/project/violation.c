@@ -1,4 +1,4 @@
-// The distance of an island at q1 from satisfying its contacts and joints.
+// The violation of an island's contacts and joints at q1.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/project.h"
 
@@ -48,7 +48,7 @@ static double joints_violation(const S2Step *step, S2Island *island, S2JointErro
   for (int i = 0; i < island->joints && !pins; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     if (!s2_joint_projected(joint)) {
-      lengths = true; // it counts as a joint error, not here
+      lengths = true; // it counts as a joint error, not as a violation here
       continue;
     }
     S2JointAt at = {step->world, joint, step->q1, elapsed, turn};

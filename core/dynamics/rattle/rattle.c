@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Largest number of pieces of a substep. With so many pieces, bodies may turn farther (like wheels
-// on their hubs) if the stages are solved.
+// Largest number of pieces of a substep. With this number, bodies may turn farther than the limit
+// (like wheels on their hubs) if the stages are solved.
 enum { PIECES = S2_RATTLE_PIECES };
 // ASKS: the most evaluations of force laws in stage 1 until force and velocity agree. SLOW: from
 // this evaluation on, finite differences are used.
@@ -223,8 +223,8 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   return going;
 }
 
-// Computes `slope` by finite differences at the velocities u: the damping of each law by the
-// velocity of its own body.
+// Computes `slope` by finite differences at the velocities u: the damping of each law with respect
+// to the velocity of its own body.
 static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   S2Step *step = rattle->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -414,7 +414,7 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   return brings ? TOO_LONG : outcome;
 }
 
-// Restores the impulses for the previous length, scaled to this length. Ground friction is
+// Sets the guess to the impulses for the previous length, scaled to this length. Ground friction is
 // excluded, because its rows get new directions.
 static void recall_guess(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && rattle->grounds == 0; r++) {
@@ -474,7 +474,7 @@ static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, do
 }
 
 // Computes the derivative of the closing limit's value with respect to the length of the piece; 0
-// if it is unknown. Only the step's derivative needs it, not the step.
+// if it is unknown. Only the derivative of the step needs it.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   double tau = rattle->h, value[2];
@@ -550,9 +550,9 @@ static void rattle_go_on(S2Rattle *rattle) {
   rattle->last = rattle->h;
 }
 
-// Solves the substep in `pieces` pieces of equal length, some of which limits cut in two; *made:
-// the number of all pieces. `record`: NULL, or s2_rattle_record_size numbers per piece. `answers`:
-// one per law, stage and piece.
+// Solves the substep in `pieces` pieces of equal length. Limits that close cut some of them in two;
+// *made: the resulting number of pieces. `record`: NULL, or s2_rattle_record_size numbers per
+// piece. `answers`: one per law, stage and piece.
 static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int pieces, double *record,
                             S2LawAnswer *answers, int *made) {
   S2Step *step = rattle->step;
@@ -646,7 +646,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  // Start from the present state of the step, not from the start of the substep.
+  // Start from the present state of the step instead of the start of the substep.
   S2Rattle rattle = rattle_make(step, island, frame, island->touches);
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
@@ -686,7 +686,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 
 // ---- The substep -------------------------------------------------------------------------------
 
-// rad: the largest turn of a body in the substep, as far as its rows depend on it.
+// rad: the largest turn of a body in the substep, counting only the part on which its rows depend.
 static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = 0, seen = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -766,7 +766,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     }
     s2_arena_rewind(step->arena, attempt);
   }
-  // Islands that are too stiff for 64 pieces take implicit Euler.
+  // Islands that are too stiff for 64 pieces use implicit Euler.
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {

@@ -18,9 +18,9 @@
 #include "dynamics/step/laws.h"
 
 // Largest number of pieces into which a substep is split if forces turn too fast for it. Islands
-// that need more take implicit Euler.
+// that need more pieces use implicit Euler.
 enum { S2_RATTLE_PIECES = 64 };
-// Number of pieces of a substep that may end where a limit closes. Limits that close later are rows
+// Number of pieces of a substep that may end when a limit closes. Limits that close later are rows
 // of whole pieces.
 enum { S2_RATTLE_MEETINGS = 8 };
 
@@ -64,8 +64,8 @@ typedef struct S2RattleTerm { // the definition of a row of the island
   bool soft, trapezoid;           // compliant; by the trapezoidal rule, else by implicit Euler
   // the impulse is an actuator's, so not part of the joint's reaction
   bool effort;
-  // Soft rows in stage 1: C (velocity per impulse) and b (velocity). Rows of ground friction across
-  // the motion have the C of their own stage.
+  // Soft rows in stage 1: C (velocity per impulse) and b (velocity). A row of ground friction
+  // across the motion has the C of the stage to which it belongs.
   double compliance, bias;
 } S2RattleTerm;
 
@@ -75,8 +75,8 @@ typedef struct S2RattleRows { // all rows at some poses, as s2_rattle_measure co
   S2Touch *touch; // touches of contacts, with the points that have rows
 } S2RattleRows;
 
-// The result of stage 2 without the limits that arrive with restitution. It gives their arrival
-// speeds.
+// The result of stage 2 without the limits that arrive with restitution, from which their arrival
+// speeds follow.
 typedef struct S2RattleArrival {
   bool any;
   double *v, *k; // 3 per node; per row. NULL: no limit of the island has restitution
@@ -99,11 +99,11 @@ typedef struct S2Rattle {
   double *q0, *q1;                  // 3 per slot: poses of nodes, and of ground that joints name
   double *v0, *u, *v1;              // 3 per node
   double *l, *k;                    // per row, N s
-  double *kept; // S2_JOINT_ROWS per joint of the island: N s of the last piece; or NULL
+  double *kept; // S2_JOINT_ROWS per joint of the island: N s of the last piece, or NULL
   bool *late;   // per row: a limit or soft contact that begins open, or a rigid contact off its
                 // surface (stage 1 pushes along J1)
   // `point`: the present contact point of a gap row in stage 1. `pushed`: for a late row, its point
-  // when the velocities were computed. The impulse acted at this point, so it is logged there.
+  // when the velocities were computed. The impulse acted at that point and is logged there.
   S2TouchPoint *point, *pushed;
   S2RattleState *first, *second; // per row: states of the active sets
   S2RattleArrival arrival;
@@ -119,8 +119,8 @@ typedef struct S2Rattle {
   bool laws_held;        // laws did not agree with u, so their forces are held at v0
   double tolerance;      // tolerance of scaled residuals
   double speed;          // V, the scale of these residuals, m/s
-  // m: rounding errors; errors at which Newton's method ends; errors so large that the program must
-  // have made them
+  // m: rounding errors; errors at which Newton's method ends; errors that are so large that the
+  // program must have moved bodies
   double rounding, enough, placed;
   S2Residual worst; // over all stages of the step
   // Passes of s2_rattle_place, for the derivative: for each pass, the poses before it (3 per node),
@@ -139,7 +139,7 @@ typedef struct S2Rattle {
   // next step begins with their impact.
   bool ahead;
   int met;      // row of the limit that closes; S2_NONE: none
-  double rises; // derivative of its value by the length of the piece, if notes are kept
+  double rises; // derivative of its value with respect to the piece's length, if notes are kept
   double last;  // s: length of the previous piece
 } S2Rattle;
 
@@ -166,13 +166,13 @@ typedef struct S2RattleFlow {
   int solves;
   bool frees; // set by the caller: whether pieces end where limits close
   bool ahead; // set by the caller: whether points that begin open also have rows
-  // s: time at which a limit closes, if the piece was not solved for this reason; else infinite
+  // s: time at which a limit closes, if that is why the piece was not solved; else infinite
   double met;
   double closes_at; // s: the last such time; `closes`: the row of that limit
   int closes;
   bool failed; // whether a piece was not solved since the caller cleared this
-  // `solved` is false if there is no solution, or if it turns too far; `rests`: nothing moves at
-  // all
+  // `solved` is false if there is no solution, or if bodies turn too far in it; `rests`: no body
+  // moves
   bool solved, rests;
 } S2RattleFlow;
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island);
@@ -226,8 +226,8 @@ void s2_rattle_make_terms(S2Rattle *rattle);
 // Computes the rows at poses q (3 per slot), `elapsed` s after the present state of the world.
 void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
                        const S2RattleRows *rows);
-// For stage 2: the soft rows by implicit Euler, with C and b at the end, and their combinations
-// (`mix`, per row; NULL: not requested).
+// For stage 2: the soft rows that use implicit Euler, with C and b at the end, and their
+// combinations (`mix`, per row; NULL: not requested).
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]);
 // N s: the impulse of row r in step->joint_impulse, summed over both stages. For ground friction,
@@ -258,7 +258,7 @@ static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2Rat
 static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
   return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
 }
-// Whether a value of the row other than 0 is a position error. (rattle_place.c)
+// Whether a nonzero value of the row is a position error. (rattle_place.c)
 static inline bool s2_rattle_has_place(const S2RattleTerm *term) {
   return !term->changes && term->law != S2_RATTLE_FRICTION;
 }
@@ -269,7 +269,8 @@ static inline int s2_rattle_normal(const S2Rattle *rattle, int r) {
   }
   return r;
 }
-// Whether the row is compliant by the trapezoidal rule. Then stage 2 knows its impulse.
+// Whether the row is compliant and uses the trapezoidal rule. If so, its impulse is known in stage
+// 2.
 static inline bool s2_rattle_halved(const S2RattleTerm *term) {
   return term->soft && term->trapezoid;
 }
@@ -316,7 +317,7 @@ void s2_rattle_add_contacts(S2Rattle *rattle);
 void s2_rattle_soften_contacts(const S2Rattle *rattle);
 // Whether viscous friction row r acts: the surfaces touch at the start of the piece.
 bool s2_rattle_drags(const S2Rattle *rattle, int r);
-// C and b of row r at the end, for stage 2 by implicit Euler.
+// C and b of row r at the end, for stage 2 with implicit Euler.
 void s2_rattle_soften_contact_end(const S2Rattle *rattle, int r, double *compliance, double *bias);
 // Values and sides of contact rows at poses q (3 per slot).
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);
@@ -352,8 +353,8 @@ void s2_rattle_set_grounds(S2Rattle *rattle);
 // N s: impulse of joint `place` of the island along x (axis 0) or y (1).
 double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis);
 // s2_rattle_repeat_grounds is called before stage 2: bodies that slide in stage 1 get the same
-// impulse in stage 2. The next function is called after stage 2 and returns whether this reverses a
-// body. Such a body no longer repeats its impulse, and stage 2 must be solved again.
+// impulse in stage 2. The next function is called after stage 2 and returns whether that impulse
+// reverses a body. Such a body no longer repeats its impulse, and stage 2 must be solved again.
 void s2_rattle_repeat_grounds(S2Rattle *rattle);
 bool s2_rattle_grounds_turn_back(S2Rattle *rattle);
 void s2_rattle_find_repeated(S2Rattle *rattle); // from the impulses of both stages
@@ -401,7 +402,7 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle);
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn);
 bool s2_rattle_loads_turn(const S2Rattle *rattle);
 // Whether turning rows of contacts, or arriving contacts, add more energy than S2_RATTLE_SWAY
-// permits. In an island of joints alone: whether turning rows add or take more.
+// permits. In an island without contacts: whether turning rows of joints add or take more.
 bool s2_rattle_rows_bring(const S2Rattle *rattle);
 
 // rattle_meet.c: the smallest final value of the limits that began open, and its row.

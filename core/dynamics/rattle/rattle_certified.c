@@ -1,5 +1,5 @@
-// Certified problems of a stage have all its rows and bounds and are linear in the impulses. They
-// determine which rows hold, and they solve stages with contacts.
+// A certified problem of a stage has all rows and bounds of the stage and is linear in the
+// impulses. Certified problems determine which rows hold, and they solve stages with contacts.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
@@ -55,8 +55,8 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
 
 // The offset between the unknown of the certified problem and the impulse of row r. The unknowns of
 // contacts in stage 2 are the sums of both stages. With contacts, equations use sums, too. If the
-// shares of contacts and joints in a load are not determined, the solver takes the least solution,
-// and both stages take half of it.
+// shares of contacts and joints in a load are not determined, the solver chooses the smallest
+// solution, and each stage gets half of it.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
@@ -131,7 +131,7 @@ static bool find_certified(const S2RattleStage *stage, Certified *certified) {
   return certified->solution.residual.scaled < 1e3 * SOLVED;
 }
 
-// Copies the impulses to the stage and, without contacts, the active set.
+// Copies the impulses to the stage and, if there are no contacts, the active set.
 static void take_certified(S2RattleStage *stage, const Certified *certified) {
   const S2Rattle *rattle = stage->rattle;
   const double *v = certified->solution.v, *x = certified->solution.lambda;

@@ -37,8 +37,8 @@ static double touch_mobility(const S2World *world, const S2Touch *touch, bool no
   return w;
 }
 
-// Whether the spring is slow enough for the trapezoid, (h w)^2 + 2 h w_d <= 4, where w^2 is its
-// stiffness and w_d its damping, each times the mobility.
+// Whether the spring is slow enough for the trapezoid: (h w)^2 + 2 h w_d <= 4, where w^2 is the
+// mobility times the stiffness and w_d the mobility times the damping.
 static bool spring_resolved(const S2Rattle *rattle, const S2Touch *touch) {
   double h = rattle->step->dt, w = touch_mobility(rattle->step->world, touch, true);
   return w * h * (h + 2 * touch->compliance * touch->damping) <= 4 * touch->compliance;
@@ -233,7 +233,7 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[normal];
   double near =
       s2_rattle_of_contact(term) ? S2_TOUCH_SLOP * rattle->island->length : rattle->enough;
-  if (term->soft) { // by implicit Euler, a closed contact may push only at the end
+  if (term->soft) { // with implicit Euler, a closed contact may push only at the end
     near = s2_rattle_halved(term) ? -INFINITY : 0;
   }
   return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near;

@@ -1,6 +1,6 @@
-// Ground friction in the flow by two stages. The force on a body is in a disc, and it opposes the
-// motion of the body's centre while the body slides. Stage 1 uses the mean velocity and h/2 of the
-// force. Stage 2 uses the velocity at the end and the impulse of both stages.
+// Ground friction in the flow by two stages. The force on a body stays in a disc. While the body
+// slides, the force opposes the motion of the body's centre. Stage 1 uses the mean velocity and h/2
+// of the force. Stage 2 uses the velocity at the end and the impulse of both stages.
 //
 // The disc becomes a bounded row along the motion and an unbounded one across it. The force on a
 // sliding body turns with its motion. If the momentum without ground friction has a component
@@ -8,10 +8,10 @@
 // |v|/(bound h). Turning the rows to the motion of the solution and solving again is a Newton step
 // for the law of the disc. At the solution the force across is zero.
 //
-// If a body slides in stage 1 and stage 2 does not reverse it, k = l along the mean velocity, which
-// is of second order if the velocity turns. Otherwise the stages have different rows, because they
-// have different velocities: the rows of stage 1 have k = -l, and the rows of stage 2 have l = 0
-// and k equal to the impulse of both stages.
+// If a body slides in stage 1 and stage 2 does not reverse it, k = l along the mean velocity. This
+// is of second order even if the velocity turns. Otherwise the stages have different rows, because
+// they have different velocities: the rows of stage 1 have k = -l, and the rows of stage 2 have l =
+// 0 and k equal to the impulse of both stages.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/islands.h"

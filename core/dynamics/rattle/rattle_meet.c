@@ -23,7 +23,7 @@ double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
 }
 
 // The zero, measured from `lo`, of the parabola through both bounds and the bound that was replaced
-// last. Without a third point, the zero of the chord.
+// last. If there is no third point, the zero of the chord.
 static double meet_interpolate(const S2RattleMeeting *at) {
   double width = at->hi - at->lo, chord = (at->at_hi - at->at_lo) / width, bend = 0;
   if (at->left) {

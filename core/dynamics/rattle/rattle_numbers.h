@@ -5,18 +5,18 @@
 
 // rad: largest turn of a body in a piece that affects its rows (s2_rattle_seen_turn). Stage 1 has a
 // solution up to about 1 rad. Whipping chains turn by this much in a piece at any step length, so
-// it bounds their energy error. The error is ten times larger with 0.5, and a tenth with 0.1. But
-// each change of the number of pieces also causes an energy error. With 0.15, chains that hardly
-// whip gain 2e-4 m g L/2; with 0.25 they gain 1e-7.
+// this limit bounds their energy error. With 0.5 the error is ten times larger; with 0.1 it is ten
+// times smaller. But each change of the number of pieces also causes an energy error. With 0.15,
+// chains that hardly whip gain 2e-4 m g L/2; with 0.25 they gain 1e-7.
 #define S2_RATTLE_TURN 0.25
 // Fraction of the kinetic energy that turning rows of contacts may add in a piece. Without this
 // bound, heaps of boxes and discs gained up to 8e-2 of their kinetic energy in a step, at the same
-// computing cost. In islands of joints alone, turning rows may add or take this fraction of the
-// energies before and after. Without that bound, chains that whip gained up to 0.4 in a step; with
-// it their energy error after 5 s is a quarter, for a tenth more pieces.
+// computing cost. In islands without contacts, turning rows of joints may add or take this fraction
+// of the energies before and after. Without that bound, whipping chains gained up to 0.4 of their
+// energy in a step. With the bound, their energy error after 5 s is four times smaller, and a step
+// has a tenth more pieces.
 #define S2_RATTLE_SWAY 1e-3
-// If a piece is shorter than the step by more than this factor, it is not halved because of
-// S2_RATTLE_SWAY.
+// S2_RATTLE_SWAY does not halve pieces that are shorter than the step by more than this factor.
 #define S2_RATTLE_SWAY_PIECES 8
 // Largest (h w)^2, in a piece, of an oscillation across a joint's force: the stability limit. The
 // number of pieces is chosen so that the forces of the last step stay below S2_TURNS_TOO_FAST.
@@ -34,13 +34,13 @@
 // error to this fraction.
 #define S2_RATTLE_PASSES 25
 #define S2_RATTLE_CHORD  1e-3
-// Scaled residuals of a stage. ROUNDING: at this residual, Newton's method without further progress
-// has reached rounding. SOLVED: up to this residual, the active set of a certified solution counts
-// as correct.
+// Scaled residuals of a stage. ROUNDING: if Newton's method makes no further progress at this
+// residual, it has reached rounding. SOLVED: up to this residual, the active set of a certified
+// solution counts as correct.
 #define S2_RATTLE_ROUNDING 1e-12
 #define S2_RATTLE_SOLVED   1e-9
-// The rounding of positions, divided by h, is not a speed. So V of stage 1 is at least so large
-// that its tolerance is NO_SPEED times this rounding. FINEST: smallest tolerance that is used.
+// The rounding of positions, divided by h, is not a speed. So V of stage 1 is at least large enough
+// to make its tolerance NO_SPEED times this rounding. FINEST: smallest tolerance that is used.
 #define S2_RATTLE_NO_SPEED 25.0
 #define S2_RATTLE_FINEST   1e-13
 

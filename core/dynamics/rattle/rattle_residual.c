@@ -143,7 +143,7 @@ double s2_stage_clip(S2RattleState state, const S2Row *row, double x) {
                                     : x;
 }
 
-// Linearises stage 1 at zero velocities of the nodes, with the ground at its final pose.
+// Linearises stage 1 with nodes at rest and the ground at its final pose.
 void s2_stage_stand_still(S2RattleStage *stage) {
   memset(stage->v, 0, sizeof(double) * (size_t)(3 * stage->rattle->nodes));
   if (!stage->second) {

@@ -1,7 +1,7 @@
 // One stage of the flow. Newton's method solves the rows that an active set holds, with the matrix
 // J1 M^-1 J0' of joints; most passes only substitute. The active set comes from the last step or
-// from a certified linear problem. Impulses of a wrong set could lead Newton to another root, but
-// impulses of the certified problem are close to the solution.
+// from a certified linear problem. Impulses of a wrong set could lead Newton's method to another
+// root, but impulses of the certified problem are close to the solution.
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/step/solve.h"
@@ -183,7 +183,7 @@ static bool stage_revise(S2RattleStage *stage) {
     right &= next == state;
     stage->state[r] = next;
   }
-  // Hold redundant rows again, because the row that made them redundant may be free now.
+  // Hold redundant rows again, because the row that made them redundant may no longer be held.
   for (int r = 0; r < rattle->rows && !right; r++) {
     bool freed = stage->state[r] == S2_RATTLE_GIVEN && rattle->term[r].law != S2_RATTLE_EQUATION;
     stage->state[r] = freed ? S2_RATTLE_HELD : stage->state[r];
@@ -381,8 +381,8 @@ double s2_rattle_given_speed(const S2Rattle *rattle, int r) {
   return ground_speed(rattle, r) + lock_speed(rattle, r);
 }
 
-// Bounds the friction of a contact by the trapezoid: stage 2 knows the normal impulse, and so the
-// bounds of friction.
+// Bounds the friction of a contact that uses the trapezoid: in stage 2 the normal impulse is known,
+// and so are the bounds of friction.
 static void bound_friction(const S2Rattle *rattle, int r, S2Row *row) {
   row->coupled_to = -1;
   row->hi = 2 * row->mu * rattle->l[r - 1];
@@ -492,7 +492,7 @@ static bool limit_arrives(const S2Rattle *rattle, int r) {
 
 // Restitution of a limit that closes is an impact at that time. Stage 2 without these limits gives
 // the arrival speeds. If forces alone would return the coordinate to its limit within half a step,
-// it does not rebound; otherwise impacts would follow each other for ever. False: not solved.
+// it does not rebound. Otherwise impacts would follow each other without end. False: not solved.
 static bool find_rebounds(S2Rattle *rattle) {
   S2RattleArrival *arrival = &rattle->arrival;
   S2RattleStage stage = stage_make(rattle, true);

@@ -21,7 +21,7 @@ typedef struct S2RattleStage {
   int32_t *index;
   int held;
   bool dense;    // the rows form a dense graph, which has no sparse pattern
-  double turned; // m: displacement error because late rows changed their direction
+  double turned; // m: displacement error from changed directions of late rows
 } S2RattleStage;
 
 // Whether the impulse of a row is known, so it is not an unknown.
@@ -35,7 +35,7 @@ static inline bool s2_stage_knows(S2RattleState state) {
 double s2_stage_measure(S2RattleStage *stage);
 // Computes r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
 void s2_stage_measure_first(S2RattleStage *stage, const double *v);
-// Linearises stage 1 at zero velocities of the nodes, with the ground at its final pose.
+// Linearises stage 1 with nodes at rest and the ground at its final pose.
 void s2_stage_stand_still(S2RattleStage *stage);
 // The residual of the stage's problem with the measured rows.
 S2Residual s2_stage_certificate(S2RattleStage *stage);
@@ -49,7 +49,7 @@ void s2_stage_free_given(S2RattleStage *stage); // holds redundant rows again
 double s2_stage_turn_ground(S2RattleStage *stage);
 
 // rattle_certified.c
-// Finds impulses and, without contacts, states. False: there is no solution.
+// Finds impulses and, if there are no contacts, states. False: there is no solution.
 bool s2_stage_solve_certified(S2RattleStage *stage);
 // Finds impulses. If the problem has modes, they are used, and the solution is exact.
 bool s2_stage_solve_modes(S2RattleStage *stage);

@@ -125,7 +125,7 @@ static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side,
 }
 
 // J: the work of rigid contacts along their normals in both stages, relative to the moving ground.
-// If rows do not turn, this is only the work on arriving contacts, which is never positive.
+// If rows do not turn, this is the work on arriving contacts alone, which is never positive.
 static double work_of_contacts(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   const double *mean = step->free_v, *end = s2_rattle_ground_end(rattle);
@@ -147,8 +147,8 @@ static double work_of_contacts(const S2Rattle *rattle) {
 }
 
 // J: the work of joint rows at the velocity u of the piece, minus their impulses times the change
-// of their values. It would be 0 if rows did not turn. Values of rigid rows do not change. `rigid`:
-// the part of rigid rows. Rows of springs by the trapezoid do not count.
+// of their values. This difference would be 0 if rows did not turn. Values of rigid rows do not
+// change. `rigid`: the part of rigid rows. Rows of springs that use the trapezoid do not count.
 static double work_of_joints(const S2Rattle *rattle, double *rigid) {
   const double *ground = rattle->step->free_v;
   double work[2] = {0, 0};
@@ -208,6 +208,6 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle) {
     return work_of_contacts(rattle) > S2_RATTLE_SWAY * before;
   }
   double allowed = S2_RATTLE_SWAY * (before + energy_of(rattle, rattle->v1));
-  // Stiff soft rows by implicit Euler may take energy, and do.
+  // Stiff soft rows with implicit Euler always take energy, so only their gain is limited.
   return work_of_joints(rattle, &rigid) > allowed || fabs(rigid) > allowed;
 }

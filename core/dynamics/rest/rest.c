@@ -15,7 +15,7 @@ static bool rest_allowed(const S2Step *step) {
          def->solver == S2_SOLVER_AUTO && def->stabilization == S2_PROJECTION;
 }
 
-// Compares the objects bytewise: 0 and -0 differ, and padding counts, as in images of worlds.
+// Compares the objects byte by byte: 0 and -0 differ, and padding counts, as in images of worlds.
 static bool same_bits(const void *a, const void *b, size_t bytes) {
   return memcmp(a, b, bytes) == 0;
 }
@@ -128,7 +128,7 @@ bool s2_rest_keeps(S2Step *step, const S2Island *island) {
       step->q1[c] = step->q0[c];
     }
   }
-  // The skipped solves count, with their last residual.
+  // Skipped solves are counted, with their last residual.
   const S2RestIsland *known = &step->found_at_rest[island - step->islands];
   S2WorldStats *stats = &step->world->stats;
   stats->solves += known->solves;
@@ -154,7 +154,7 @@ static bool island_rests(const S2Step *step, const S2Island *island, const S2Res
   return rests;
 }
 
-// Marks the touches that are bytewise as the last step left them.
+// Marks the touches whose bytes have not changed since the last step.
 static bool *same_touches(const S2Step *step) {
   const S2World *world = step->world;
   bool *same = S2_TAKE_ZEROED(step->arena, bool, step->touch_count);

@@ -1,13 +1,13 @@
-// Islands at rest: an island that a step has left exactly unchanged stays unchanged in the next
-// one.
+// Islands at rest: if a step has left an island exactly unchanged, the next step leaves it
+// unchanged, too.
 //
 // A step is a function of the state, the forces and the contents of the world. If none of these has
 // changed for an island since the last step, and that step has left every bit of the island
 // unchanged, the next step can be skipped. Contacts, impulses and the residual keep the values of
-// the last step. Such an island is kept. It does not sleep: as soon as a force on one of its bodies
-// changes, or another body comes near enough to join it, it is stepped as usual. Keeping islands
-// changes no bit of a result. Derivatives need every solve, so steps with derivatives keep no
-// islands.
+// the last step. Such an island is called kept. It does not sleep: as soon as a force on one of its
+// bodies changes, or another body comes near enough to join it, it is stepped as usual. Keeping
+// islands changes no bit of a result. Derivatives need every solve, so steps with derivatives keep
+// no islands.
 #ifndef S2_REST_H
 #define S2_REST_H
 
@@ -16,8 +16,7 @@
 // Marks the bodies that the last step has left unchanged: their forces and free motion are known.
 void s2_rest_begin(S2Step *step);
 // The flags S2_TOUCH_... of a touch with index `number` in the previous search (or in the world,
-// for the first search of the step). If a body of the touch has not stayed in place, only
-// S2_TOUCH_JOINS remains.
+// for the first search of the step). If a body of the touch has moved, only S2_TOUCH_JOINS remains.
 static inline unsigned char s2_rest_known(const S2Step *step, const S2Touch *touch, int number) {
   bool again = step->passes > 0, none = step->still == NULL;
   unsigned char is = again ? step->kept[number] : none ? 0 : step->world->rest.touch.at[number];

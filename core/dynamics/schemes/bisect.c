@@ -1,8 +1,8 @@
 // Bisecting stepping (lcp-physics appendix A.1): contacts act when closer than the margin, without
 // prediction. A (sub-)step that ends in an overlap is undone and tried with half its length. The
-// published rule needs a tolerance, because a turning edge overlaps a vertex that moves along it at
-// any step length. It also needs an end: at the smallest length the overlap is accepted with a
-// warning, and position projection removes it.
+// published rule needs a tolerance, because at any step length a turning edge overlaps a vertex
+// that moves along it. The rule also needs an end: at the smallest length the overlap is accepted
+// with a warning, and position projection removes it.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -161,8 +161,8 @@ static bool lifts_too_much(const S2Step *step) {
   return any;
 }
 
-// Whether shapes would pass through each other, wholly or partly, on the motion found, or turn past
-// each other.
+// Whether, in the motion found, shapes would turn past each other or pass through each other,
+// wholly or partly.
 static bool bisect_passes_through(const S2Step *step) {
   bool any = s2_step_turning(step, step->v1) > 1;
   for (int i = 0; i < step->touch_count && !any; i++) {

@@ -5,9 +5,9 @@
 // A flow pushes along the rows of its start. Meanwhile bodies turn, and the rows with them. So at
 // q1, a body that pivots about a corner separates from it or moves into it with v1. Therefore v2
 // satisfies the rows at q1 (like Newmark's q with v of implicit Euler). With v1, the next flow
-// would begin with a separating corner, and a pressing contact would open. Both velocities and
-// projections leave energy errors of order h^3 per step, which are removed from the velocities of
-// each connected part.
+// would begin with a separating corner, and a pressing contact would open. Both choices of
+// velocity, and projections, leave energy errors of order h^3 per step. These errors are removed
+// from the velocities of each connected part.
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
 #include "dynamics/step/acted.h"
@@ -26,7 +26,7 @@ static bool event_rests(const S2EventRun *event) {
 }
 
 // Whether the resting point k of a touch is closed at q1 and approaches with v1. Its impulse in the
-// flow does not decide this, because without a force it is 0 up to rounding.
+// flow does not decide this, because without a force the impulse is 0 up to rounding.
 static bool turns_in(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return at->gap <= event->slop &&

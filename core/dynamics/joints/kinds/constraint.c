@@ -238,7 +238,7 @@ static bool same_poses(const double a[COLUMNS], const double b[COLUMNS]) {
   return same;
 }
 
-// The present rows. Outside a step, and after an error, the rows of the last call.
+// The present rows. Outside a step, and after an error, these are the rows of the last call.
 static const S2JointRow *constraint_current(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   int32_t slot = (int32_t)(joint - at->world->joints.at);

@@ -1,5 +1,6 @@
-// Gear: couples the coordinates of two joints, c_a + ratio c_b = constant. With hinges up to four
-// bodies may move (wide_rows.c), with other joints only two, because a row acts on two bodies.
+// Gear: couples the coordinates of two joints, c_a + ratio c_b = constant. A gear of hinges may
+// move up to four bodies (wide_rows.c). With other joints only two bodies may move, because a row
+// acts on two bodies.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>

@@ -2,12 +2,12 @@
 // have separate bounds: |torque| <= max_torque, and |force| <= max_force, a disc.
 //
 // The disc becomes two boxed rows, along and across the body's momentum p without ground friction.
-// The force on a sliding body is F p/|p|. The row across is the first-order change of this force.
-// When p turns, the force turns with it, by F/|p| times the part of p across. As a row, this is a
+// The force on a sliding body is F p/|p|. The row across is the first-order change of this force:
+// when p turns, the force changes by F/|p| times the part of p across. In the row, this is a
 // compliance: the remaining speed divided by F h. So solving an island again with rows along the
 // new p is a Newton step for the law of the disc, and at the solution the force across is zero. A
-// body that stops has two plain boxes without compliance, which are right while the force is inside
-// the disc.
+// body that stops has two plain boxes without compliance, which are correct while the force is
+// inside the disc.
 #include "dynamics/joints/rows.h"
 
 static int ground_friction_equations(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {

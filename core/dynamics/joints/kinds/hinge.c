@@ -1,6 +1,6 @@
 // Hinge: two bodies (or a body and the world) share a point (lcp-physics appendix, A.4.1; written
-// in b's frame, see measure.c). Coordinate: the angle. With a stiffness or damping it also has a
-// spring about the angle.
+// in b's frame, see measure.c). Coordinate: the angle. With a stiffness or damping, the joint also
+// has a spring about the angle.
 //
 // Every joint type has such a file, with the same functions in the same order.
 #include "dynamics/joints/joint.h"

@@ -1,5 +1,5 @@
-// Lock: holds angle, x or y of one body in the world, or moves it at a given rate or as a callback
-// defines (the X, Y, rotation and total constraints of lcp-physics).
+// Lock: holds the angle, x or y of one body in the world, or moves it at a given rate or as a
+// callback defines (the X, Y, rotation and total constraints of lcp-physics).
 //
 // A component with a bound (max_force for x and y, max_torque for the angle) is not an equation.
 // Like a motor, it is a row of bounded force; it aims at the speed of the goal and returns to the

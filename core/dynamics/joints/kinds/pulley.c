@@ -1,6 +1,6 @@
 // Pulley: a rope from a over two fixed points to b, with `ratio` strands on the side of b: |p_a -
-// ground_a| + ratio |p_b - ground_b| = length. It can also push, because it holds a length like a
-// rod. Coordinate: the length on the side of a.
+// ground_a| + ratio |p_b - ground_b| = length. It can also push, because, like a rod, it holds a
+// length. Coordinate: the length on the side of a.
 #include "dynamics/joints/joint.h"
 
 // One side of the pulley: a distance between a body and a point of the world.

@@ -1,5 +1,5 @@
 // Slider: a moves along an axis fixed in b without relative rotation. Coordinate: the translation
-// along the axis. With a stiffness or damping it also has a spring along it.
+// along the axis. With a stiffness or damping, the joint also has a spring along the axis.
 #include "dynamics/joints/joint.h"
 
 static S2Status slider_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {

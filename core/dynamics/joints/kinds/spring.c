@@ -46,7 +46,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
                                     .count = 2,
                                     .number = answer,
                                     .slope = call.sloped ? slope : NULL});
-  // The error ends the step.
+  // An error ends the step.
   if (!going) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
   } else if (!isfinite(row->force) || !isfinite(row->tangent)) {
