@@ -18,7 +18,7 @@ enum { PIECES = S2_RATTLE_PIECES };
 // this evaluation on, finite differences are used.
 enum { ASKS = 40, SLOW = 3 };
 // Fractions of a force. AGREED: below this error the law agrees with the velocity. NEAR: if the
-// error stays above this, the law is held at its initial value.
+// error stays above this fraction, the law is held at its initial value.
 static const double AGREED = 1e-14, NEAR = 1e-8;
 // Step of finite differences of laws, as a fraction of the velocity.
 static const double DIFFERENCE = 1e-6;

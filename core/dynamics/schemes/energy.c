@@ -87,7 +87,8 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
 
 typedef struct Parts { // the connected parts of an island
   int32_t *root;       // per node: the first node of its part
-  // per root node: J, energy of speeds so small that solves leave them; it has no derivative
+  // per root node: J, energy of speeds that are too small for solves to remove; it has no
+  // derivative
   double *rounding;
   double *gain, *most; // per root node: J, the gain, and the sum of the magnitudes of its terms
   // The island's touches that moved the positions, and those that changed the velocities.
@@ -213,8 +214,9 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
 }
 
 // If the part has ground, all velocities are reduced equally, relative to a motion with the ground,
-// because a pivoting body needs both its rotation and the motion of its centre. Without ground,
-// momentum is conserved: inner motion is reduced first, then the rotation of the whole.
+// because a pivoting body needs both its rotation and the motion of its centre. If there is no
+// ground, momentum is conserved: inner motion is reduced first, then the rotation of the whole
+// part.
 typedef struct Part {
   S2Island island;
   int32_t *ground;
@@ -266,7 +268,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0)) {
     return;
   }
-  // Without ground, momentum and spin stay; with ground, the whole part becomes slower.
+  // If there is no ground, momentum and spin stay; otherwise the whole part becomes slower.
   if (part.grounds == 0) {
     s2_island_cap(step, &part.island, most, part.v);
   } else {

@@ -3,17 +3,17 @@
 //
 // 1. Points that touch and approach take part in an impact, which takes no time. All resting points
 //    of the island take part, because an impact travels through them.
-// 2. Points that touch and do not separate rest: they are rows of the flow.
-// 3. The bodies flow to the end of the step: with rows, by the two stages (rattle/); without rows,
-// by the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces. Islands that the
-// two stages do not support flow by the trapezoid, or with joints by implicit Euler, and errors are
-// projected.
+// 2. Points that touch and do not separate are resting points: they are rows of the flow.
+// 3. The bodies flow to the end of the step: if there are rows, by the two stages (rattle/);
+// otherwise by the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces. Islands
+// that the two stages do not support flow by the trapezoid or, if they have joints, by implicit
+// Euler, and errors are projected.
 // 4. If other points meet during the flow, it ends at the first of these times, and the next piece
 // begins.
 //
 // After S2_EVENT_SPLITS pieces the remainder is one flow by the two stages with predictive rows
 // (finish_rattled), or a speculative step. An island with only joints takes its whole step by the
-// two stages; with S2_AUTO, a large island takes a speculative step. Islands are found from the
+// two stages. With S2_AUTO, a large island takes a speculative step. Islands are found from the
 // distances that bodies may move in the whole step, so bodies that meet within the step are in one
 // island.
 #include "dynamics/schemes/event.h"
@@ -38,7 +38,7 @@
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
 // After this number of solves that miss their tolerance, an island takes the simplest step. If
-// bodies are squeezed, hardly any solve in a search for meeting times has a solution.
+// bodies are squeezed, hardly any problem in a search for meeting times has a solution.
 enum { MISSES = 4 };
 
 // ---- Impulses ---------------------------------------------------------------------------------
@@ -107,9 +107,9 @@ static bool stop_arrived(const S2EventRun *event) {
 }
 
 // With implicit Euler a motion is straight along v1, which satisfies the rows of the start. If a
-// pressing contact has turned since, it approaches with v1 at the end. It is stopped there;
-// otherwise it would collide at the start of the next piece and bounce off a surface that it has
-// never left. A touching pair that does not approach takes part, as in an impact. Other pairs that
+// pressing contact has turned since, its bodies approach with v1 at the end. They are stopped
+// there. Otherwise they would collide at the start of the next piece and bounce, although they
+// never separated. Touching pairs that do not approach take part, as in an impact. Other pairs that
 // approach collide with their own speed. *stops: whether something was stopped. False: aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;
@@ -274,8 +274,8 @@ static bool is_least(const S2EventRun *event, double h) {
   return h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
 }
 
-// Whether bodies turn by at most twice the limit of a piece in a flow of length h, with their final
-// velocities.
+// Whether, at their final velocities, bodies turn by at most twice the limit of a piece in a flow
+// of length h.
 static bool turns_fit(const S2EventRun *event, double h) {
   return is_least(event, h) || turns_of(event, event->step->v1, h) <= 2;
 }
@@ -316,7 +316,7 @@ static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int
 // ---- Impacts -----------------------------------------------------------------------------------
 
 // m/s: change of the approach speed by forces in half a step. Restitution applies only to faster
-// contacts; otherwise impacts would follow each other for ever.
+// contacts; otherwise impacts would follow each other without end.
 static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
@@ -325,9 +325,9 @@ static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
 }
 
 // m/s: the change of the approach speed by forces in half a step if the other body were held.
-// Forces do not change the relative speed of bodies that fall together, but once a third body stops
-// one of them, the other approaches again. So a separation speed above `slow` is no reason to leave
-// such a point out.
+// Forces do not change the relative speed of bodies that fall together. But once a third body stops
+// one of them, the other approaches again. So such a point takes part even if its separation speed
+// is above `slow`.
 static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2TouchPoint *point = &touch->points[k];
   S2Vec2 n = point->at.normal;
@@ -366,7 +366,7 @@ static bool event_strike(const S2EventRun *event) {
   if (!s2_step_before_impact(step, event->island, false)) {
     return false;
   }
-  // J v+ >= -e J v for touching points; e = 0 if forces alone return such a slow point.
+  // J v+ >= -e J v for touching points; e = 0 for points so slow that forces alone return them.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     const S2Touch *touch = &step->touches[index];
@@ -480,7 +480,7 @@ typedef enum Again {
 } Again;
 
 // Finds points that separate during the flow: they pressed at its start, and projection closed them
-// at its end, but they carry no impulse by the rows of the end, which have turned. `open`: the
+// at its end, but with the rows of the end, which have turned, they carry no impulse. `open`: the
 // touches at the end before they were closed; these points carry no impulse from now on. Returns
 // whether there are any.
 static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
@@ -532,10 +532,10 @@ static void forget_closed(const S2EventRun *event) {
   }
 }
 
-// Finds points that rested, had no impulse by their row and overlapped at the end of the flow. They
-// press if the projection has just separated the two bodies. The turn of one body, times the slide
-// along the other, has driven them together, and the rows of the start do not contain this. `open`:
-// the touches at the end of the flow. Returns whether there are any.
+// Finds points that rested, had no impulse in their row and overlapped at the end of the flow. They
+// press if the projection has just separated the two bodies: the turn of one body, times the slide
+// along the other, has driven the bodies together, which the rows of the start do not contain.
+// `open`: the touches at the end of the flow. Returns whether there are any.
 static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -608,7 +608,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
   return true;
 }
 
-// The end of a piece by the two stages: no projection is needed.
+// The end of a piece that the two stages made: no projection is needed.
 static void end_rattled(S2EventRun *event, double h) {
   S2Step *step = event->step;
   s2_rattle_keep_flow(step, event->island, h, h, &event->flow);
@@ -671,7 +671,7 @@ static double event_passage(const S2EventRun *event, const S2Touch **of) {
   return first;
 }
 
-// If there are no more pieces, bodies stop where they would pass through something, unless it is
+// If there are no more pieces, bodies stop where they would pass through something that is not
 // kinematic.
 static void stop_short(const S2EventRun *event) {
   S2Step *step = event->step;
@@ -683,7 +683,7 @@ static void stop_short(const S2EventRun *event) {
   (void)s2_island_stop_short(step, event->island, fmin(1, first / step->h));
 }
 
-// From now on the remainder of the island's step is made in predictive pieces.
+// From now on, the island's step continues in predictive pieces.
 static void look_ahead_in_pieces(S2EventRun *event) {
   event->halved = true;
   event->ahead = false;
@@ -692,8 +692,8 @@ static void look_ahead_in_pieces(S2EventRun *event) {
   }
 }
 
-// Takes a predictive piece; repeats it with rows for shapes without a row that overlap at its end
-// or within it. `solved` as in s2_island_look_ahead. False: aborted.
+// Takes a predictive piece. If shapes without a row overlap at its end or within it, repeats it
+// with rows for them. `solved` as in s2_island_look_ahead. False: aborted.
 static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   S2Step *step = event->step;
   bool found = true;
@@ -710,9 +710,9 @@ static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   return true;
 }
 
-// Takes a predictive step over the remainder, or over half of it if a solve of a pile does not
-// converge soon. (A half step poses a different problem.) If something would pass through, the step
-// ends there. *h: its length.
+// Takes a predictive step over the remainder, or over half of the remainder if a solve of a pile
+// does not converge soon. (A half step poses a different problem.) If a body would pass through
+// another, the step ends there. *h: its length.
 static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -811,7 +811,7 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
 
 // Islands with few pairs are split at meetings, whatever their number of bodies. So a joint keeps
 // its flow when other bodies come near. In piles, the search for meetings would take many solves,
-// and each would be hard.
+// and each of them would be hard.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool splits = island->touches <= S2_AUTO_PAIRS && s2_island_rattles_on(step, island);
   bool many =
@@ -876,8 +876,8 @@ static bool driven_without(const S2EventRun *event, const S2Touch *before) {
 }
 
 // With implicit Euler a motion is straight along v1. If a touching point separates but a spring or
-// a joint reverses it within the flow, it would overlap from the beginning. Such a point is made a
-// resting point.
+// a joint reverses it within the flow, the straight motion would overlap from the beginning. Such a
+// point is made a resting point.
 static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -919,7 +919,7 @@ typedef struct Way {
   int first;       // the touch that meets
   double h;        // s: its length, up to the meeting or the end of the step
   bool meets;      // whether it ends at the meeting
-  bool cut;        // whether it ends because it is not known to be free later
+  bool cut;        // whether it ends because the rest is not known to be free
   bool lost;       // whether no free motion was found
   bool driven;     // whether it drives a point that lost its row into the touched body
 } Way;
@@ -1101,15 +1101,15 @@ static void choose_all(const S2EventRun *event) {
   }
 }
 
-// Makes the remainder of the step by the two stages, with rows for all near points, or as much of
-// it as turns no body too far. *done is false if this is not solved, or if a body passes through
-// something. False: aborted.
+// Makes the remainder of the step by the two stages, with rows for all near points, or the part of
+// it in which no body turns too far. *done is false if it is not solved, or if a body passes
+// through something. False: aborted.
 static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   S2Step *step = event->step;
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   const S2Touch *of = NULL;
-  take_touches(event, way.solved); // even if too little is left for a piece
+  take_touches(event, way.solved); // even if the remainder is too short for a piece
   (void)choose_resting(event);
   choose_all(event);
   event->rattled = event->flow.ahead = true;

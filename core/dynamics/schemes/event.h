@@ -55,7 +55,8 @@ void s2_event_set_piece(const S2EventRun *event, double h);
 bool s2_event_flow(S2EventRun *event, double h, bool rows);
 // Places the island's ground at the start and the end of the piece.
 void s2_event_place_ground(const S2EventRun *event);
-// Sets the velocity of kinematic bodies: if `striking`, at the start of the step; else the mean.
+// Sets the velocity of kinematic bodies: if `striking`, the velocity at the start of the step; else
+// the mean.
 void s2_event_set_ground(const S2EventRun *event, bool striking);
 // Sets impulses of the island's contacts and joints to 0.
 void s2_event_forget_impulses(const S2EventRun *event);
@@ -69,14 +70,15 @@ void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
 S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int met,
                                 int *first);
 // Whether the resting points of the last flow (from the touches `solved`) stay near their surfaces:
-// within half the width of the thinner shape. A row is a plane. A point leaves it when it slides
-// around a corner, over a round shape, or along a turning one. The straight path between two
-// touching poses overlaps by a quarter of the distance by which the flow leaves the row. A point
-// that has passed a corner may have passed through the shape before, so the path is checked, too.
+// within half the width of the thinner shape. A row is a plane. A point leaves this plane when it
+// slides around a corner, over a round shape, or along a turning shape. The straight path between
+// two touching poses overlaps by a quarter of the distance by which the flow leaves the row. A
+// point that has passed a corner may have passed through the shape before, so the path is checked,
+// too.
 bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved);
-// Makes the flow that ends when the touch meets, near the time *tau, which becomes exact. If there
-// is no meeting after all, makes the flow over the remainder of the step. If no exact time is
-// found, *meets is false, and the flow is known to be free. False: aborted.
+// Makes the flow that ends when the shapes of the touch meet. *tau: an estimate of that time, which
+// becomes exact. If there is no meeting after all, makes the flow over the remainder of the step.
+// If no exact time is found, *meets is false, and the flow ends before any meeting. False: aborted.
 bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, double *tau,
                               bool *meets);
 // Records the point of touch `first` (S2_NONE: none) that meets at q1, for the derivative of its
@@ -86,8 +88,8 @@ void s2_event_note_arrival(const S2EventRun *event, int first);
 // impact still depends on the data. The recorded interval has zero length.
 void s2_event_note_met_at_start(const S2EventRun *event);
 
-// energy.c: computes v2 with the flow's rows as they are at its end, if they have turned or forces
-// have changed; `solved` are the island's touches in the flow. False: aborted.
+// energy.c: if the rows of the flow have turned or forces have changed, computes v2 with the rows
+// at its end; `solved` are the island's touches in the flow. False: aborted.
 bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed, bool *turned);
 // Whether contacts in the flow (acting at the mean of the velocities before and after) have added
 // more energy than a connected part has left. `solved` as above; the touches belong to q1, and v2

@@ -4,13 +4,13 @@
 // vertex of both cores has a bound on its displacement along that axis: its motion to second order,
 // minus phi^2/2 times the lever arm for a turn by phi. The shapes cannot meet before the gap by the
 // first of these bounds vanishes, so the search continues from that time. The axis is fixed, or
-// turns with one of the bodies. (The distance of a vertex from a turning edge is measured along the
-// edge's own normal; along a fixed axis, the far end of the edge would seem to arrive first.) Each
-// axis gives a valid bound, so the longest time counts. The search converges like Newton's method,
-// from before the root. Without turning, one advance is exact.
+// turns with one of the bodies. (The distance between a vertex and a turning edge is measured along
+// the edge's own normal; along a fixed axis, the far end of the edge would seem to arrive first.)
+// Each axis gives a valid bound, so the longest time counts. The search converges like Newton's
+// method, from before the root. If nothing turns, one advance is exact.
 //
 // Every part of the motion has such a bound. If the number of advances does not suffice, the result
-// is the last time that is known to be free. It is never reported as no meeting.
+// is the last time that is known to be free. That case is never reported as "no meeting".
 #include "dynamics/schemes/flow.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/step/touch.h"
@@ -225,7 +225,7 @@ double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *re
 }
 
 // Finds a root between two times; the gap is above 0 at the first and below 0 at the second. The
-// result is not later than the root.
+// result is never later than the root.
 static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           double lo, double hi, double gap_lo, double gap_hi) {
   int side = 0;
@@ -301,12 +301,12 @@ static S2FlowEnd flow_meets_at(double s) {
   return (S2FlowEnd){s, isfinite(s)};
 }
 
-// The time at which a pair would be so deep that it could come out on the wrong side. The pair has
-// rows, or already overlaps. Rows are planes at the start of the flow and ignore turning. An
-// overlap that is deep from the beginning is ignored.
+// The time at which the overlap of a pair would be so deep that the pair could come out on the
+// wrong side. The pair has rows, or already overlaps. Rows are planes at the start of the flow and
+// ignore turning. An overlap that is deep from the beginning is ignored.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
-  // A pair that moves so little cannot become so deep.
+  // A pair that moves so little cannot overlap so deeply.
   double length = flow_length(flow, touch);
   if (length <= S2_PASSAGE_SLOW * s2_touch_smaller(world, touch)) {
     return NOTHING;
@@ -472,9 +472,9 @@ static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2
   return first;
 }
 
-// The next meeting of such a pair if the vertex of its contact at the time `from` belongs to a
-// neighbour of one of the shapes, which has the row. Corners between segments of a chain are such
-// vertices.
+// The next meeting of a pair with one resting point if the vertex of its contact at the time `from`
+// belongs to a neighbour of one of the shapes, and that neighbour has the row. Corners between
+// segments of a chain are such vertices.
 static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
                                     const S2Resting *resting, double from) {
   place_pair(flow, touch, from);
@@ -488,7 +488,7 @@ static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
   return first;
 }
 
-// The search for a pair without resting points and overlaps, from the time s on.
+// The search for a pair that has neither resting points nor overlaps, from the time s on.
 static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                               const S2Touch *end, double s) {
   double met = S2_EVENT_MET * flow->slop;
@@ -536,7 +536,7 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
                        const S2Touch *end) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   double gap = point == NULL ? INFINITY : point->at.gap;
-  if (resting->count > 0) { // some vertices rest, so no bound holds for all
+  if (resting->count > 0) { // some vertices rest, so no bound holds for all vertices
     S2FlowEnd beside = meets_beside(flow, touch, resting);
     S2FlowEnd by_end = gap > flow->slop ? by_end_or_deep(flow, touch, resting, end, 0, gap)
                                         : flow_deepens(flow, touch);

@@ -35,14 +35,14 @@ void s2_flow_place(const S2Flow *flow, int32_t slot, double s);
 // The end of a flow for a pair.
 typedef struct S2FlowEnd {
   double at; // s; infinite: not before the end of the flow
-  // whether they meet then. Otherwise they are only known not to have met before, or are so deep
-  // that they could come out on the wrong side
+  // whether the shapes meet then; otherwise it is only known that they have not met before, or they
+  // overlap so deeply that they could come out on the wrong side
   bool meets;
 } S2FlowEnd;
 
 // The first time in (0, until] at which points of the touch other than resting ones meet. `touch`
 // is the touch at time 0. Uses step->q1 of its two bodies. Bodies do not pass through each other
-// unnoticed. `end` is the touch at the end of the flow, or NULL if not known.
+// unnoticed. `end` is the touch at the end of the flow, or NULL if it is not known.
 S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                        const S2Touch *end);
 

@@ -1,5 +1,5 @@
 // Stores the results of a search's predictive passes as guesses for the next search of the same
-// step. The next search begins again with rows at the initial surfaces, and has mostly the same
+// step. The next search begins again with rows at the initial surfaces, and mostly finds the same
 // points. So each of its passes begins with the result of the same pass, which usually is the
 // solution. The impact that follows is treated likewise.
 #include "dynamics/impact/impact.h"
@@ -9,7 +9,7 @@
 // the solution at once.
 enum { FOUND_TOUCHES = 20 };
 
-// the guess for one touch in one list; empty if the touch was in no large island
+// the guess for one touch in one list; empty if the touch was not in a large island
 struct S2Found {
   int32_t shape_a, shape_b; // only set in the first list
   int count;

@@ -1,5 +1,5 @@
-// The times at which bodies meet in a piece of event stepping (event.c): a flow that ends at that
-// time.
+// The times at which bodies meet in a piece of event stepping (event.c), and flows that end at such
+// a time.
 #include "dynamics/project/passage.h"
 #include "dynamics/schemes/event.h"
 
@@ -17,7 +17,7 @@ static S2Flow as_function(const S2EventRun *event, double until) {
     bool ground = step->node_of[slot] == S2_GROUND;
     bool straight = ground || (event->straight && !event->rattled);
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      // A piece by the two stages starts with v0, and moves at the mean speed u over h.
+      // A piece made by the two stages starts with v0, and moves at the mean speed u over h.
       double over = event->rattled ? step->carry[c] - step->v0[c] : (step->v1[c] - step->v0[c]) / 2;
       event->v[c] = straight ? step->carry[c] : step->v0[c];
       event->bend[c] = straight ? 0 : over / step->h;
@@ -142,7 +142,8 @@ typedef struct Trial {
   double gap;      // m: gap at the end of the flow
   bool early;      // the pair already meets before the end
   S2FlowEnd whole; // its meeting time if the flow continues for the whole piece
-  bool appears;    // the point at its end touches there, and just before the pair did not have it
+  bool appears;    // the point at its end touches there, and just before, the pair did not have
+                   // that point
 } Trial;
 
 // s: if the end of a flow and a meeting time differ by less, they count as equal.
@@ -151,8 +152,8 @@ static double meeting_rounding(const S2EventRun *event) {
 }
 
 // The vertex between two segments of a chain belongs to one of them at a time. When an edge that
-// rests on it turns, the vertex may change to the other segment at once, however long it has
-// touched.
+// rests on the vertex turns, the vertex may change to the other segment at once, however long the
+// edge has touched it.
 static bool just_appears(const S2EventRun *event, const S2Flow *way, const S2Touch *before,
                          const S2Resting *resting, double tau, double gap) {
   double earlier = fmax(tau - 2 * meeting_rounding(event), 0);
@@ -188,8 +189,8 @@ typedef struct Bracket {
   double out, gap_out; // the bound that was replaced last; gap 0: none
 } Bracket;
 
-// After a meeting, the pair may be open again at the end, on the other side. Then its gap does not
-// count.
+// After a meeting, the pair may be open again at the end, on the other side. In that case its gap
+// does not count.
 static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
   bool meets = trial->gap < 0 || trial->early;
   if (!meets && s > at->lo) {
@@ -204,7 +205,8 @@ static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
 }
 
 // The zero of the parabola through both bounds and the bound that was replaced last, because
-// motions that forces reverse are quadratic in time. Without a third point, the zero of the chord.
+// motions that forces reverse are quadratic in time. If there is no third point, the zero of the
+// chord.
 static double meeting_interpolate(const Bracket *at) {
   double width = at->hi - at->lo, chord = (at->gap_hi - at->gap_lo) / width;
   double bend = 0;
@@ -244,10 +246,10 @@ static double meeting_next(const S2EventRun *event, const Bracket *at, double se
   return secant > at->lo && secant < at->hi ? secant : next;
 }
 
-// Searches between a length that is free and one that meets before its end. This is for flows whose
-// path depends on their length, so that a simple prediction fails (for example, if a spring
-// reverses a thrown body). If no length just touches, the longest length that is known to be free
-// is used.
+// Searches between a length that is free and a length whose flow meets before its end. This search
+// is for flows whose path depends on their length, so that a simple prediction fails (for example,
+// if a spring reverses a thrown body). If no length just touches, the longest length that is known
+// to be free is used.
 static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
                            bool *meets) {
   Trial trial;
@@ -296,7 +298,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   *meets = true;
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
-    // Make the flow of this length, and take its own prediction of the meeting.
+    // Make the flow of this length, and use its own prediction of the meeting.
     Trial trial;
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
@@ -324,8 +326,8 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   return search_meeting(event, meeting, at, tau, meets);
 }
 
-// Whether other points that did not rest arrive together with point k of the touch. The data decide
-// which point is the first, and so what the impact is.
+// Whether other points that did not rest arrive together with point k of the touch. In that case,
+// small changes of the data decide which point is first, and so which impact occurs.
 static bool others_arrive(const S2EventRun *event, int first, int k) {
   const S2Step *step = event->step;
   bool any = false;
@@ -380,7 +382,7 @@ static int arrives_at_start(const S2EventRun *event, int *k) {
   return first;
 }
 
-// Whether something presses elsewhere in the island, so that its bodies did not fly freely.
+// Whether contacts press elsewhere in the island, so that its bodies did not fly freely.
 static bool others_press(const S2EventRun *event) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -408,7 +410,7 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   s2_note_set_out(step, island, false);
   s2_note_island(step, island, S2_ACT_FLY, NULL);
   bool alone = !others_arrive(event, first, k);
-  // the time of the arrival is not known, which the note records
+  // the time of the arrival is not known; the note records this
   k = others_press(event) ? S2_NONE : k;
   s2_note_arrive(step, island, island->touch[first], k, alone);
   s2_note_interval_end(step, island);

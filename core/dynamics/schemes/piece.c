@@ -22,7 +22,7 @@ static void place_ground(const S2EventRun *event, int32_t slot) {
       step->v0[c] = step->v1[c] = step->v2[c] = v;
     }
     s2_step_carry(step, slot);
-    // pieces by the two stages start with the given velocity
+    // pieces made by the two stages start with the given velocity
     if (event->rattles && event->done == 0) {
       memcpy(step->v0 + 3 * slot, step->given_start + 3 * slot, 3 * sizeof(double));
     }

@@ -9,10 +9,10 @@
 // predictive solves of all islands, into v1 and q1; s2_island_look_ahead makes the solves of one
 // island.
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
-// With `solved` the first solve is an attempt. If it has no solution soon, *solved is false, and
-// velocities and impulses are unchanged.
+// If `solved` is given, the first solve is an attempt. If it does not converge soon, *solved is
+// false, and velocities and impulses are unchanged.
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved);
-// Solves the impact of arriving contacts, from v1 into v2, which must be equal to v1 before.
+// Solves the impact of arriving contacts, from v1 into v2. Before the call, v2 must be equal to v1.
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
 // Copies S2Island.flowed_q1 or flowed_v2 to 3 per slot; false: there are none.
 bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *to);
@@ -28,8 +28,8 @@ typedef struct S2SeenTouch {
 const S2SeenTouch *s2_step_see(const S2Step *step); // 1 per touch; lives as long as the step
 bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count);
 
-// Guesses that a search takes from the last search (found.c).
-// number of predictive passes with guesses; later passes are rare
+// Guesses that a search gets from the last search (found.c). number of predictive passes with
+// guesses; later passes are rare
 #define S2_FOUND_PASSES 3
 #define S2_FOUND_IMPACT 3          // index of the following impact, in place of a pass
 #define S2_FOUND_LISTS  4          // lists of touches
@@ -42,7 +42,7 @@ double *s2_found_guess_impact(const S2Step *step, const S2Island *island);
 void s2_found_keep_impact(S2Step *step, const S2Island *island, const double *before);
 // The next step of a large island begins with the impulses of the motion alone, before the impact
 // (NULL: the island is small). The adjoint of this step needs all impulses. So the impulses of the
-// motion are restored at the end of the step, to points that still exist.
+// motion are only restored at the end of the step, at points that still exist.
 S2Found *s2_found_pressed(const S2Step *step, const S2Island *island);
 void s2_found_forget_impact(S2Step *step, const S2Island *island, const S2Found *pressed);
 
@@ -73,7 +73,7 @@ typedef struct S2EventSearch {
 } S2EventSearch;
 S2EventSearch s2_event_begin(S2Step *step);
 void s2_event_back_to_start(S2Step *step, const S2EventSearch *search);
-// whether the last search found more than the one before
+// whether the last search found more than the search before it
 bool s2_event_found_more(const S2Step *step, const S2EventSearch *search);
 bool s2_event_run(S2Step *step, S2EventSearch *search); // steps all islands; false: aborted
 // Whether bodies went where the search has not looked. Updates `slack`.

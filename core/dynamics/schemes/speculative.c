@@ -8,8 +8,8 @@
 //    v2. Forces do not act in the impact: its velocities move nothing in this step, so forces would
 //    add energy without a fall.
 // 3. An impact may drive bodies into contacts that were opening. Further impacts follow until no
-// touching contact approaches. Contacts slower than the change of speed by forces in one step, and
-// sequences that do not end, end inelastically.
+// touching contact approaches. Contacts that approach more slowly than forces change the speed in
+// one step, and sequences that do not end, are stopped inelastically.
 //
 // The prediction can be wrong in five ways. All are detected after the solve and corrected:
 // - An impact moves a body farther than its free motion: the search is repeated.
@@ -53,8 +53,7 @@ static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touc
 }
 
 // Between bodies at rest an open gap that is rounding counts as zero. Redundant rows, as in a brick
-// wall, have no solution that closes all of their gaps, so solves and guesses would differ for
-// ever.
+// wall, have no solution that closes all of their gaps, so solves and guesses would always differ.
 static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2Touch *touch,
                            double gap) {
   bool rounding = gap > 0 && gap <= S2_REST_GAP * island->length;
@@ -143,7 +142,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-// Returns to the rows of the previous solve if no solution with the new rows is found soon.
+// Returns to the rows of the previous solve if a solution with the new rows is not found soon.
 static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
   for (int i = 0; i < island->touches; i++) {
     step->touches[island->touch[i]] = before[i];

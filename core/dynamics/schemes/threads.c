@@ -127,7 +127,7 @@ static void threads_work(void *user, int worker, int item) {
 
 // ---- A phase ----------------------------------------------------------------------------------
 
-// Whether islands are functions of the step alone, and nothing must see them in order.
+// Whether islands are functions of the step alone, and no code must see them in order.
 static bool threads_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -136,7 +136,7 @@ static bool threads_allowed(const S2Step *step) {
          world->callbacks.pre_solve == NULL && !world->listed;
 }
 
-// Lists the islands to share, largest first, so that all threads end at nearly the same time.
+// Lists the islands to share, largest first, so that all threads finish at nearly the same time.
 // Joints that may call the program are excluded.
 static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   int count = 0;

@@ -1,9 +1,9 @@
 // Threads over islands. Islands are independent: the work of a phase on an island writes only its
-// own bodies, touches and joints. With the setting `threads` above 1 the large islands of a phase
-// are shared out. Each island runs in a copy of the step and of the world's private data, with the
-// memory of its thread. The collected results (statistics, the largest residual, the log of
-// impulses, the first warning) are added to the step in the order of the islands. So no result
-// depends on the number of threads.
+// own bodies, touches and joints. If the setting `threads` is above 1, the large islands of a phase
+// run in several threads. Each island runs in a copy of the step and of the world's private data,
+// with the memory of its thread. The collected results (statistics, the largest residual, the log
+// of impulses, the first warning) are added to the step in the order of the islands. So results do
+// not depend on the number of threads.
 #ifndef S2_THREADS_H
 #define S2_THREADS_H
 

@@ -1,9 +1,9 @@
 // Records the impulses of a step and their places, for readers of the world. The touches of a step
 // are searched again in each part of the step, linearised again if they prove wrong, and updated at
-// its end. Each time their features may change, and their stored impulses are only guesses for the
-// next solve. So the impulses of the solves are logged before the touches change, with the geometry
-// of the solves. The sum of these impulses, with their lever arms, is the change of momentum of
-// each body.
+// its end. Each time the features of a touch may change, and its stored impulses are only guesses
+// for the next solve. So the impulses of the solves are logged before the touches change, with the
+// geometry of the solves. The sum of these impulses, with their lever arms, is the change of
+// momentum of each body.
 #include "dynamics/step/acted.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/step/touch.h"
@@ -93,8 +93,8 @@ static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
 }
 
-// Viscosity alone gives impulses along the surfaces. If the surfaces turn between pieces, the sum
-// is along none of them, so the normal is set perpendicular to the sum.
+// If only viscosity acts, impulses are along the surfaces. If the surfaces turn between pieces, the
+// sum of the impulses is along none of them, so the normal is set perpendicular to the sum.
 static void acted_lie_along(S2Acted *sum) {
   S2Vec2 all = s2_acted_impulse(sum), across = s2_right(all);
   double length = s2_length(all);
@@ -175,7 +175,7 @@ static void acted_swap(S2ActedList *a, S2ActedList *b) {
   *b = was;
 }
 
-// Whether the log already has the order of the list. It does if each touch was logged once.
+// Whether the log already has the order of the list, which is so if each touch was logged once.
 static bool in_order(const S2Step *step) {
   int32_t next = 0;
   for (int i = 0; i < step->touch_count; i++) {

@@ -30,7 +30,7 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   return row;
 }
 
-// A step resolves the spring of a contact if (h w)^2 of a mass on it is at most this.
+// A step resolves the spring of a contact if (h w)^2 of a mass on that spring is at most this.
 static const double RESOLVED = 0.25;
 
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
@@ -77,8 +77,8 @@ static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S
   return row;
 }
 
-// m/s: the speed that a compressed contact causes. Without it, bodies at rest without gravity would
-// have no scale for residuals.
+// m/s: the speed that a compressed contact causes. Without this speed, bodies at rest without
+// gravity would have no scale for residuals.
 static double pushed_speed(const S2Row *row, const double *mass) {
   double w = 0;
   for (int c = 0; c < 3; c++) {

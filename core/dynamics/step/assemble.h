@@ -19,7 +19,8 @@ typedef struct S2JointPart { // data of a row of a joint, or of a contact's visc
 
 struct S2Assembly {
   S2Problem problem;
-  // parts with rows, in the order of the first rows; then parts without a row, with a given impulse
+  // parts with rows, in the order of the first rows; then parts without a row, which have a given
+  // impulse
   const S2JointPart *part;
   int parts, parts_given; // number of parts with rows; number of parts without
   double *mass;           // masses of the problem
@@ -39,11 +40,12 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
                        const S2Island *island, const S2Choice *choices, S2SolveKind kind);
 
 // Whether the island's soft contacts that are closed at the start follow alpha and beta. They do if
-// nothing in the island is rigid and the step resolves all of them. Otherwise they use implicit
-// Euler.
+// the island has no rigid rows and the step resolves all of these contacts. Otherwise they use
+// implicit Euler.
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island);
 S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2SolveKind kind);
-// Fails if beta = 0 and a joint has a rigid row, whose position it cannot correct (blend.c).
+// Fails if beta = 0 and a joint has a rigid row, whose position such steps cannot correct
+// (blend.c).
 S2Status s2_world_check_blend(const S2World *world);
 
 #endif

@@ -101,7 +101,8 @@ static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) 
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
 }
 
-// If a lock with a bound follows a velocity, it gives up the distance that it has yielded.
+// If a lock with a bound follows a velocity, it does not make up for the distance that it has
+// yielded.
 static void commit_give_up(const S2Step *step, const S2Joint *joint, double elapsed,
                            double goal[3]) {
   const S2World *world = step->world;
@@ -199,8 +200,8 @@ S2Status s2_step_commit(S2Step *step) {
   if (world->audit != NULL) {
     s2_audit_substep(step);
   }
-  // These are the last allocations, except for the lists of impulses and events. From here on the
-  // world changes.
+  // The last allocations, except for the lists of impulses and events. From here on the world
+  // changes.
   s2_array_reserve(world->touches, step->touch_count);
   s2_array_reserve(world->events, world->events.count + world->joint_order.count);
   s2_rest_commit(step);

@@ -4,9 +4,10 @@
 
 #include "dynamics/step/context.h"
 
-S2Status s2_step_commit(S2Step *step); // fails, with the world unchanged, if it is not finite
-// Makes the events of bodies that come near or part, that begin or end to touch, and (in the `last`
-// substep) of impulses between them. (world/contact_events.c)
+S2Status s2_step_commit(S2Step *step); // fails, with the world unchanged, if the motion is not
+                                       // finite
+// Makes the events of bodies that come near or part, of bodies that begin or cease to touch, and
+// (in the `last` substep) of impulses between bodies. (world/contact_events.c)
 void s2_step_contact_events(S2Step *step, bool last);
 
 #endif

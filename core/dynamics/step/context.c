@@ -10,8 +10,8 @@ double s2_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Takes the velocities. Static and disabled bodies may have a velocity, which does not act until
-// they move again.
+// Copies the velocities. Static and disabled bodies may have a velocity, which does not act until
+// they can move again.
 static double *step_velocities(const S2World *world, S2Arena *arena) {
   double *v = s2_arena_copy(arena, world->v.at, 3 * world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
@@ -77,7 +77,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
-    if (s2_joint_active(world, joint)) { // other joints carry nothing
+    if (s2_joint_active(world, joint)) { // other joints have no impulse
       memcpy(step.joint_impulse + S2_JOINT_ROWS * slot, joint->impulse, sizeof joint->impulse);
       memcpy(step.pushed + 2 * slot, joint->pushed, sizeof joint->pushed);
     }

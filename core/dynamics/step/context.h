@@ -20,13 +20,13 @@ typedef struct S2Island { // bodies that act on each other; all lists are in asc
   S2Vec2 frame;   // m/s: mean velocity of its ground; small speeds are relative to it
   bool grounded;  // it has ground
   double swing;   // m/s: speed of ground surfaces by turning, and of belts
-  // For islands of joints alone in speculative steps: the problem of the first S2_SOLVE_MOTION,
+  // For islands without contacts in speculative steps: the problem of the first S2_SOLVE_MOTION,
   // whose rows belong to q0 (so no part of the step precedes it). Else NULL.
   S2Assembly *motion;
   // m: the largest error of its joints at the last evaluation, if it needed no length (no angles,
   // no limits); else NAN.
   double joint_error;
-  bool kept; // whether it stays as the last step left it (rest/rest.h)
+  bool kept; // whether this step leaves it unchanged without a solve (rest/rest.h)
   // bisect: whether rebounds are part of its motion, so that lifts may also be repaid
   bool bounced;
   bool gave_up;   // the two stages (rattle/) did not solve it with their largest number of pieces
@@ -95,7 +95,7 @@ typedef struct S2Step {
   double *given_start, *given_end;
   double *force; // 3 per slot: the whole force
   // 3 per slot: the part of `force` that is held over the step, and the force of laws at the start
-  // of the piece; NULL without laws
+  // of the piece; NULL if there are no laws
   double *held, *law;
   double *law_begin; // 3 per slot: `law` at the start of the step
   int32_t *lawful;   // slots of the bodies with force laws, in the order of their calls
@@ -114,8 +114,8 @@ typedef struct S2Step {
   double *joint_impulse;  // S2_JOINT_ROWS per joint slot
   double *joint_reaction; // 3 per joint slot
   double acted;           // s: duration of the joint impulses and reactions
-  // per joint slot: whether its island takes implicit Euler with the positive part of the geometric
-  // stiffness, because the step would be too long without it
+  // per joint slot: whether its island uses implicit Euler with the positive part of the geometric
+  // stiffness, because the step would be too long without that stiffness
   bool *stiff;
   double *balanced; // 3 per slot: part of `corrected` that the last solve requires (spin.h)
   // 3 per slot: N m s, N s of corrections, which come neither from forces nor from contacts or
@@ -148,11 +148,11 @@ typedef struct S2Step {
   int unsolved;  // island solves that missed the tolerance
   double budget; // the remaining budget, S2SolverOptions.budget; infinite: there is none
   bool cut;      // whether the budget has ended a solve
-  // whether the budget has ended a solve, or a solve was given up. Then the step ends with as few
+  // whether the budget has ended a solve, or a solve was given up. If so, the step ends with as few
   // solves as possible.
   bool hurries;
   int trying;       // S2SolverOptions.attempt of the present solve
-  bool rows_stay;   // whether new rows were not solved, so that no more are made in this step
+  bool rows_stay;   // whether a solve with new rows failed, so that this step makes no more of them
   bool in_pieces;   // whether turning bodies split a step outside event stepping
   bool cut_short;   // whether bisect with stepping_partial ended before dt
   bool threaded;    // whether this is a thread's copy, with ground at rest and in place
@@ -179,7 +179,7 @@ static inline S2GeometricStiffness s2_step_geometric(const S2Step *step, int32_t
 }
 // The rotations at the poses q of the bodies that the island's joints connect, per slot.
 const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);
-// The relative velocity (a against b) at a contact point along a direction, if bodies have the
+// The velocity of a relative to b at a contact point along a direction, if bodies have the
 // velocities v (3 per slot).
 double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v);
 // Whether projection closes the gap of this point although it is open.
@@ -191,7 +191,7 @@ static inline bool s2_touch_kept(const S2Step *step, int touch) {
 }
 double s2_clock(void); // s, monotonic
 // The clock for statistics. It is 0 unless the world measures times, because reading the clock
-// takes a tenth of a small world's step.
+// takes a tenth of the time of a small world's step.
 static inline double s2_stats_clock(const S2World *world) {
   return world->kept.def.profile ? s2_clock() : 0;
 }

@@ -1,5 +1,5 @@
-// The step problem for another unknown (the notes on Compliant: eq. 13 velocities, 58
-// accelerations, 60 changes of velocity). With x = (v - v_k)/s and impulses l = s f,
+// The step problem for another unknown (the notes on Compliant: velocities in eq. 13, accelerations
+// in eq. 58, changes of velocity in eq. 60). With x = (v - v_k)/s and impulses l = s f,
 //
 //     W x - J' f = (c - W v_k)/s,    J x + C f + (b + J v_k)/s,    bounds over s,
 //
@@ -13,7 +13,7 @@ static double scale_of(const S2Step *step) {
   return step->world->kept.def.formulation == S2_FORM_ACCELERATION ? step->h : 1;
 }
 
-// The velocity v_k of an unknown. For copies of a constraint's bodies it is 0; their rows contain
+// The velocity v_k of an unknown. For copies of a constraint's bodies v_k is 0; their rows contain
 // the rest.
 static double before_of(const S2Assembly *assembly, const double *before, int i) {
   return assembly->place[i] == S2_NONE ? 0 : before[assembly->place[i]];

@@ -43,8 +43,8 @@ static Edge touch_edge(const S2Step *step, int i) {
 
 enum { JOINT_EDGES = 3 };
 
-// Lists the edges of a joint; gears and constraints have up to three. The first edge contains a
-// moving body if there is one.
+// Lists the edges of a joint; gears and constraints have up to three edges. The first edge contains
+// a moving body if there is one.
 static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -112,7 +112,7 @@ static void add_holder(const S2Step *step, int32_t slot, S2Vec2 *sum, int *count
   }
 }
 
-// Sets the mean velocity of the island's ground; 0 without ground.
+// Sets the mean velocity of the island's ground; 0 if there is no ground.
 static void set_frame(const S2Step *step, S2Island *island) {
   S2Vec2 sum = {0, 0};
   int count = 0;
