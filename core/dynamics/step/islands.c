@@ -229,9 +229,9 @@ void s2_step_islands(S2Step *step) {
 
 // ---- Speed of an island -----------------------------------------------------------------------
 
-// The larger of `speed` and the speed of v relative to the frame, which is computed only if it can
-// be larger. Islands without touches use a root of squares, like the kernels of programs
-// (program/kernel_solve.h).
+// The larger of `speed` and the speed of v relative to the frame. The second is computed only if it
+// can be larger. For islands without touches, it is a root of squares, as in the kernels of
+// programs (program/kernel_solve.h).
 static double islands_faster(double speed, const S2Island *island, const double *v) {
   double vx = v[1] - island->frame.x, vy = v[2] - island->frame.y, length = island->length;
   if (fabs(vx) + fabs(vy) > speed) {
@@ -241,9 +241,9 @@ static double islands_faster(double speed, const S2Island *island, const double 
 }
 
 // Fraction of the step. The rounding error of soft rows is the rounding of a position, divided by
-// the length of the piece. In shorter pieces the scale of speeds grows with this error, but only
-// down to this length. Without the limit, the scale was 3e11 m/s in pieces of 1e-18 s, and a solve
-// that stopped a body of 5 m/s was accepted.
+// the length of the piece. In shorter pieces this error and the scale of speeds grow, but below
+// this length the scale no longer grows. Without the limit, the scale was 3e11 m/s in pieces of
+// 1e-18 s, and a solve that wrongly stopped a body of 5 m/s was accepted.
 static const double SHORTEST_SCALED = 1e-8;
 
 double s2_island_speed(const S2Step *step, const S2Island *island) {

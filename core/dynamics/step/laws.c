@@ -7,15 +7,15 @@
 #include <string.h>
 
 // Errors of the equation v = u + c L(v), as a fraction of its terms, in the norm of the kinetic
-// energy. Errors below ROUNDING are rounding; AGREED suffices for laws that are less smooth.
+// energy. Errors below ROUNDING are rounding. For laws that are less smooth, AGREED suffices.
 static const double ROUNDING = 1e-14;
 static const double AGREED = 1e-8;
 // PASSES: the most evaluations until velocities and laws agree. STALLED: evaluations end after this
 // number without improvement.
 enum { PASSES = 50, STALLED = 5 };
 // SLOW: if an evaluation leaves more than this fraction of the previous error, finite differences
-// determine the derivative of the law by its body's velocity. DIFFERENCE: their step, as a fraction
-// of the velocity.
+// determine the derivative of the law with respect to its body's velocity. DIFFERENCE: their step,
+// as a fraction of the velocity.
 static const double SLOW = 0.03, DIFFERENCE = 1e-6;
 
 // ---- The visible state --------------------------------------------------------------------------
@@ -49,8 +49,8 @@ static double view_bend(const View *view, int at) {
   return (frame->free_v[at] - frame->v[at]) / view->step->dt;
 }
 
-// The state after the fraction `part` of the piece: bodies of the island on the way from q0 to q,
-// with v; others in free flight.
+// The state after the fraction `part` of the piece: bodies of the island are on the way from q0 to
+// q, with v; other bodies are in free flight.
 static View view_at(const S2Step *step, const S2Island *island, const S2LawFrame *frame,
                     const double *q, const double *v, double part) {
   int n = 3 * step->world->bodies.count;
@@ -114,8 +114,8 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
                        .wanted = answer != NULL,
                        .timed = view->island != NULL};
   world->slopes.count = 0;
-  // The program reads the world, which contains the state of the view. It may run out of memory
-  // without our guard.
+  // The program reads the world, which contains the state of the view. Memory may run out in the
+  // program, outside the engine's guard.
   double *q = world->q.at, *v = world->v.at;
   world->q.at = view->q;
   world->v.at = view->v;
@@ -191,7 +191,7 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
       return false;
     }
   }
-  // The forces of the step are the held forces plus those of the laws.
+  // The forces of the step are the held forces plus the forces of the laws.
   S2LawsAct act = {.answers = answers, .count = count, .since = view.since};
   s2_note_laws(step, island, S2_ACT_LAWS, &act);
   for (int i = 0; i < count; i++) {
@@ -251,7 +251,8 @@ typedef struct Agreeing { // a body with a law
   double off[3];              // u + c (L - L0) - v
   double most, before, best;  // relative error of the equation
   int stalled;                // evaluations since the best one
-  double slope[9];            // derivative of the law by its body's velocity, if `sloped`
+  double slope[9];            // derivative of the law with respect to its body's velocity, if
+                              // `sloped`
 } Agreeing;
 
 static void agreeing_look(const View *view, Agreeing *body) {
@@ -365,7 +366,7 @@ static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswe
     }
     for (int i = 0; i < count && !all; i++) {
       Agreeing *body = &bodies[i];
-      // If fixed-point iteration is slow, Newton with finite differences takes over.
+      // If fixed-point iteration is slow, Newton's method with finite differences takes over.
       bool slow = pass > 0 && !body->given_up && body->most > SLOW * body->before;
       if (slow && !body->sloped && !agreeing_find_slope(view, body)) {
         return false;

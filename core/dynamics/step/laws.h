@@ -16,7 +16,7 @@
 typedef struct S2LawAnswer S2LawAnswer; // trace/notes.h
 
 // The state of bodies outside the present island at the start of the step. Laws see these bodies in
-// free flight from there.
+// free flight from that state.
 typedef struct S2LawFrame {
   const double *q, *v, *free_v; // 3 per slot
   double done;                  // s: from the start of the step to the start of the piece

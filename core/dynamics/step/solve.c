@@ -74,7 +74,7 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
 }
 
 // The share of the remaining budget that a solve may use, because later solves and other islands
-// need some.
+// also need a share.
 static const double BUDGET_SHARE = 0.65;
 
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
@@ -151,8 +151,8 @@ static void solve_take_back(const S2Problem *problem, S2Solution *solution, int 
 }
 
 // Removes impulses of rounding from contacts and limits that do not act. At a corner that stays
-// above the floor, or at a limit that is not reached, such an impulse would count as a touch, which
-// an impact would then stop.
+// above the floor, or at a limit that is not reached, such an impulse would count as a touch, and
+// an impact would then stop the motion.
 static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   for (int r = 0; r < problem->rows; r++) {
     bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;
@@ -165,7 +165,7 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   }
 }
 
-// Whether the initial impulses of this motion are the solution of the last step. This holds only in
+// Whether the initial impulses of this motion are the solution of the last step. This is so only in
 // the first search, because later searches start from its results.
 static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   bool fresh = false;
@@ -175,7 +175,8 @@ static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   return fresh;
 }
 
-// The most factorisations of a flow in a step that hurries because earlier solves have missed.
+// The most factorisations of a flow in a step that hurries because earlier solves missed the
+// tolerance.
 enum { HURRIED_FLOW = 200 };
 
 static int solve_attempt(const S2Step *step) {
@@ -242,8 +243,8 @@ static void solve_read_contacts(const S2Step *step, const S2Island *island, cons
       n += normal;
       point->tangent_impulse = kept * point->tangent_impulse + (tangent ? lambda[n] : 0);
       n += tangent;
-      // Sliding means at the bound, up to rounding. Without friction, a loaded contact always
-      // counts as sliding.
+      // Sliding means that friction is at its bound, up to rounding. A loaded contact without
+      // friction always counts as sliding.
       point->sliding =
           point->normal_impulse > 0 &&
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
@@ -280,7 +281,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     s2_arena_rewind(step->arena, mark);
     return false;
   }
-  // Keep the first motion of an island of joints alone: projection uses its rows.
+  // For an island without contacts, keep the first motion: projection uses its rows.
   S2Bilateral *keep = NULL;
   if (kind == S2_SOLVE_MOTION && island->motion != NULL && island->motion->parts == 0) {
     *island->motion = assembly;
@@ -309,7 +310,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   step->ground_last = false;
   s2_step_dump(step, &posed);
   // If an attempt misses the tolerance, it reports the reason to its caller and changes nothing. If
-  // the budget has cut it, it counts as solved.
+  // the budget has cut the attempt, it counts as solved.
   if (outcome != NULL) {
     *outcome = solution.cut ? S2_SOLVED : solution.status;
     if (*outcome != S2_SOLVED) {

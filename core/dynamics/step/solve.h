@@ -6,9 +6,9 @@
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 per slot). The impulses are stored in the touches and in step->joint_impulse; impacts and
-// later solves add theirs. With `outcome` a solve that misses the tolerance leaves v and the
-// impulses unchanged and does not count as unsolved; *outcome is then S2_INFEASIBLE if the rows
-// provably contradict each other, else S2_MAX_ITERATIONS. False: aborted.
+// later solves add their impulses. If `outcome` is given, a solve that misses the tolerance leaves
+// v and the impulses unchanged and does not count as unsolved; *outcome is then S2_INFEASIBLE if
+// the rows provably contradict each other, else S2_MAX_ITERATIONS. False: aborted.
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome);
 

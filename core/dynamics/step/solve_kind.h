@@ -9,7 +9,7 @@ typedef enum S2SolveKind {
   // velocities at the end, solved again with the contacts at the end (event stepping)
   S2_SOLVE_TURNED,
   // velocities after an impact, which takes no time; limits act if they are touched or were reached
-  // in the motion before
+  // in the preceding motion
   S2_SOLVE_IMPACT,
   S2_SOLVE_FRICTIONLESS, // an impact without friction (reflections)
   S2_SOLVE_FRICTION,     // friction of an impact, with known bounds (reflections)

@@ -10,8 +10,8 @@
 //     project        project/       remaining overlaps and joint errors of the linearisation
 //     commit         commit.c       the world changes, all at once; events
 //
-// Assembly is part of each solve. All phases run once for each substep. The special parts of a
-// scheme are in the file of its name in schemes/.
+// Assembly is part of each solve. All phases run once for each substep. The special parts of each
+// scheme are in the file named after it in schemes/.
 #include "dynamics/audit/audit.h"
 #include "dynamics/control/apply.h"
 #include "dynamics/impact/impact.h"
@@ -127,7 +127,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
     }
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES && !step->hurries);
-  // whether shapes overlap at the end that had no point in reach before
+  // whether shapes that had no point in reach overlap at the end
   bool found = !step->hurries;
   for (int pass = 0; found && pass < S2_RELINEARISE_PASSES && !step->hurries; pass++) {
     if (!s2_step_unforeseen(step, &found) || (found && !step_motion(step, &choices))) {
@@ -163,7 +163,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
   return s2_laws_arrive(step, NULL, NULL, &changed);
 }
 
-// Takes the step in pieces, and shortens each piece while something turns too far in it.
+// Takes the step in pieces, and shortens each piece while a body turns too far in it.
 static bool speculative_pieces(S2Step *step, double turns) {
   S2Bisect all = s2_bisect_begin(step), *pieces = &all;
   step->in_pieces = true;
@@ -194,7 +194,7 @@ static bool speculative_pieces(S2Step *step, double turns) {
   return true;
 }
 
-// Takes the whole step at once, or in pieces if something turns too far in it.
+// Takes the whole step at once, or in pieces if a body turns too far in it.
 static bool step_speculative(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
@@ -332,7 +332,7 @@ static S2Status step_substep(S2World *world, int substep, int substeps, bool *cu
 static S2Status step_substeps(S2World *world, int substeps) {
   size_t size = s2_world_image_size(world);
   if (size > world->before_capacity) {
-    // Take a quarter more, so that a slowly growing world does not reallocate in every step.
+    // Reserve a quarter more, so that a slowly growing world does not reallocate in every step.
     s2_memory_free(world->before);
     world->before = NULL;
     world->before_capacity = 0;

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-// A step with more overlapping pairs is rejected: this number for each shape, but at least
-// CROWD_AT_LEAST. A shape without overlaps touches three others on average. In a heap created at
-// one point the number of pairs grows with the square of the number of bodies, so a solve would
-// take very long, and gigabytes of memory.
+// A step is rejected if more pairs overlap than CROWD_PER_SHAPE times the number of shapes, and
+// more than CROWD_AT_LEAST. A shape without overlaps touches three others on average. In a heap
+// created at one point the number of pairs grows with the square of the number of bodies, so a
+// solve would take very long and need gigabytes of memory.
 enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
 // A pair counts as overlapping here from this depth on, as a fraction of the smaller body.
 #define CROWD_DEPTH 1e-3
@@ -36,9 +36,9 @@ static double touch_combine(S2Combine how, double a, double b) {
 }
 
 // Sets the softness of a pair: two springs in series, each with its dashpot. In slow motion both
-// carry the force F and yield by C F - C^2 d F' each, so the pair has C = Ca + Cb and d = (Ca^2 da
-// + Cb^2 db) / C^2: dashpots in series if Ca da = Cb db. There is no jump when one side becomes
-// rigid.
+// springs carry the force F, and each yields by C F - C^2 d F', so the pair has C = Ca + Cb and d =
+// (Ca^2 da + Cb^2 db) / C^2: dashpots in series if Ca da = Cb db. These values do not jump when one
+// side becomes rigid.
 static void set_softness(S2Touch *touch, const S2Body *a, const S2Body *b) {
   double sum = a->contact_compliance + b->contact_compliance;
   touch->compliance = sum;
@@ -165,7 +165,7 @@ static void set_boxes(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    // A static body keeps its box of the last step.
+    // A static body keeps its box from the last step.
     bool known = body->type == S2_STATIC && !(world->kept.fresh && step->passes == 0);
     if (!body->enabled || known) {
       continue;
@@ -213,8 +213,8 @@ static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, do
 }
 
 // Whether the boxes of a pair meet on their motions. The broad phase only tests boxes around the
-// motions. These depend on the common velocity of both bodies, and without this test, islands would
-// also depend on it.
+// motions. Those boxes depend on the common velocity of both bodies. Without this test, islands
+// would depend on that velocity, too.
 static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
@@ -330,10 +330,10 @@ bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
   return touch->count == 0 || touch->asked || ask_pre_solve(step, touch);
 }
 
-// At a joint of a chain or of a body's pieces, the contact points belong to one of two shapes. The
-// other shape may have none now, but may be hit in this step. Event stepping searches for meetings
-// only among the touches of an island, so it includes such a pair. Other schemes find it at the end
-// of the step.
+// Where two segments of a chain or two pieces of a body adjoin, contact points belong to one of the
+// two shapes. The other shape may have no point now, but may be hit in this step. Event stepping
+// searches for meetings only among the touches of an island, so it includes such a pair. Other
+// schemes find the pair at the end of the step.
 static bool may_hide(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
@@ -410,7 +410,7 @@ bool s2_step_touches(S2Step *step) {
         o < old_count && touch_compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
     S2Touch *touch = &touches[count++];
     kept[count - 1] = known ? s2_rest_known(step, &old[o], o) : 0;
-    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // it is searched later if its island is not kept
+    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // it is searched later unless its island is kept
       *touch = old[o];
       continue;
     }
@@ -483,16 +483,16 @@ static bool touch_presses(const S2Touch *touch) {
 }
 
 // s: time in its motion at which a pair must be linearised again, because no row has predicted an
-// overlap; INFINITY: none. If a body passes through the other one or a part of it, this is the time
-// at which that begins, because at the end the wrong side would be found. *moves: whether the time
-// depends on the inputs.
+// overlap; INFINITY: none. If a body passes through the other body or a part of it, this is the
+// time at which that begins, because at the end of the motion the wrong side would be found.
+// *moves: whether the time depends on the inputs.
 static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);
   *moves = passage < step->h && s2_touch_driven(step->world, touch);
   if (*moves) { // a kinematic body cannot stop short
     return passage;
   }
-  // Soft rows predict overlaps. Without projection a step does not bound the energy that a new row
+  // Soft rows predict overlaps. A step without projection does not bound the energy that a new row
   // adds, so it keeps its rows.
   bool projects = step->world->kept.def.stabilization == S2_PROJECTION;
   if (touch->count > 0 && (s2_touch_soft(touch) || !projects)) {
@@ -501,7 +501,8 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   bool presses = touch_presses(touch);
   double crossing = s2_step_crossing(step, touch, presses);
   if (passage <= step->h || crossing < step->h || presses) {
-    // At a kinematic body, a step may be discontinuous here, so its derivative is one-sided.
+    // At a kinematic body, the step may depend discontinuously on its inputs here, so its
+    // derivative is one-sided.
     *moves = s2_touch_driven(step->world, touch);
     return crossing;
   }

@@ -14,8 +14,8 @@ static inline bool s2_touch_before(const S2Touch *touch, const S2Touch *other) {
 }
 bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
 // Adds missing points: shapes without any point in reach that overlap at q1 get points there;
-// shapes that a kinematic body passes through get points where that begins. *found: whether points
-// were added. False: aborted.
+// shapes that a kinematic body passes through get points where the passage begins. *found: whether
+// points were added. False: aborted.
 bool s2_step_unforeseen(const S2Step *step, bool *found);
 // Finds missing points of the island's touches, except for overlaps that exist only at the end.
 bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, bool *found);
@@ -26,7 +26,7 @@ void s2_touch_settle(const S2Step *step,
 // needs an update.
 bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction);
 void s2_touch_follow(const S2Step *step, S2Touch *touch); // updates its points at q1
-// whether it may carry impulses in this step
+// whether the touch may carry impulses in this step
 bool s2_touch_solid(const S2Touch *touch);
 
 // Computes the geometry of one touch at the poses q. Points that stay keep their impulses.

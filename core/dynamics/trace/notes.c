@@ -14,7 +14,7 @@ static void *note_copy(S2Notes *notes, const void *from, size_t bytes) {
   return to;
 }
 
-// Copies data into the notes. `like`: stored data that may be equal and are then shared, or NULL.
+// Copies data into the notes. `like`: stored data, which are shared if they are equal; or NULL.
 static void *note_copy_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
   return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0)
              ? (void *)like
@@ -186,7 +186,7 @@ static bool note_are_nodes(const S2Island *island, const double *of, const doubl
 }
 
 // The last note of an act (S2_ACTS: of any act) on an island of the same size, which usually is the
-// same island; NULL: none among the last few.
+// same island; NULL: there is none among the last few notes.
 static const S2Note *note_last_like(const S2Notes *notes, const S2Island *island, S2Act act) {
   enum { NEAR = 8 };
   int end = notes->at.count > NEAR ? notes->at.count - NEAR : 0;
@@ -263,11 +263,11 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
   return same;
 }
 
-// Records a touch; it is recorded only once while it does not change.
+// Records a touch. While the touch does not change, it is recorded only once.
 static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
-  // Make room for the last record of this touch in this step; NULL: there is none.
+  // Make room for the last record of this touch in this step (NULL: there is none).
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
@@ -346,7 +346,7 @@ static void note_keep_joints(const S2Step *step, const S2Island *island, bool di
   S2Notes *notes = step->world->notes;
   bool pushed = false, stiff = false, changed = false;
   const double *began = s2_note_at(notes, notes->substep)->substep.impulse;
-  // Check whether there is anything to record; usually there is nothing.
+  // Check whether there is anything to record; usually there is not.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
@@ -658,13 +658,13 @@ void s2_note_interval(const S2Step *step, const S2Island *island, int earlier, b
   note->interval.sets_out = sets_out;
   note->of->ground =
       s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
-  // Add the ground bodies that its nodes touch.
+  // Add the ground bodies that the island's nodes touch.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     note_add_ground(step, touch->body_a, note);
     note_add_ground(step, touch->body_b, note);
   }
-  // Add the ground bodies to which they are joined.
+  // Add the ground bodies to which the nodes are joined.
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};

@@ -59,7 +59,7 @@ const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
   // step apart.
   static const double SAME = 1e-12;
   const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
-  // The list has the newest first; the last call usually is the right one.
+  // The list has the newest answer first, which usually is the right one.
   while (at != NULL) {
     // Poses must be equal to the bit, times up to rounding.
     bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));

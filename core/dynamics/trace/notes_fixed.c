@@ -36,8 +36,8 @@ static bool fixed_same_def(const S2WorldDef *a, const S2WorldDef *b) {
   return same;
 }
 
-// Compares joints. Members that steps change are left out, because S2_ACT_SUBSTEP has them, and so
-// are members on which no derivative depends (from the links on).
+// Compares joints. Members that steps change are left out, because S2_ACT_SUBSTEP records them.
+// Members on which no derivative depends (from the links on) are left out, too.
 static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
 #define LEFT_OUT(member)                                                                           \
   { offsetof(S2Joint, member), sizeof a->member }

@@ -1,14 +1,14 @@
 // Detects impacts in steps of given length: in speculative and bisecting steps, and in a
 // speculative remainder of event stepping. An impact stays in its step when the data change, so
-// derivatives do not include the time of the impact. However short the steps are, derivatives miss
-// the effect of a shift of that time (docs/gradients.md).
+// derivatives do not include the time of the impact. Derivatives miss the effect of a shift of that
+// time, however short the steps are (docs/gradients.md).
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/trace/notes.h"
 
 // Whether a point arrives with speed. Its speed must exceed the change by forces, which excludes
 // resting, sliding and rolling contacts. Its initial gap must exceed `far` (m), because points that
-// touch at the start of the step have their impact at that time, whatever the data are.
+// touch at the start of the step have their impact at that time for all data.
 static bool hit_arrives(const S2Step *step, const S2Island *island, const S2Touch *touch,
                         double far, double reach) {
   bool any = false;

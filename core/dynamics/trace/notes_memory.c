@@ -90,7 +90,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
   }
   // In the block of the first discarded note, free that note and everything after it.
   size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
-  notes->latest.count = 0; // they may be in the freed memory
+  notes->latest.count = 0; // these records may be in the freed memory
   notes->used -= notes->block->at - at;
   notes->block->at = at;
   notes->at.count = mark;

@@ -1,5 +1,5 @@
-// Annotations: texts and marks that a script draws over the picture. The world only stores them; no
-// step, hash or image uses them.
+// Annotations: texts and marks that a script draws over the picture. The world only stores them;
+// steps, hashes and images do not use them.
 #include "dynamics/world/world.h"
 
 #include <string.h>

@@ -52,7 +52,8 @@ static int vertex_class(int count) {
 
 static int32_t vertices_take(S2World *world, int count) {
   int k = vertex_class(count);
-  // Take a freed block, else one at the end, for which the array may have to grow.
+  // Take a freed block or, if there is none, a block at the end, for which the array may have to
+  // grow.
   int32_t first = world->kept.free_vertices[k];
   if (first != S2_NONE) {
     world->kept.free_vertices[k] = (int32_t)world->vertices.at[first].x;
@@ -74,7 +75,7 @@ static void vertices_give(S2World *world, int32_t first, int count) {
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// The mass of a body or, if no shape has an area, its substitute: density times length.
+// The mass of a body or, if no shape has an area, a substitute: density times length.
 typedef struct MassSum {
   double weight;  // kg; if all shapes are bare segments: kg/m
   double inertia; // inertia of the weight about the centre
@@ -94,9 +95,9 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// Shapes count by area. A bare segment has no area, so it weighs nothing beside solid shapes. A
-// body that consists only of bare segments is a wire, whose segments count by length. This is the
-// limit of equally thin capsules, however the outline is divided.
+// Shapes count by area. A bare segment has no area, so it weighs nothing in a body with solid
+// shapes. A body that consists only of bare segments is a wire, whose segments count by length.
+// This is the limit of equally thin capsules, and it does not depend on how the outline is divided.
 static double piece_extent(const S2MassProperties *part, bool solid) {
   return solid ? part->area : part->length;
 }
@@ -105,7 +106,8 @@ static double piece_density(const S2BodyDef *def, int i) {
   return isnan(def->shapes[i].density) ? def->density : def->shapes[i].density;
 }
 
-// Sums weight, centre and inertia over all pieces, each with its own density or the body's.
+// Sums weight, centre and inertia over all pieces, each with its own density or the density of the
+// body.
 static MassSum sum_mass(const S2BodyDef *def) {
   MassSum sum = {0};
   for (int i = 0; i < def->shape_count && !sum.solid; i++) {

@@ -58,8 +58,8 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
 }
 
 void s2_body_drop_warm_start(S2World *world, int32_t slot) {
-  // Impulses of a body that was moved would be a bad guess and would influence the future, so drop
-  // them.
+  // The impulses of a body that was moved would be a bad guess and would influence its future, so
+  // drop them.
   for (int i = 0; i < world->touches.count; i++) {
     S2Touch *touch = &world->touches.at[i];
     if (touch->body_a == slot || touch->body_b == slot) {
@@ -118,7 +118,7 @@ static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, 
     return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield",
                     s2_body_field(field)->name);
   }
-  // The first bound creates the lock; removing the last one destroys it.
+  // The first bound creates the lock; removing the last bound destroys it.
   if (body->drive == S2_NONE) {
     s2_body_add_drive(world, slot, INFINITY, INFINITY);
   }
@@ -272,7 +272,8 @@ static double torque_of(const S2World *world, int32_t slot, S2Vec2 force, const 
     return 0;
   }
   const double *q = world->q.at + 3 * slot;
-  // (p - x) x F about the centre of mass. Without a point, the force acts at the centre of mass.
+  // (p - x) x F about the centre of mass. If no point is given, the force acts at the centre of
+  // mass.
   return s2_cross(s2_sub(*at, s2_vec2(q[1], q[2])), force);
 }
 

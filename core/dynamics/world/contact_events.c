@@ -9,7 +9,7 @@
 typedef struct Found {
   int32_t lo, hi; // slots of the bodies, as in S2Couple
   bool sensor, near, touching;
-  int32_t touch;        // S2_NONE: the search no longer has the pair
+  int32_t touch;        // S2_NONE: the search no longer finds the pair
   int32_t acted, count; // first entry in S2World.acted, and number of entries
 } Found;
 
@@ -50,7 +50,7 @@ static int list_found(const S2Step *step, Found *found) {
   const S2ActedList *acted = &step->world->acted;
   int count = 0, a = 0;
   for (int i = 0; i <= step->touch_count; i++) {
-    // Impulses of pairs that the search no longer has come before the next touch.
+    // Impulses of pairs that the search no longer finds come before the next touch.
     const S2Touch *touch = i < step->touch_count ? &step->touches[i] : NULL;
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       found[count] = found_of(acted->at[a].body_a, acted->at[a].body_b);
@@ -146,7 +146,7 @@ static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pai
   }
 }
 
-// Adds the place where the two bodies are nearest at the end of the step; false: the search has
+// Adds the place where the two bodies are nearest at the end of the step; false: the search found
 // none of their pairs.
 static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
   // Find the point with the smallest gap over all their pairs.
@@ -249,7 +249,7 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
   couple->touching = touching;
 }
 
-// Returns whether events of the couple are still to come.
+// Returns whether the couple still has events to come.
 static bool couple_follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over) {
   bool near = pairs.count > 0;
   // The order in time is: near, touch begins or ends, far.

@@ -33,7 +33,7 @@ static void excluded_insert(S2World *world, int32_t body, int32_t other, bool by
   s2_world_changed(world);
 }
 
-// Erases one entry. Each reason has its own: two joints between the same bodies have two entries.
+// Erases one entry. Each reason has its own entry: two joints between the same bodies have two.
 static void excluded_erase(S2World *world, int32_t body, int32_t other, bool by_user) {
   for (int i = excluded_find(world, body, other); excluded_is(world, i, body, other); i++) {
     if (world->excluded.at[i].by_user == by_user) {

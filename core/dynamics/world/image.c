@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define IMAGE_MAGIC UINT64_C(0x32643270616e733b) // change this number with the layout
+#define IMAGE_MAGIC UINT64_C(0x32643270616e733b) // change this number when the layout changes
 
 typedef struct ImageHeader {
   uint64_t magic;
@@ -104,7 +104,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   S2_TRY(s2_world_idle(world));
   ImageHeader header;
   if (size < sizeof header) {
-    // Reject other data or another layout before anything changes.
+    // Reject other data, or another layout, before the world changes.
     return s2_error(S2_INVALID, "not a snapshot of a world (%zu bytes)", size);
   }
   memcpy(&header, image, sizeof header);
@@ -231,8 +231,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   return s2_ok();
 }
 
-// FNV-1a by words, which is eight times as fast as by bytes. The shift makes the upper bits of a
-// word affect all later words; without it, two changes of sign would cancel.
+// FNV-1a over words, which is eight times as fast as over bytes. The shift makes the upper bits of
+// a word affect all later words. Without the shift, two changes of sign would cancel.
 static uint64_t hash_doubles(uint64_t hash, const double *at, int count) {
   for (int i = 0; i < count; i++) {
     uint64_t word;
@@ -256,7 +256,7 @@ uint64_t s2_world_hash(const S2World *world) {
 void s2_world_mark(S2World *world) {
   size_t size = s2_world_image_size(world);
   if (size > world->marked_capacity) {
-    // Take a quarter more, so that a slowly growing world does not reallocate in every step.
+    // Reserve a quarter more, so that a slowly growing world does not reallocate in every step.
     world->marked_capacity = size + size / 4;
     s2_memory_free(world->marked);
     world->marked = s2_memory_take(world->marked_capacity);

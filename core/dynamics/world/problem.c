@@ -28,7 +28,7 @@ static S2Problem *copy_problem(const S2Problem *from) {
   return problem;
 }
 
-// Makes one island of all islands: every body that moves is a node, in creation order.
+// Merges all islands into one: every body that moves is a node, in creation order.
 static S2Island all_islands(S2Step *step) {
   S2World *world = step->world;
   S2Island all = {
@@ -75,7 +75,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   bool going =
       s2_step_forces(&step) && s2_step_free_motion(&step, step.dt) && s2_step_touches(&step);
   world->stepping = false;
-  // A callback has stopped it, or a function has returned a number that is not finite.
+  // A callback has stopped the step, or a function has returned a number that is not finite.
   if (!going) {
     S2Status refused = s2_constraints_end(world);
     s2_motions_end(world);

@@ -31,7 +31,7 @@ typedef struct RayQuery {
   const S2World *world;
   const S2QueryFilter *filter;
   S2Vec2 from, to;
-  RayFound *best; // one hit, or one for each body slot
+  RayFound *best; // one hit, or one hit per body slot
   bool each;      // whether `best` has one hit for each body
 } RayQuery;
 
@@ -58,8 +58,8 @@ static bool visit_ray(void *user, int32_t proxy) {
 static void query_cast(S2World *world, RayQuery *query) {
   S2Vec2 from = query->from, to = query->to;
   S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
-  // The start may be slightly below a surface and still count as on it. The box of all shapes
-  // bounds the size of a shape.
+  // A start slightly below a surface still counts as on the surface. The box of all shapes bounds
+  // the size of a shape.
   S2Box all = s2_broadphase_bounds(world->broadphase);
   double far = fabs(from.x) + fabs(from.y) + fabs(all.lo.x) + fabs(all.lo.y);
   double grow = S2_RAY_SURFACE * (all.hi.x - all.lo.x + all.hi.y - all.lo.y) + RAY_ROUNDING * far;

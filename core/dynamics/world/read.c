@@ -73,7 +73,7 @@ void s2_world_momentum(const S2World *world, double momentum[3]) {
 }
 
 static void list_acted(S2World *world, const S2Acted *acted) {
-  // Bodies of the last step may be gone, and other bodies may have their slots.
+  // Bodies of the last step may have been destroyed, and other bodies may have their slots.
   if (world->bodies.at[acted->body_a].serial == acted->serial_a &&
       world->bodies.at[acted->body_b].serial == acted->serial_b) {
     *s2_array_append(world->contacts) = (S2Contact){

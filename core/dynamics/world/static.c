@@ -1,6 +1,6 @@
 // Pseudo-static equilibrium by kinetic damping (dynamic relaxation: Otter 1965, Cundall 1976).
 // Bodies start from rest and move as in a normal simulation until their kinetic energy falls; then
-// they are stopped. At that time a single mode would pass its equilibrium. The first step after
+// they are stopped. A single mode would pass its equilibrium at that time. The first step after
 // each stop gives the accelerations from rest, which must vanish.
 #include "dynamics/world/world.h"
 
@@ -47,8 +47,8 @@ static void static_hold(S2World *world, const Held *held, bool stop) {
 
 // Turning forces (tension across a chain) are explicit in time. A mode of such forces with (h w)^2
 // above 1 is farther from rest at each stop. Then the search continues with shorter steps, because
-// time has no meaning here. The residual of the stops fluctuates in any search. A search makes no
-// progress if the residuals of STALLED stops in a row are above half of the best one.
+// time has no meaning here. The residuals at stops fluctuate in every search. A search makes no
+// progress if STALLED residuals in a row are above half of the best residual.
 enum { STALLED = 64, HALVINGS = 10 };
 
 typedef struct Search {
@@ -67,7 +67,7 @@ static bool static_judge(S2World *world, Search *search, const S2StaticOptions *
   result->residual = static_fastest(world) / *dt;
   bool rests = result->residual <= options->tolerance;
   result->solved = rests && *dt == search->dt;
-  // Progress means that the best residual has halved. Without progress for STALLED stops, the steps
+  // Progress means that the best residual has halved. If STALLED stops bring no progress, the steps
   // are too long.
   search->stops += 1;
   if (result->residual < search->best / 2) {
@@ -98,7 +98,7 @@ static S2Status static_relax(S2World *world, const Held *held, const S2StaticOpt
     status = s2_world_step(world);
     result->steps += 1;
     bool anew = stop && status.code == S2_OK && static_judge(world, &search, options, result);
-    // If the kinetic energy falls, some mode has passed its equilibrium: stop everything.
+    // If the kinetic energy falls, some mode has passed its equilibrium: stop all bodies.
     double now = s2_world_energy(world).kinetic;
     stop = now < before || anew;
     before = stop ? 0 : now;

@@ -17,19 +17,21 @@
 
 // ---- Tolerances and limits --------------------------------------------------------------------
 
-// Contacts closer than this fraction of a body's size count as touching. It is far above the
-// rounding of a gap (1e-16 relative) and far below any visible gap.
+// Contacts closer than this fraction of a body's size count as touching. This fraction is far above
+// the rounding of a gap (1e-16 relative) and far below any visible gap.
 #define S2_TOUCH_SLOP 1e-9
 // A fraction of a body's size. Between bodies that move by at most this in a step, an open gap of
-// at most this counts as closed. A solve to 1e-9 leaves a tenth of this in the gaps.
+// at most this counts as closed. A solve with the tolerance 1e-9 leaves errors of a tenth of this
+// in the gaps.
 #define S2_REST_GAP 1e-10
 // Projection corrects overlaps and joint errors beyond this fraction of a body's size.
 #define S2_PROJECTION_TRIGGER 1e-9
-// Projection ends when errors are below this fraction. (Its steps are Newton steps, so the next one
-// would only change rounding.)
+// Projection ends when errors are below this fraction. (The steps of projection are Newton steps,
+// so the next step would only change rounding.)
 #define S2_PROJECTION_TOLERANCE 1e-11
-// Far from the origin, projection ends at this fraction of the coordinates, because their rounding
-// is larger. (Anchors are sums of two rounded numbers, and errors are differences of two anchors.)
+// Far from the origin, projection ends at this fraction of the coordinates, because rounding is
+// larger there. (Anchors are sums of two rounded numbers, and errors are differences of two
+// anchors.)
 #define S2_PROJECTION_ROUNDING 1e-15
 // Largest number of Newton steps of a projection. A joint needs 2 or 3; jammed piles may need more.
 // The next time step corrects the remainder.
@@ -39,8 +41,8 @@
 // If a pass does not halve the error, the cost of turning relative to moving is multiplied by this.
 // Otherwise a light body wedged at an angle would turn back and forth between two faces.
 #define S2_PROJECTION_STIFFER 8.0
-// Passes of SHAKE, which pushes along the joints' rows of the start of the step and corrects
-// velocities. Each pass leaves about the turn of the step (in rad) times the former error.
+// Passes of SHAKE, which pushes along the joints' rows at the start of the step and corrects
+// velocities. Each pass multiplies the error by about the turn of the step (in rad).
 #define S2_SHAKE_PASSES 3
 // Number of such passes if they share a factorisation, so that they are cheap.
 #define S2_SHAKE_DIRECT_PASSES 12
@@ -51,7 +53,8 @@
 // bodies, or a pile is jammed), projection has no feedback to velocities. Projection itself leaves
 // 1e-11.
 #define S2_FEEDBACK_START 1e-6
-// rad: if no body turns by more in a step, this feedback needs no additional check of the energy.
+// rad: if no body turns by more than this in a step, the feedback of projection to velocities needs
+// no additional check of the energy.
 #define S2_FEEDBACK_TURN 0.1
 // Fraction of the energy of an island that rounding of the angular momentum may add in a step.
 #define S2_SPIN_ROUNDING 1e-13
@@ -61,21 +64,21 @@
 // Smallest speed scale of an island, as a fraction of the speed of its ground, because relative
 // velocities are rounded by 1e-16 of that speed.
 #define S2_FRAME_ROUNDING 1e-4
-// Largest number of searches for contacts in one step. One is always made, and one more each time
-// an impact makes a body move farther than predicted. More than 4 have not been observed.
+// Largest number of searches for contacts in one step. One search is always made, and one more each
+// time an impact moves a body farther than predicted. More than 4 have not been observed.
 #define S2_REACH_PASSES 8
 // Largest number of solves of an island whose fast contacts miss each other.
 #define S2_RELINEARISE_PASSES 6
-// Islands with more touches are solved by attempts if there is an alternative. If the solver's flow
-// finds no solution within the given number of factorisations, the old rows stay, or only half of
-// the step is made. Smaller islands are solved in microseconds. Keeping old rows costs nothing, so
-// attempts with this alternative are shorter. Half steps cost as much as the solves that they
-// replace.
+// Islands with more touches than this are solved by attempts if there is an alternative. If the
+// solver's flow finds no solution within the given number of factorisations, the old rows stay, or
+// only half of the step is made. Smaller islands are solved in microseconds. Keeping old rows costs
+// nothing, so attempts with this alternative are shorter; half steps cost as much as the solves
+// that they replace.
 #define S2_ATTEMPT_TOUCHES 20
 #define S2_ATTEMPT_ROWS    600
 #define S2_ATTEMPT_WHOLE   1000
 // How often a large island's step (or its remainder) may be halved after a failed attempt. With 2
-// or 3, no more steps were solved, and they took longer.
+// or 3, the number of solved steps was not larger, and steps took longer.
 #define S2_EVENT_HALVINGS 1
 // Largest number of successive impacts within one step; the next one is inelastic. (With a ball
 // between two walls, or a stack that is hit, the sequence may be endless.)
@@ -84,15 +87,15 @@
 // because of rounding.
 #define S2_KEEP_ROUNDING 1e-12
 // Largest number of reflections of one impact; the remainder ends inelastically. n discs in a row
-// need up to n passes; contacts with different restitution may continue for ever.
+// need up to n passes; contacts with different restitution may continue without end.
 #define S2_REFLECTION_PASSES 50
 // A fast contact counts as met if the true gap after the step is below this fraction of the body.
 #define S2_MISS_TOLERANCE 1e-6
 // m: between two anchors that are closer than this, there is no direction.
 #define S2_NO_LENGTH 1e-12
-// A lock that yields and follows a velocity stays behind its goal by at most this fraction of the
+// A lock that yields and follows a velocity lags behind its goal by at most this fraction of the
 // distance that its bound recovers in one step. With a fraction of 1, the return would need exactly
-// the bound, and derivatives jump there.
+// the bound, where derivatives jump.
 #define S2_LOCK_LAG 0.5
 // Limits have rows in a step if they are closer than this multiple of the distance at the island's
 // speed. (A light body may leave a heavy one faster than the island's speed.)
@@ -126,7 +129,7 @@
 #define S2_AUTO_BODIES 8
 // auto: in the flow by two stages, islands with up to this many pairs are split at meetings even if
 // they have more bodies. With this bound, pours of 9 to 30 bodies take up to 1.5 times as long as
-// by projection. With a bound of 60 pairs, pours of 30 boxes take 16 times as long. Without a
+// with projection. With a bound of 60 pairs, pours of 30 boxes take 16 times as long. Without a
 // bound, a heap of five jointed dolls takes 4 times as long.
 #define S2_AUTO_PAIRS 20
 // Largest number of splits of an island's step in event stepping; the remainder is speculative.
@@ -137,35 +140,38 @@
 // Largest number of solves until a flow ends exactly at a meeting. Several are needed because the
 // motion depends on its length, through friction, damping and joints.
 #define S2_EVENT_REFINEMENTS 8
-// Largest number of solves of the search between two times, which follows if the refinements do not
+// Largest number of solves of the search between two times, which is made if the refinements do not
 // converge.
 #define S2_EVENT_NARROWINGS 40
 // Allowed gap at a meeting time, as a fraction of the touching distance.
 #define S2_EVENT_MET 1e-5
-// If the gap is larger than this fraction, derivatives are flagged, because the time is not exact.
+// If the gap at a meeting time is larger than this fraction, derivatives are flagged, because the
+// time is not exact.
 #define S2_EVENT_CLOSED 1e-2
 // A separating pair may not meet again before this fraction of the remainder of a step.
 #define S2_EVENT_LEAVING 1e-6
 // Derivatives are flagged as one-sided if the added energy is, with either sign, less than this
 // fraction of the sum of its terms.
 #define S2_EVENT_LEVEL 1e-6
-// A larger overlap at the end of a flow, in multiples of the touching distance, means that a
-// meeting was missed.
+// An overlap at the end of a flow that is larger than this multiple of the touching distance means
+// that a meeting was missed.
 #define S2_EVENT_MISSED 10
 // A projection that removes an overlap leaves a gap below this fraction of the overlap, because
 // surfaces bend and turn. Only another contact can separate the pair further.
 #define S2_EVENT_PARTED 1e-2
-// Largest number of repeated flows with additional resting points, which would otherwise return at
-// once.
+// Largest number of repeated flows with additional resting points. (Without rows, these points
+// would return at once.)
 #define S2_EVENT_RETURNS 4
-// Largest number of repeated flows of a piece without the rows that carry no impulse at its end.
+// Largest number of times that the flow of a piece is repeated without the rows that carry no
+// impulse at its end.
 #define S2_EVENT_RELEASES 2
-// Largest number of times that a flow is shortened, each time to the first meeting of the flow
-// before.
+// Largest number of times that a flow is shortened, each time to the first meeting of the previous
+// flow.
 #define S2_EVENT_SHORTENED 8
-// Largest number of pieces of an island's step that end without a meeting: no more of the motion
-// was known to be free, or a body would have overlapped another deeply. These pieces do not count
-// as splits. A bar that turns by a radian in a step is followed in pieces of a tenth of a radian.
+// Largest number of pieces of an island's step that end without a meeting: the rest of the motion
+// was not known to be free, or a body would have overlapped another deeply. These pieces do not
+// count as splits. For example, a bar that turns by a radian in a step moves in pieces of a tenth
+// of a radian.
 #define S2_EVENT_CUTS 64
 // A piece is not cut to less than this fraction of the remainder of a step.
 #define S2_EVENT_SHORTEST 1e-3
@@ -224,7 +230,7 @@ enum {
 };
 
 // A function of the poses: its value (m or rad), its rate at fixed poses (moving goals), and its
-// exact gradient by (angle, x, y) of its bodies.
+// exact gradient with respect to (angle, x, y) of its bodies.
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
@@ -257,8 +263,8 @@ typedef struct S2Joint {
   bool has_servo;           // whether a servo holds a goal along the motor's coordinate
   int rows;                 // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate, bounded;
-  // constraint: slot of its normal constraint, or S2_NONE; and the serial of that, which may be
-  // gone
+  // constraint: slot of its normal constraint, or S2_NONE; and the serial of that constraint, which
+  // may be destroyed
   int32_t coupled;
   uint32_t coupled_serial; // be gone
   double stabilization;    // as in S2JointDef; NAN: the world's setting
@@ -267,7 +273,7 @@ typedef struct S2Joint {
 #include "dynamics/fields.def"
   double break_force;
   S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: its last evaluation
-  // N, last step: all forces except ground friction and applied forces
+  // N, in the last step: all forces except ground friction and applied forces
   double pushed[2];
   S2JointLink link[S2_JOINT_LINKS];
   int32_t first_link; // list of the gears on it, youngest first
@@ -308,8 +314,8 @@ typedef struct S2Touch {
   bool sensor;  // whether one of the two is a sensor
   bool asked;   // whether pre-solve was called in this step
   bool enabled; // pre-solve's answer
-  // event stepping: whether it has no points yet because points at a chain's end belong to the
-  // other segment, but may get some as the bodies turn
+  // event stepping: whether it has no points yet, because points at a chain's end belong to the
+  // other segment, but may get points as the bodies turn
   bool hidden;
   bool solved; // whether its motion needed a solve in this step (the guess was not the solution)
   bool fresh;  // `solved` of the previous step
@@ -322,8 +328,8 @@ typedef struct S2Touch {
 } S2Touch;
 
 // The impulse at one feature of a pair of shapes in the last step: the sum over impacts and
-// substeps, each with the point of its solve. Touches belong to the end of the step, when that
-// feature may be gone. So reports use this list.
+// substeps, each with the point of its solve. Touches belong to the end of the step, when the
+// feature may no longer exist. So reports use this list.
 typedef struct S2Acted {
   int32_t shape_a, shape_b, body_a, body_b; // as in S2Touch
   uint32_t serial_a, serial_b;
@@ -397,7 +403,7 @@ typedef struct S2SlotPair { // each pair occurs twice, so that the pairs of a bo
   bool by_user; // no_contact; else because of a joint
 } S2SlotPair;
 
-// Whether the contact is a spring that pushes, without impacts, restitution and projection.
+// Whether the contact is a spring that pushes, which has no impacts, restitution or projection.
 static inline bool s2_touch_soft(const S2Touch *touch) {
   return touch->compliance > 0;
 }
@@ -415,7 +421,7 @@ typedef struct S2Kept {
   bool fresh;
 } S2Kept;
 
-// State of a world's program (program/program.h).
+// The state of a world's program (program/program.h).
 typedef enum S2ProgramIs {
   S2_PROGRAM_STALE, // the world has changed since its last step
   S2_PROGRAM_WAITS, // it has been stepped once
@@ -544,7 +550,7 @@ static inline S2BodyId s2_body_id(const S2World *world, int32_t slot) {
   return slot < 0 ? (S2BodyId){0, 0}
                   : (S2BodyId){(uint32_t)slot + 1, world->bodies.at[slot].serial};
 }
-// whether it has a mass, so that forces act on it if it is enabled
+// whether the body has a mass, so that forces act on it if it is enabled
 static inline bool s2_body_yields(const S2Body *body) {
   return body->type == S2_DYNAMIC || body->drive != S2_NONE;
 }
@@ -564,7 +570,7 @@ void s2_body_drop_warm_start(S2World *world, int32_t slot);
 bool s2_world_excluded(const S2World *world, int32_t body_a, int32_t body_b);
 void s2_world_exclude(S2World *world, int32_t body_a, int32_t body_b, bool by_user);
 void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_user);
-// removes the entries of a body that is destroyed
+// Removes the entries of a body that is destroyed.
 void s2_world_include_all(S2World *world, int32_t body);
 
 void s2_joint_destroy_slot(S2World *world, int32_t slot);
@@ -575,8 +581,9 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
 int s2_world_body_place(const S2World *world, int32_t slot);
 int s2_world_joint_place(const S2World *world, int32_t slot);
 
-// world.c: runs a function that may be called between steps. If memory runs out within it, returns
-// S2_MEMORY, with the world unchanged or in the state after a complete part of the work.
+// world.c: runs a function that may be called between steps. If memory runs out within the
+// function, returns S2_MEMORY, with the world unchanged or in the state after a complete part of
+// the work.
 S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user);
 
 // events.c
