@@ -251,7 +251,7 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   } else if (own > corrects) {
     world->residuals.audit.energy = fmax(world->residuals.audit.energy, own);
     s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
-                  "the stepping itself took or gave its island %.3g J of %.3g J", own,
+                  "the stepping itself changed the energy of its island by %.3g J of %.3g J", own,
                   budget->kinetic);
   }
 }

@@ -130,7 +130,8 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
                     def->name);
   }
   if (isfinite(def->most) && def->kind < S2_ACTUATOR_SPEED) {
-    return s2_error(S2_INVALID, "actuator '%s': most is not for a force or torque (use lo, hi)",
+    return s2_error(S2_INVALID,
+                    "actuator '%s': most does not apply to a force or torque (use lo, hi)",
                     def->name);
   }
   if (def->kind == S2_ACTUATOR_SPEED && isfinite(def->most)) {
@@ -179,7 +180,7 @@ S2Status s2_actuator_tune(S2World *world, int index, double kp, double kd, doubl
   bool good = kp >= 0 && kd >= 0 && most >= 0 && isfinite(kp) && isfinite(kd);
   if (!good || actuator->kind != S2_ACTUATOR_POSITION) {
     return s2_error(S2_INVALID, "actuator '%s': %s", actuator->name,
-                    good ? "only one of kind 'position' has gains"
+                    good ? "only an actuator of kind 'position' has gains"
                          : "kp, kd, most: numbers not below 0 expected");
   }
   actuator->warned &= actuator->kd == kd;
@@ -445,7 +446,7 @@ static void actuator_check_damping(S2World *world, int index) {
   s2_world_warn(
       world,
       "actuator '%s': its explicit damping reverses the speed in each step, because kd dt = "
-      "%.3g is above 2 I = %.3g: leave out implicit = false, or take kd below %.3g or dt "
+      "%.3g is above 2 I = %.3g: leave out implicit = false, or choose kd below %.3g or dt "
       "below %.3g s",
       actuator->name, actuator->kd * dt, 2 / inverse, 2 / (dt * inverse),
       2 / (actuator->kd * inverse));

@@ -12,8 +12,8 @@ typedef enum S2ActuatorKind {
   S2_ACTUATOR_FORCE,  // N: on a body along `direction`, or on a joint along its coordinate
   S2_ACTUATOR_TORQUE, // N m
   S2_ACTUATOR_SPEED,  // speed of a joint's motor, rad/s or m/s
-  // A goal, rad or m, held by the effort kp (goal - position) - kd speed, in addition to the joint's
-  // spring and damping.
+  // A goal, rad or m, held by the effort kp (goal - position) - kd speed, in addition to the
+  // joint's spring and damping.
   S2_ACTUATOR_POSITION
 } S2ActuatorKind;
 

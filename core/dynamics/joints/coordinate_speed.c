@@ -290,7 +290,6 @@ S2Status s2_joint_branch(S2World *world, S2JointId id, S2BodyId *bodies, int *co
   good = good && speed_largest_open(&s, rows) <= CARRIED * speed_largest(&s);
   s2_memory_free(memory);
   return good ? s2_ok()
-              : s2_error(
-                    S2_UNAVAILABLE,
-                    "speed: joints close loops, so it has no derivative: set velocities of bodies");
+              : s2_error(S2_UNAVAILABLE, "speed: it has no derivative, because joints close loops: "
+                                         "set velocities of bodies");
 }

@@ -304,8 +304,8 @@ static S2Status close_loops(Coordinates *c, double length) {
   s2_joint_label(c->world, of, label);
   return s2_error(
       S2_INVALID,
-      "with these coordinates, the loop closed by the %s stays open by %.3g: give fewer of "
-      "its joints, or others",
+      "with these coordinates, the loop closed by the %s stays open by %.3g: set fewer of "
+      "its joints, or other values",
       label, worst);
 }
 

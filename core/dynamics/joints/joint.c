@@ -230,8 +230,8 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
   }
   if ((s2_joint_kind(type)->parts & S2_HAS_LENGTH) != 0 && !(hi > S2_NO_LENGTH)) {
     return s2_error(S2_INVALID,
-                    "limits: hi above 0 expected for a length, got {%g, %g} (points that coincide "
-                    "are held by a hinge)",
+                    "limits: hi above 0 expected for a length, got {%g, %g} (use a hinge to "
+                    "hold points that coincide)",
                     lo, hi);
   }
   return s2_ok();
@@ -305,8 +305,8 @@ static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
 
 S2Status s2_joint_either_spring(S2JointType type, const char *name) {
   return s2_error(S2_INVALID,
-                  "%s: a %s has compliance or a spring along its coordinate, not both (a weld "
-                  "with a matrix has every combination)",
+                  "%s: a %s has compliance or a spring along its coordinate, not both (for "
+                  "any combination, use a weld with a matrix)",
                   name, s2_joint_type_name(type));
 }
 
@@ -350,7 +350,7 @@ S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint) {
                     isfinite(def->reference) ? rest : def->reference);
   }
   if (!isnan(def->rest) && !joint->has_spring) {
-    return s2_error(S2_INVALID, "rest: applies only to a spring: stiffness expected too");
+    return s2_error(S2_INVALID, "rest: applies only to a spring; give stiffness, too");
   }
   joint->length = rest;
   return s2_ok();
@@ -469,11 +469,11 @@ static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
     return s2_ok(); // a rope that is too short pulls its bodies in
   }
   return s2_error(S2_INVALID,
-                  "limits: {%g, %g} exclude the initial coordinate %g: %s, or limits that include "
-                  "it",
+                  "limits: {%g, %g} exclude the initial coordinate %g: %s, or give limits that "
+                  "include it",
                   joint->limit_lo, joint->limit_hi, value,
                   joint->type == S2_HINGE || joint->type == S2_SLIDER
-                      ? "give the coordinate it has there as reference"
+                      ? "give the true initial coordinate as reference"
                       : "move the bodies or anchors");
 }
 

@@ -390,7 +390,7 @@ S2Status s2_joint_set_velocity(S2World *world, S2JointId id, const double veloci
   }
   if (joint->driven) {
     return s2_error(S2_INVALID,
-                    "velocity: cannot be set, because functions move the lock; make another one");
+                    "velocity: cannot be set, because functions move the lock; make another lock");
   }
   for (int c = 0; c < 3; c++) {
     if (!isfinite(velocity[c]) || (!joint->locked[c] && velocity[c] != 0)) {

@@ -162,7 +162,7 @@ S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, 
   for (; listed < count && status.code == S2_OK; listed++) {
     if (worlds[listed] == NULL || worlds[listed]->listed) {
       status = s2_error(S2_INVALID, "worlds[%d]: %s", listed,
-                        worlds[listed] == NULL ? "there is none" : "is there twice");
+                        worlds[listed] == NULL ? "a world expected, got NULL" : "listed twice");
       break;
     }
     worlds[listed]->listed = true;

@@ -61,7 +61,7 @@ typedef struct S2Table {
   struct {                                                                                         \
     Number arm_a[2], arm_b[2]; /* m, body axes */                                                  \
     Number across[2];          /* slider: direction across the axis, body axes of b */             \
-    Number angle;              /* rad: angle of a relative to b at creation */                         \
+    Number angle;              /* rad: angle of a relative to b at creation */                     \
     Number swing[3];           /* bounds of how fast forces turn, see joint_swing() */             \
     Number size;               /* m: length that converts its angle */                             \
   } joint[S2_TABLE_JOINTS];                                                                        \

@@ -541,8 +541,7 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
     bool noted = s2_step_shake(step, island, errors, &shaken, &none) ||
                  (island->touches == 0 && project(step, island, worst, 1, NULL));
     if (!noted) {
-      s2_note_refuse_joints(step, island,
-                            "contacts and joints of which some hold what others hold");
+      s2_note_refuse_joints(step, island, "a redundant set of contacts and joints");
     }
     return;
   }

@@ -116,7 +116,7 @@ void s2_rattle_warn_of_unsolved(const S2Step *step) {
     s2_world_warn(
         step->world,
         "an island of %d bod%s (%s%s) was not solved by the two stages in %d pieces of the step, "
-        "which was made by projection: do its joints contradict each other, or is it taut?",
+        "so projection was used: do its joints contradict each other, or is it taut?",
         island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
         S2_RATTLE_PIECES);
   }

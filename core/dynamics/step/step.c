@@ -115,7 +115,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
     }
     s2_step_warn_of_overlaps(step);
     if (choices != NULL && s2_step_same_points(step, seen, seen_count)) {
-      break; // a wider search found nothing new
+      break; // a wider search has found no other points
     }
     *turns = choices == NULL ? s2_step_turning(step, step->free_v) : 1;
     if (*turns > 1) {
@@ -285,7 +285,7 @@ static bool step_event(S2Step *step) {
     }
     s2_step_warn_of_overlaps(step);
     if (!s2_event_found_more(step, &search)) {
-      step->touches = done; // a wider search found nothing new
+      step->touches = done; // a wider search has found no more
       break;
     }
     s2_notes_rewind(step, search.noted);

@@ -13,11 +13,11 @@ static const S2Answer **answers_of(const S2Notes *notes, S2Asked asked, int32_t 
 static const char *answer_no_slope(S2Asked asked) {
   switch (asked) {
   case S2_ASKED_PULL:
-    return "a spring with a law of the program's own";
+    return "a spring with a force law";
   case S2_ASKED_LOCK:
-    return "a lock that moves as the program says";
+    return "a lock moved by the program";
   case S2_ASKED_BODY:
-    return "a body that moves as the program says";
+    return "a body moved by the program";
   default:
     return "a joint of type constraint";
   }

@@ -34,8 +34,8 @@ S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int 
   annotate_forget(world, name[0] == '\0' ? NULL : name);
   if (count > ANNOTATIONS_MOST - world->annotations.count) {
     return s2_error(S2_INVALID,
-                    "more than %d annotations of one picture; those without a name last until the "
-                    "step after next, those with one until they are cleared",
+                    "more than %d annotations: clear annotations with a name, or step the world "
+                    "(steps remove annotations without a name)",
                     ANNOTATIONS_MOST);
   }
   for (int i = 0; i < count; i++) {

@@ -279,7 +279,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   if (yields && def->type != S2_KINEMATIC) {
     return s2_error(
         S2_INVALID,
-        "%s: applies only to a kinematic body; move a dynamic body with a lock, which also has it",
+        "%s: applies only to a kinematic body; for a dynamic body, use a lock with the same key",
         isfinite(def->max_force) ? "max_force" : "max_torque");
   }
   // A body that forces move must have a mass and an inertia.

@@ -107,7 +107,7 @@ static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, 
   if (body->type != S2_KINEMATIC) {
     return s2_error(
         S2_INVALID,
-        "%s: applies only to a kinematic body; move a dynamic body with a lock, which also has it",
+        "%s: applies only to a kinematic body; for a dynamic body, use a lock with the same key",
         s2_body_field(field)->name);
   }
   // A body without a bound has no lock and needs none.
@@ -161,7 +161,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   case S2_BODY_INERTIA:
     if (!s2_body_yields(body)) {
       return s2_error(S2_INVALID,
-                      "%s: only a dynamic body has one, or a kinematic one with a "
+                      "%s: only a dynamic body has one, or a kinematic body with a "
                       "max_force or max_torque",
                       s2_body_field(field)->name);
     }

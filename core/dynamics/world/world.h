@@ -266,8 +266,8 @@ typedef struct S2Joint {
   // constraint: slot of its normal constraint, or S2_NONE; and the serial of that constraint, which
   // may be destroyed
   int32_t coupled;
-  uint32_t coupled_serial; // be gone
-  double stabilization;    // as in S2JointDef; NAN: the world's setting
+  uint32_t coupled_serial;
+  double stabilization; // as in S2JointDef; NAN: the world's setting
 #define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;
 #define S2_JOINT_WEIGHTS(ID, member)                    S2JointWeights member;
 #include "dynamics/fields.def"

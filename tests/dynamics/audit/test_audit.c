@@ -423,7 +423,7 @@ static void a_correction_without_a_cause_is_found(void **state) {
   assert_int_equal(found.energies, 1);
   assert_int_equal(found.momenta, 0);
   assert_true(fabs(s2_world_residuals(world).audit.energy - (2 * .001 - .001 * .001 / 2)) < 1e-12);
-  must_warn(world, "the stepping itself took or gave");
+  must_warn(world, "the stepping itself changed the energy");
   s2_world_destroy(world);
 }
 

@@ -658,7 +658,7 @@ static void nonsense_is_refused(void **state) {
   refused(world, def, S2_INVALID, "length: a number above 0 expected, got 0");
   def.length = NAN;
   def.anchor_a = def.anchor_b = s2_vec2(1, 1);
-  refused(world, def, S2_INVALID, "held by a hinge");
+  refused(world, def, S2_INVALID, "use a hinge to hold");
   def = joint_def(S2_ROPE, body, wall);
   def.max_length = -1;
   refused(world, def, S2_INVALID, "max_length: a number above 0 expected, got -1");

@@ -376,7 +376,7 @@ static void nonsense_is_refused(void **state) {
   refuses(s2_body_create(world, &def, &id), "needs an area, or mass and inertia");
   def.max_torque = -1;
   refuses(s2_body_create(world, &def, &id), "max_torque: a number not below 0 expected, got -1");
-  refuses(s2_body_set(world, body, S2_BODY_MAX_FORCE, 1), "a lock, which also has it");
+  refuses(s2_body_set(world, body, S2_BODY_MAX_FORCE, 1), "use a lock with the same key");
   S2JointDef lock = joint_def(S2_LOCK, body, no_body);
   lock.lock_x = true;
   lock.max_force = NAN;

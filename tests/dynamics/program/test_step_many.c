@@ -157,10 +157,10 @@ static void test_bad_input(void **state) {
   S2Status each[3];
   S2Status status = s2_worlds_step_many(twice, 3, each);
   assert_int_equal(status.code, S2_INVALID);
-  assert_string_equal(status.message, "worlds[2]: is there twice");
+  assert_string_equal(status.message, "worlds[2]: listed twice");
   status = s2_worlds_step_many(none, 2, each);
   assert_int_equal(status.code, S2_INVALID);
-  assert_string_equal(status.message, "worlds[1]: there is none");
+  assert_string_equal(status.message, "worlds[1]: a world expected, got NULL");
   assert_int_equal(s2_world_step_count(a), 0);
   must(s2_worlds_step_many(all, 0, NULL));
   must(s2_worlds_step_many(all, 3, each));

@@ -115,7 +115,7 @@ test("wrong hinges are refused and nothing is made", function()
     function() world:weld { body, anchor = { 0, 0 }, damping = 1 } end)
   raises("stiffness: a hinge has compliance or a spring along its coordinate, not both",
     function() world:hinge { body, anchor = { 0, 0 }, stiffness = 1, compliance = 1e-3 } end)
-  raises("rest: applies only to a spring: stiffness expected too",
+  raises("rest: applies only to a spring; give stiffness, too",
     function() world:hinge { body, anchor = { 0, 0 }, rest = 1 } end)
   raises("damping: one number expected, got two",
     function() world:hinge { body, anchor = { 0, 0 }, damping = { linear = 1, angular = 2 } } end)

@@ -509,7 +509,8 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
   }
   bool wide = joint->more[0] != S2_NONE, gap = joint->a == S2_NONE || joint->b == S2_NONE;
   if ((wide && gap) || (def->more[1].index != 0 && def->more[0].index == 0)) {
-    return s2_error(S2_INVALID, "more: give the bodies before it first");
+    return s2_error(S2_INVALID,
+                    "more: a and b expected before a third body, a third before a fourth");
   }
   // Rows of more than two bodies have neither bounds nor matrices.
   const char *what = def->bounded                                        ? "lo, hi"
@@ -532,7 +533,7 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
   // Check requests that these options do not permit.
   if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
     return s2_error(S2_INVALID, "rows: %s expected, got %d",
-                    def->unilateral ? "1 of a unilateral constraint" : "1 to 3", def->rows);
+                    def->unilateral ? "1 for a unilateral constraint" : "1 to 3", def->rows);
   }
   if (def->velocity_only && !def->has_jacobian) {
     return s2_error(S2_INVALID, "a velocity_only constraint needs a jacobian");
@@ -543,7 +544,7 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
   }
   if (def->unilateral && (def->compliance.size > 0 || def->damping.size > 0 ||
                           def->compliance.linear != def->compliance.angular)) {
-    return s2_error(S2_INVALID, "compliance: one number expected of a unilateral constraint");
+    return s2_error(S2_INVALID, "compliance: one number expected for a unilateral constraint");
   }
   if (def->restitution != 0 && !def->unilateral) {
     return s2_error(S2_INVALID, "restitution: requires unilateral = true");

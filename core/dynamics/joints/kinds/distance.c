@@ -7,8 +7,8 @@ static S2Status distance_create(const S2World *world, const S2JointDef *def, S2J
   joint->length = isnan(def->length) ? now.value : def->length;
   if (!(joint->length > S2_NO_LENGTH) || !isfinite(joint->length)) {
     return s2_error(S2_INVALID,
-                    "length: a number above 0 expected, got %g (points that coincide are held by "
-                    "a hinge)",
+                    "length: a number above 0 expected, got %g (use a hinge to hold "
+                    "points that coincide)",
                     joint->length);
   }
   return s2_ok();
