@@ -611,7 +611,8 @@ const S2Event *s2_world_events(S2World *world, int *count);
 
 typedef struct S2Contact {
   S2BodyId a, b;
-  S2Vec2 point;  // world: position of this feature at the end of the step, even without touching
+  S2Vec2 point;  // world: position of this feature at the end of the step, even if it does not
+                 // touch
   S2Vec2 normal; // from b to a, when the impulse acted; at the end of the step if there was none
   double gap;    // m, at the end of the step
   // N s on a, along the normal and the left-turned normal: all impulses of the step at this
@@ -652,7 +653,7 @@ typedef struct S2AuditResiduals {
   double jump;     // m: motion of a body that its velocity and impulses do not explain
   double slip;     // m: slip between surfaces held by friction
   double momentum; // N s: change that forces, contacts and joints do not explain
-  double energy;   // J: gained (> 0) or lost without a cause by bodies that act on each other
+  double energy;   // J: energy without a cause that interacting bodies gained (> 0) or lost
   double distance; // m: distance between shapes that exchanged an impulse
   double drift;    // m/s or rad/s: violation of a rigid joint's row by the velocities
 } S2AuditResiduals;

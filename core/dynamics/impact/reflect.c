@@ -12,7 +12,7 @@
 // pass. Joints are rows of every pass.
 //
 // If all contacts of the impact have the same e < 1, the result is e times the reflected velocities
-// plus 1 - e times the inelastic ones. If their e differ, each contact uses its own e in the
+// plus 1 - e times the inelastic velocities. If their e differ, each contact uses its own e in the
 // passes.
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"

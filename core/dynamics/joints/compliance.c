@@ -119,17 +119,17 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 // A rigid row that the positions must satisfy, g + h J ((1 - beta) u_k + beta u) + 1/2 h^2 bend =
 // 0, is u = -((1 - beta) u_k + g/h + h/2 bend)/beta (eq. 24, and the bend). This row is consistent
 // with geometric stiffness: the row and its force turn together, and u_k stays O(h^2). A larger u_k
-// is an error and is ignored. Without bend and geometric stiffness, u_k is half of the row's turn
-// in a step, and reversing it conserves the energy. For beta < 1/2 speed errors would grow by (1 -
-// beta)/beta, so the row of beta = 1/2 is used. Projection removes the remaining error. At beta = 1
-// rows are at velocity level, and projection alone corrects positions. If no projection follows,
-// rows with geometric stiffness correct the positions at beta = 1, too.
+// is an error and is ignored. If there is neither bend nor geometric stiffness, u_k is half of the
+// row's turn in a step, and reversing u_k conserves the energy. For beta < 1/2 speed errors would
+// grow by (1 - beta)/beta, so the row of beta = 1/2 is used. Projection removes the remaining
+// error. At beta = 1 rows are at velocity level, and projection alone corrects positions. If no
+// projection follows, rows with geometric stiffness correct the positions at beta = 1, too.
 //
 // The final force of a compliant row includes the bend: g + h alpha (..) + alpha/2 h^2 bend.
-// Without it the bend of each step stretches a stiff turning spring, which creates energy. The bend
-// is computed with the velocities of u_k. It is used only if alpha and beta damp oscillations that
-// are too fast for the step (otherwise such a spring would oscillate more and more) and, below beta
-// = 1, if the force turns with the spring.
+// If the bend were left out, each step would stretch a stiff turning spring, which creates energy.
+// The bend is computed with the velocities of u_k. It is used only if alpha and beta damp
+// oscillations that are too fast for the step (otherwise such a spring would oscillate more and
+// more) and, below beta = 1, if the force turns with the spring.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
   // met: whether rigid rows correct the positions at the end. turns: whether forces turn with their
   // rows.

@@ -94,7 +94,7 @@ typedef struct S2JointKind {
 int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 int s2_joint_row_count(const S2JointAt *at); // number of equations, without evaluation
 void s2_joint_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
-// Whether the forces on the joint's bodies may have a nonzero sum, because it also acts on
+// Whether the forces on the joint's bodies may have a nonzero sum, because the joint also acts on
 // something else. (The joints of a gear balance its forces.)
 bool s2_joint_may_hold(const S2Joint *joint);
 // Whether the joint's stiffness acts on this equation.
@@ -270,7 +270,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
 
 // ---- gear.c ------------------------------------------------------------------------------------
 
-enum { S2_GEAR_MORE = 6 }; // columns of the angles of S2Joint.more, after those of a and b
+enum { S2_GEAR_MORE = 6 }; // columns of the angles of S2Joint.more, after the columns of a and b
 // The columns in the gear's row of the bodies a and b of the joint `of`; -1: the body does not
 // move.
 void s2_gear_columns(const S2Joint *gear, const S2Joint *of, int column[2]);

@@ -304,7 +304,7 @@ static void add_equations(Builder *builder, List *list) {
   }
   S2Blend blend = blend_of(builder);
   bool wide = builder->joint->type == S2_GEAR && builder->joint->more[0] != S2_NONE; // wide_rows.c
-  // for rigid rows without a condition on positions, the rest would change nothing
+  // for rigid rows that have no condition on positions, the rest would change nothing
   if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) {
     for (int i = 0; i < count; i++) {
       double bias = projection_rate(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
@@ -717,7 +717,7 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   }
   // Append in the order of the problem; bounded rows get groups of their own.
   list_behind(&all, &limits, list_behind(&all, &boxes, island->joints));
-  // Given impulses without a row follow the rows.
+  // Given impulses that have no row follow the rows.
   *given = without.count;
   for (int i = 0; i < without.count; i++) {
     parts[all.count + i] = without.part[i];

@@ -59,7 +59,7 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
 static bool move_body(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   double *v0 = step->v0 + 3 * slot;
-  // Without a callback the body stands still. Otherwise the program gives its velocity.
+  // If there is no callback, the body stands still. Otherwise the program gives its velocity.
   S2MotionCall call = {.body = s2_body_id(world, slot), .t = step->t, .h = h};
   memcpy(call.q, step->q0 + 3 * slot, sizeof call.q);
   if (world->callbacks.motion != NULL) {

@@ -26,7 +26,7 @@ typedef struct S2LimitArrival {
   S2JointRow row;           // the row at q0
   double sign;              // sign of d(distance)/d(coordinate): 1 for the lower limit
   double distance;          // rad or m, at q0
-  double speed, free_speed; // at q0: before the step, and after forces alone
+  double speed, free_speed; // at q0: before the step, and if only forces acted
   double arrival;           // >= 0: magnitude of the speed at the limit, at constant acceleration
   bool rebounds; // whether the limit has pushed and reflects the coordinate, so that arrival counts
 } S2LimitArrival;

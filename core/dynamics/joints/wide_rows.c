@@ -5,13 +5,13 @@
 // inertia and momentum; together, copy and body are the original body. The solution is the same as
 // with the single row.
 //
-// A row sum J_i v_i = 0 of a constraint is treated likewise, with J_i v_i in place of w_i. But a
-// copy of the number J_i v_i alone would leave a mass matrix that is not diagonal. With the length
-// L = sqrt(I/m), the body has the same inertia in all directions of (L w, v), and the copy takes a
-// fraction of it. In an orthonormal basis e whose first vector is along (J_w/L, J_v), three rows
-// e_j (L w, v) - x_j = 0 copy the body. Then its remaining mass is diagonal, and J_i v_i = |(J_w/L,
-// J_v)| x_0. The numbers x_0 of up to three bodies form the node on which the constraint's row
-// acts; the x_1 and the x_2 form two further nodes.
+// A row sum J_i v_i = 0 of a constraint is treated in the same way, with J_i v_i in place of w_i.
+// But a copy of the number J_i v_i alone would leave a mass matrix that is not diagonal. With the
+// length L = sqrt(I/m), the body has the same inertia in all directions of (L w, v), and the copy
+// takes a fraction of it. In an orthonormal basis e whose first vector is along (J_w/L, J_v), three
+// rows e_j (L w, v) - x_j = 0 copy the body. Then its remaining mass is diagonal, and J_i v_i =
+// |(J_w/L, J_v)| x_0. The numbers x_0 of up to three bodies form the node on which the constraint's
+// row acts; the x_1 and the x_2 form two further nodes.
 #include "dynamics/joints/rows.h"
 
 #include <string.h>

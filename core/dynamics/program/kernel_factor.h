@@ -151,7 +151,7 @@ S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
            MASK(det > LEFT * second * d[0][0]) & MASK(det < real(INFINITY)));
 }
 
-// Computes L D L'. Returns the lanes without such factors, or with inaccurate ones.
+// Computes L D L'. Returns the lanes whose factors do not exist or are inaccurate.
 S2_KERNEL Mask factor_symmetric(const S2Table *t, Factor *factor) {
   Mask poor = MASK(real(0) != real(0));
   const uint8_t *target = t->target;
@@ -194,7 +194,7 @@ S2_KERNEL Mask factor_whole(const S2Table *t, Factor *factor) {
     v[1][0] = -b * k;
     v[1][1] = a * k;
     poor |= pivots_poor(&factor->diagonal[j], first, second);
-    // L := L D^-1; U likewise.
+    // L := L D^-1; U in the same way.
     S2_UNROLL for (int p = t->column[j]; p < t->column[j + 1]; p++) {
       Real(*l)[2] = factor->lower[p].at, (*u)[2] = factor->upper[p].at;
       S2_UNROLL for (int r = 0; r < 2; r++) {

@@ -1,8 +1,8 @@
 // Private to the kernels: a number for each of S2_LANES islands, and operations on it. The compiler
 // provides plain arithmetic (+ - * / of vectors, lane by lane); this file has the rest.
 //
-// Each lane gets the bits that it would get alone. All operations are rounded uniquely by IEEE 754,
-// masks replace branches, and nothing crosses lanes except `any`. `any` may decide whether
+// Each lane gets the bits that it would get alone. IEEE 754 determines the rounding of all
+// operations, masks replace branches, and only `any` combines lanes. `any` may decide whether
 // something is computed, but never changes the result.
 #ifndef S2_LANES_H
 #define S2_LANES_H

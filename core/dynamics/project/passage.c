@@ -304,7 +304,7 @@ void s2_step_stop_short(S2Step *step) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int slots = step->world->bodies.count;
   double *fraction = NULL; // per slot: fraction of its motion
-  // The shortest fraction for each body that is about to pass through something.
+  // The shortest fraction for each body that is about to pass through another.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {

@@ -515,7 +515,7 @@ static void keep_best(const S2Step *step, const S2Island *island, double worst, 
 }
 
 // Returns to the best positions. If errors cannot vanish, Newton's steps diverge and would lift
-// bodies without need.
+// bodies needlessly.
 static void go_back(const S2Step *step, S2Island *island, const Best *best) {
   island->joint_error = NAN; // the last measured value belongs to other positions
   for (int i = 0; i < island->nodes; i++) {

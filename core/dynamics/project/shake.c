@@ -102,7 +102,7 @@ static bool shake_prepare(Shake *shake, double worst) {
   if (rows == 0) {
     return false;
   }
-  // Displacements use the norm of the masses alone, without damping.
+  // Displacements use the norm of the masses, which excludes damping.
   double *mass = S2_TAKE(arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];

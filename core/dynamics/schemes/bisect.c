@@ -53,7 +53,7 @@ static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *
                           bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
   bool bounces = false;
-  // The rows depend on whether anything bounces, so this is checked first.
+  // The rows depend on whether any contact bounces, so this is checked first.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -177,8 +177,8 @@ static bool bisect_passes_through(const S2Step *step) {
 bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   S2World *world = step->world;
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
-  // If a problem has no solution (a body squeezed by moving ones), it has none at half the length,
-  // either.
+  // If a problem has no solution (because moving bodies squeeze another body), it has none at half
+  // the length, either.
   bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
   if (may && (!(overlap <= most) || lifts_too_much(step) || bisect_passes_through(step))) {
     bisect->h /= 2;

@@ -110,7 +110,7 @@ static bool stop_arrived(const S2EventRun *event) {
 // pressing contact has turned since, its bodies approach with v1 at the end. They are stopped
 // there. Otherwise they would collide at the start of the next piece and bounce, although they
 // never separated. Touching pairs that do not approach take part, as in an impact. Other pairs that
-// approach collide with their own speed. *stops: whether something was stopped. False: aborted.
+// approach collide with their own speed. *stops: whether any pair was stopped. False: aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -557,8 +557,8 @@ static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   return any;
 }
 
-// Projects positions. If rows have turned since, or forces differ from those of the solve, computes
-// velocities again. The points that press then determine which points are closed.
+// Projects positions. If rows have turned since, or forces differ from the forces in the solve,
+// computes velocities again. The points that press then determine which points are closed.
 static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
                           bool *turned, Again *again) {
   S2Step *step = event->step;
@@ -722,7 +722,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   *h = known ? event->left / 2 : event->left;
   set_horizon(event, step->v0);
   *h = fmin(*h, event->horizon);
-  // An attempt may move rows, but each attempt begins with the present ones.
+  // An attempt may move rows, but each attempt begins with the present rows.
   S2Touch *before = S2_TAKE(step->arena, S2Touch, island->touches);
   take_touches(event, before);
   for (;;) {
@@ -1127,7 +1127,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
       s2_notes_rewind(step, noted);
     }
   }
-  // The rows of this flow do not include other shapes, so check that nothing passes through.
+  // The rows of this flow do not include other shapes, so check that no body passes through them.
   if (fits) {
     s2_event_copy_nodes(event, step->v1, step->v2);
     event_collide_at_end(event);
@@ -1270,7 +1270,7 @@ static bool run_island(S2EventRun *event) {
     s2_arena_rewind(step->arena, mark);
   }
   step->hurries |= gives_up(event);
-  // without pieces, the impulses of the only solve are already in place
+  // if there are no pieces, the impulses of the only solve are already in place
   if (!event->ahead || event->limited) {
     hand_out_impulses(event);
   }
@@ -1331,7 +1331,7 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
   event.island = island;
   event.splits = 0;
   if (island->touches > 0) {
-    island->motion = NULL; // only islands of joints alone keep the rows of their first solve
+    island->motion = NULL; // only islands without contacts keep the rows of their first solve
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   step->h = step->dt;

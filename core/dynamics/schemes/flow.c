@@ -244,7 +244,7 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
       return s;
     }
   }
-  return isfinite(gap_lo) ? lo : hi; // without a point at `lo`, the point appears at `hi`
+  return isfinite(gap_lo) ? lo : hi; // if there is no point at `lo`, the point appears at `hi`
 }
 
 // m: largest relative motion of the pair, with turns, over the whole flow.

@@ -1,7 +1,7 @@
 // Stores the results of a search's predictive passes as guesses for the next search of the same
 // step. The next search begins again with rows at the initial surfaces, and mostly finds the same
 // points. So each of its passes begins with the result of the same pass, which usually is the
-// solution. The impact that follows is treated likewise.
+// solution. The impact that follows also has stored guesses.
 #include "dynamics/impact/impact.h"
 #include "dynamics/schemes/schemes.h"
 

@@ -106,7 +106,7 @@ static double off_rows(const S2EventRun *event, const S2Touch *solved, int i, bo
       off = fmax(off, point->normal_impulse > 0 ? gap_now(touch, point) : 0);
     } else if (s2_resting_has(&event->resting[i], point->at.id)) {
       double gap = gap_now(touch, point);
-      // without an impulse it may separate
+      // a point that has no impulse may separate
       off = fmax(off, point->normal_impulse > 0 ? fabs(gap) : -gap);
       *passed |= !has_feature(touch, point->at.id);
     }

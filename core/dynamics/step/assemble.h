@@ -22,11 +22,11 @@ struct S2Assembly {
   // parts with rows, in the order of the first rows; then parts without a row, which have a given
   // impulse
   const S2JointPart *part;
-  int parts, parts_given; // number of parts with rows; number of parts without
+  int parts, parts_given; // number of parts with rows; number of parts without rows
   double *mass;           // masses of the problem
   int32_t *place;         // 3 per node: index into arrays of 3 per slot (or S2_NONE for copies)
   double *lambda, *v;     // guesses: kept impulses and v0 for a motion, else zero
-  // for S2Island.motion: the factor of its solve; without groups if there is none
+  // for S2Island.motion: the factor of its solve; it has no groups if there is no factor
   S2Bilateral *matrix;
 };
 

@@ -27,13 +27,13 @@ S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const dou
   double scale = scale_of(step);
   double *rhs = S2_TAKE(step->arena, double, 3 * posed.nodes);
   S2Row *rows = S2_TAKE(step->arena, S2Row, posed.rows);
-  // The right side becomes (c - W v_k)/s; the guess is converted likewise.
+  // The right side becomes (c - W v_k)/s; the guess is converted in the same way.
   for (int i = 0; i < 3 * posed.nodes; i++) {
     double v = before_of(assembly, before, i);
     rhs[i] = (posed.rhs[i] - posed.mass[i] * v) / scale;
     assembly->v[i] = (assembly->v[i] - v) / scale;
   }
-  // The bias becomes (b + J v_k)/s; bounds and guesses of impulses are converted likewise.
+  // The bias becomes (b + J v_k)/s; bounds and guesses of impulses are converted in the same way.
   for (int i = 0; i < posed.rows; i++) {
     S2Row *row = &rows[i];
     *row = posed.row[i];

@@ -95,7 +95,7 @@ typedef enum S2LawOf { S2_LAW_OWN, S2_LAW_FLIES } S2LawOf;
 typedef struct S2LawTerm {
   S2ForceTerm term;
   S2LawOf of;
-  double rate; // derivative of that component by its time; 0 for S2_LAW_OWN
+  double rate; // derivative of that component with respect to time; 0 for S2_LAW_OWN
 } S2LawTerm;
 
 typedef struct S2LawAnswer { // the answer of a law for one body
@@ -234,7 +234,7 @@ typedef struct S2Note {
       double *q0, *v0;
     } set_out;
     struct {
-      bool meets : 1, others : 1; // whether something meets; whether others meet at the same time
+      bool meets : 1, others : 1; // whether a pair meets; whether others meet at the same time
       int point;                  // index of the point in its touch
       double share;               // S2Step.share
       double *v1;
@@ -383,8 +383,8 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
                   const double *pressed, const double *struck, const S2JointImpulses *held);
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
                    const double *reflected);
-// Called before an impact in a step of given length: records whether something within `reach` (m,
-// or in the solve's rows) arrives with speed. (notes_hit.c)
+// Called before an impact in a step of given length: records whether a point within `reach` (m, or
+// in the solve's rows) arrives with speed. (notes_hit.c)
 void s2_note_hit(const S2Step *step, const S2Island *island, double reach);
 // Called after the solve of a motion in such a step: records whether a joint has reached a limit.
 void s2_note_stop(const S2Step *step, const S2Island *island);

@@ -84,7 +84,7 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   // across the program's stack frames.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
-  // Without this, reading a joint during the call would call the program again.
+  // Otherwise reading a joint during the call would call the program again.
   world->evaluating = false;
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);

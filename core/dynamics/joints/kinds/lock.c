@@ -20,7 +20,7 @@ bool s2_lock_yields(const S2Joint *joint) {
 }
 
 int s2_lock_component(const S2Joint *joint, int row) {
-  // Rows count the locked components without a bound first, then those with one.
+  // Rows count first the locked components without a bound, then the bounded ones.
   for (int i = 0; i < 6; i++) {
     bool bounded = i >= 3;
     if (joint->locked[i % 3] && is_bounded(joint, i % 3) == bounded && row-- == 0) {
