@@ -1,5 +1,5 @@
 // Annotations: lines, arrows, points and texts that are drawn over pictures and recordings of a
-// world. The engine itself does not read them. They are in no snapshot, clone or hash.
+// world. The engine itself does not read them. Snapshots, clones and hashes do not contain them.
 #ifndef S2_ANNOTATION_H
 #define S2_ANNOTATION_H
 

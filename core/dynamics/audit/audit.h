@@ -2,10 +2,11 @@
 //
 // The residual of a solve does not describe the step around it. Audits do. They read the published
 // results of a step (poses, velocities, the times at which it was split, the impulses of contacts
-// and joints, the forces). They share no code with the collision tests and schemes that made it:
+// and joints, the forces). They do not share code with the collision tests and schemes that made
+// it:
 //
-//     audit_shape.c     signed distance of two convex shapes
-//     audit_passage.c   no pair of rigid shapes overlapped or changed sides within the step, and
+//     audit_shape.c signed distance of two convex shapes audit_passage.c no pair of rigid shapes
+//     overlapped or changed sides within the step, and
 //                       impulses acted only where surfaces touched
 //     audit_jump.c      no body moved farther than its velocities and impulses explain, and
 //                       contacts that friction holds did not slip
@@ -31,13 +32,14 @@
 // ignored.
 #define S2_AUDIT_PLACE 1e-8
 // Shapes that came closer than this fraction of the smaller body have touched. The time of a
-// meeting is found to 1e-5 of the touching distance, and a step solves for it at several lengths.
+// meeting is accurate to a gap of 1e-5 of the touching distance, and a step finds it by solves of
+// several lengths.
 #define S2_AUDIT_TOUCH 1e-5
 // The sides of a pair are determined while its cores are at least this fraction of the smaller body
 // apart.
 #define S2_AUDIT_SIDE 1e-7
 // An overlap within a step is allowed up to this fraction of the thinner shape if turning explains
-// it. The reason: paths between two known poses do not have the bend of turning surfaces.
+// it. The reason: paths between two known poses leave out the bend of turning surfaces.
 #define S2_AUDIT_DEPTH 0.25
 // Samples of the relative motion of a near pair within a step: minimum and maximum.
 #define S2_AUDIT_SAMPLES      64
@@ -69,7 +71,7 @@
 #define S2_AUDIT_TURN 0.5
 
 // Largest number of bytes for each body and shape that one audit takes from the arena. If an audit
-// takes more, running out of memory at the end of a step aborts.
+// took more and memory ran out at the end of a step, the program would abort.
 #define S2_AUDIT_SCRATCH 512
 
 // ---- Published results of a step --------------------------------------------------------------
@@ -88,8 +90,8 @@ typedef struct S2AuditKnot { // the end of a piece of a body's path
 enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320, S2_AUDIT_FEW = 64 };
 #define S2_AUDIT_SPIN 0.02
 
-// Work on one body within a step, J. The mean of the velocities before and after an impulse gives
-// the exact change of kinetic energy.
+// Work on one body within a step, J. An impulse times the mean of the velocities before and after
+// it is the exact change of kinetic energy.
 typedef struct S2AuditWork {
   double contacts; // work of contacts by the relative velocity of the surfaces: rebounds, friction
   double ground;   // work of contacts by the velocity of kinematic bodies and of belts

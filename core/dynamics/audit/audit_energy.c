@@ -9,12 +9,12 @@
 // The first line of the right side is physics. The second is the contribution of the method:
 //
 // - integration: forces act along the mean of the velocities, while bodies move along the carrying
-//   velocity. For implicit Euler this is -h f (v+ - v)/2, which is known exactly; for the trapezoid
-//   it is 0.
-// - lifts and corrections: positions are corrected against forces, and velocities lose the energy
-// that this takes. The exact motion has neither effect. Rows that turn by phi within a step miss
-// surfaces and anchors by
-//   phi^2/2 of the reach, so a force F corrects up to F phi^2 reach.
+//   velocity. For implicit Euler this term is -h f (v+ - v)/2, which is known exactly; for the
+//   trapezoid it is 0.
+// - lifts and corrections: position corrections work against forces, and velocities lose the energy
+//   of that work. The exact motion has neither effect. Rows that turn by phi within a step miss
+//   surfaces and anchors by phi^2/2 of the reach, so a correction against a force F takes up to
+//   F phi^2 reach.
 //
 // Neither term is estimated from the size of impulses, because a support impulse is large and does
 // no work.
@@ -27,8 +27,8 @@ typedef struct Budget { // the energies of a group; the index is its smallest sl
   S2Vec2 frame;         // m/s: mean velocity of the kinematic bodies that touch it
   int grounds;          // number of such bodies
   double slow;          // J: energy of bodies at speeds within the tolerances of lengths
-  double change;        // J: kinetic, of gravity and of springs, less the work of forces
-  double kinetic;       // J: before and after, against the frame
+  double change;        // J: of kinetic, gravitational and elastic energy, less the work of forces
+  double kinetic;       // J: before and after, relative to the frame
   double gain, loss;    // J: largest gain and loss by motors, friction and damping
   double contacts;      // J: work of contacts
   double ground;        // J: work of kinematic bodies and of belts
@@ -36,7 +36,7 @@ typedef struct Budget { // the energies of a group; the index is its smallest sl
   double swept;         // J: work of the integration of forces, including position corrections
   bool set;             // whether a body of it was moved or got a velocity before the step
   double paced;         // J: largest effect of the integration of motors and friction
-  double correction;    // J: work of corrections, against the frame
+  double correction;    // J: work of corrections, relative to the frame
   double lifted;        // J: the part of `correction` that turning and initial overlaps explain
   double unresolved;    // J: energy of speeds that forces cause in half a step
   bool gives;           // whether springs or limits act, whose impulses are not known separately

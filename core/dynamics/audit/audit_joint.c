@@ -50,8 +50,8 @@ static void joint_kinetic(const S2World *world, const S2Joint *joint, double h, 
   }
 }
 
-// Computes the violation by Gram and Schmidt, row after row. A row that depends on earlier rows
-// adds nothing.
+// Computes the violation by Gram-Schmidt orthogonalisation, row after row. A row that depends on
+// earlier rows adds nothing.
 static Against joint_against(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, double h) {
   // A row is independent if more than this fraction of its square remains.

@@ -239,10 +239,10 @@ static double sliding_way(const S2World *world, const S2Acted *acted, double u, 
   return bound > 0 ? fmin(h * u, u * u * h / (2 * bound)) : h * u;
 }
 
-// Friction that is below its bound in this step and the previous one holds. The two material points
-// stay together, except for bends by turning and for the distance in which friction stops a speed
-// that the bodies receive in between. (In the first step of sticking, friction may have stopped a
-// slide.)
+// Friction holds a pair if it is below its bound in this step and in the previous one. The two
+// material points then stay together, except for bends by turning and for the distance over which
+// friction stops a speed that the bodies get in between. (In the first step of sticking, friction
+// may have stopped a slide.)
 static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted,
                        double excuse) {
   int32_t a = acted->body_a, b = acted->body_b;

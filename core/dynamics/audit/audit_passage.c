@@ -127,7 +127,7 @@ static double pair_way(const Pair *pair) {
 }
 
 // m: the largest apparent overlap of a pair between two correct poses, because the paths between
-// them do not have the bend of turning surfaces. Overlap also occurs when a shape goes around a
+// them leave out the bend of turning surfaces. Overlap also occurs when a shape goes around a
 // corner or slides over a round shape. For a round shape, its radius and the whole slide count.
 static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
@@ -214,7 +214,7 @@ static Found pair_follow(const Pair *pair) {
       t = to;
       continue;
     }
-    // If the pair overlaps, or nearly so, each step is a twentieth of the thinner shape.
+    // If the pair overlaps or nearly does, each step advances by a twentieth of the thinner shape.
     double small = fmin(end / S2_AUDIT_SAMPLES, pair->thin / 20 / speed);
     t = fmin(to, t + fmax(fmax(gap / speed, small), least));
   }

@@ -1,6 +1,6 @@
-// Work within a step, recorded where impulses are logged. With the velocities v0 before an impulse
-// P and v2 after it, P (u0 + u2)/2 is exactly its change of the kinetic energy. So the loss by a
-// contact is known exactly. The normal impulse of a contact that stays closed takes no energy,
+// Work within a step, recorded where impulses are logged. If the velocities are v0 before an
+// impulse P and v2 after it, P changes the kinetic energy by exactly P (u0 + u2)/2. So the loss by
+// a contact is known exactly. The normal impulse of a contact that stays closed takes no energy,
 // however large it is; friction takes its impulse times the sliding distance.
 //
 // A search may be repeated. Its work counts only after s2_audit_keep.

@@ -6,8 +6,8 @@
 
 // Writes the velocities before an impact to v2: v0, corrected so that the joints allow it at q0. If
 // a body turned far in the last step, its v0 violates its joints, and targets computed from v0
-// could require any energy. `recalled`: these velocities only define arrival speeds, and are not
-// part of the motion. False: aborted.
+// could require arbitrary energy. `recalled`: these velocities only define arrival speeds, and are
+// not part of the motion. False: aborted.
 bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled);
 // Solves an impact with restitution targets, into v2. Targets may contradict each other (a ball
 // between two closing walls cannot leave both), or no solver may reach them. Then the impact is

@@ -100,8 +100,8 @@ static double limits_square(const S2Step *step, const S2Island *island, const do
 }
 
 // J: the work along the motion of all rows except limits: of joints, and of moving ground. (In
-// bisecting steps, contacts count, too, because the motion contains their rebounds. Otherwise the
-// energy that contacts took belongs to their own impacts.)
+// bisecting steps, contacts count, too, because the motion contains their rebounds. In other steps
+// the energy that contacts took belongs to their own impacts.)
 static double limits_work_of_others(const S2Step *step, const S2Island *island) {
   double work = 0, elapsed = step->t - step->world->kept.time;
   for (int i = 0; i < 3 * island->nodes; i++) {

@@ -60,7 +60,7 @@ void s2_joint_eigen(int n, double *a, double *value, double *q) {
   for (int i = 0; i < n * n; i++) {
     q[i] = i % (n + 1) == 0;
   }
-  enum { SWEEPS = 30 }; // converges quadratically, in practice in 4 to 6
+  enum { SWEEPS = 30 }; // converges quadratically, in practice in 4 to 6 sweeps
   // One sweep rotates every pair once; stop when the off-diagonal part is rounding.
   for (int sweep = 0; sweep < SWEEPS; sweep++) {
     double off = 0, size = 0;
@@ -405,8 +405,8 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
     plain[i] = (S2SoftRow){.row = rows[i]};
     plain[i].mix[i] = 1;
   }
-  // Work along the eigenvectors of C: an eigenvalue of 0 means a rigid direction, any other a
-  // compliant one.
+  // Work along the eigenvectors of C: an eigenvalue of 0 means a rigid direction, any other
+  // eigenvalue a compliant direction.
   eigen(count, c, eigenvalue, &q);
   for (int i = 0; i < count; i++) {
     largest = fmax(largest, eigenvalue[i]);
@@ -537,7 +537,7 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
                       numbers[i]);
     }
   }
-  // A matrix must have as many rows as the joint and finite numbers, and be symmetric and positive
+  // A matrix must have as many rows as the joint and finite elements, and be symmetric and positive
   // semidefinite.
   if (weights->size == 0) {
     return s2_ok();

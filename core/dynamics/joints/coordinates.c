@@ -18,8 +18,8 @@ enum {
 // LEFT_OPEN is the largest accepted error.
 static const double CLOSED = 1e-13, LEFT_OPEN = 1e-9;
 // DIFFERENCE: rad or m, step of the finite differences in Newton's matrix. REGULAR: this fraction
-// of its largest entry is added to its diagonal, for mechanisms with more freedom than the loops
-// fix.
+// of the matrix's largest entry is added to its diagonal, for mechanisms with more freedom than the
+// loops fix.
 static const double DIFFERENCE = 1e-7, REGULAR = 1e-12;
 static const double LARGEST_STEP = 0.5; // rad or m: largest change in one Newton step
 // rad or m: part of the change of given coordinates, with closed loops

@@ -5,8 +5,8 @@
 //
 // If forces keep the directions that they have at the start of the step, this stiffness is
 // explicit. If a step is too long for that (a light link under a large force), oscillations across
-// the force gain energy in every step. Islands with such a joint use implicit Euler with the
-// positive part of K.
+// the force gain energy in every step. Islands with a joint for which the step is too long use
+// implicit Euler with the positive part of K.
 #include "dynamics/joints/rows.h"
 #include "dynamics/rattle/rattle.h"
 
@@ -160,7 +160,7 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   int count = s2_joint_rows(at, rows), found = 0;
   s2_joint_speeds(at->joint, at->world->v.at, rows, count);
   s2_joint_soften(at->joint, rows, count, blend, soft);
-  // Gram and Schmidt; rows that depend on earlier ones leave only rounding.
+  // Gram-Schmidt orthogonalisation; rows that depend on earlier rows leave only rounding.
   for (int r = 0; r < count; r++) {
     double *row = basis[found], before = 0, after = 0;
     for (int c = 0; c < 3; c++) {
@@ -246,7 +246,7 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
   return most > least ? most : 0;
 }
 
-// A close bound of (h w)^2 for a rigid hinge. Its rows move the anchors together, d/dt (p_a - p_b)
+// A tight bound of (h w)^2 for a rigid hinge. Its rows move the anchors together, d/dt (p_a - p_b)
 // = 0, up to the present error. So only the arm of the force f on each body matters: f.ra wa^2 -
 // f.rb wb^2. For loaded bridges and chains this bound is small enough, but the general bound is
 // not.
@@ -265,8 +265,8 @@ static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
 }
 
 // A bound of (h w)^2 from the sizes of the second derivatives in measure.c, without matrices. In
-// most worlds this bound is far below `least`; a closer test would take a significant part of a
-// step.
+// most worlds this bound is far below `least`; a tighter test would take a significant part of the
+// time of a step.
 static double most_turning(const S2JointAt *at, const S2JointLoad *load, const double scale[6],
                            double h) {
   const S2Joint *joint = at->joint;

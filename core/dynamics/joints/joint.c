@@ -422,7 +422,7 @@ static void joint_part_pairs(S2World *world, const S2Joint *joint,
 }
 
 static S2JointId joint_add(S2World *world, const S2Joint *joint) {
-  // A free slot, or a new one. Slots are used again, serials never.
+  // A free slot, or a new one. Slots are reused, serials never are.
   int32_t slot = world->kept.free_joint;
   if (slot != S2_NONE) {
     world->kept.free_joint = world->joints.at[slot].a; // the link of the free list

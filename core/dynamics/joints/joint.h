@@ -2,8 +2,8 @@
 //
 // A joint type is a file (hinge.c ...) with an S2JointKind. It consists of smooth functions of the
 // poses of its two bodies: up to three equations g(q) = 0, the coordinate of limits and gears, and
-// the coordinate of motor and friction. Most are measures (measure.c), whose derivatives and
-// adjoints are known. Types with other equations define functions for them.
+// the coordinate of motor and friction. Most of these functions are measures (measure.c), whose
+// derivatives and adjoints are known. Types with other equations define functions for them.
 #ifndef S2_JOINT_H
 #define S2_JOINT_H
 
@@ -142,7 +142,7 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
 bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *value);
 // Reads `rest` and `reference` of a hinge or slider; by default its spring is relaxed at creation.
 S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint);
-// Error: the number `name` is only for one of the two kinds of compliance.
+// The error that a joint has compliance or a spring, not both. `name`: the number at fault.
 S2Status s2_joint_either_spring(S2JointType type, const char *name);
 // m: the largest error of the joint's rigid equations and limits, with angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
@@ -280,7 +280,8 @@ void s2_gear_columns(const S2Joint *gear, const S2Joint *of, int column[2]);
 typedef struct S2GroundState {
   S2Vec2 momentum; // N s: momentum of the body at the end of the step without ground friction
   double mass, h;  // kg, s
-  // rows that did not settle: almost no force across, so the force stays within its bound
+  // the rows did not settle: they permit almost no force across, so that the force stays within its
+  // bound
   bool last;
 } S2GroundState;
 
@@ -374,8 +375,8 @@ void s2_joint_turning_lengths(const S2JointAt *at, double length[2]);
 // Computes the eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with
 // the impulses of the last step; returns the number of nonzero eigenvalues.
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);
-// Whether side a is ground at rest, which has no part in those rows. It then receives the opposite
-// of b's impulse. *from: m, from the anchor on the ground to the centre of b.
+// Whether side a is ground at rest, which has no part in those rows. If so, the ground receives the
+// opposite of b's impulse. *from: m, from the anchor on the ground to the centre of b.
 bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from);
 // Eigenvalues of a symmetric n x n matrix `a` (row-major, destroyed, diagonal afterwards);
 // eigenvectors in the columns of `q`. (compliance.c)

@@ -59,7 +59,7 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const S2Joint *joint = &step->world->joints.at[slot];
-    // Only rigid limits that have pushed count, with lo < hi.
+    // Only rigid limits with lo < hi that have pushed count.
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
     bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
     if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {

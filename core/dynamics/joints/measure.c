@@ -92,9 +92,9 @@ void s2_measure_y(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian)
   s2_measure_offset(at, s2_vec2(0, 1), row, hessian);
 }
 
-// With n the direction and t across it: dL = n'd(p_a - p_b). The second derivative is n' times the
-// second derivative of p_a - p_b, plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction
-// of the start.
+// If n is the direction and t is across it, dL = n'd(p_a - p_b). The second derivative is n' times
+// the second derivative of p_a - p_b, plus (1/L) (J't)(J't)'. Anchors that coincide keep the
+// direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   S2Sides sides = s2_sides_at(at);
   double length = s2_length(sides.apart);

@@ -1,9 +1,9 @@
-// Gears and constraints that move three or four bodies, in problems whose rows act on two. A gear's
-// row sum c_i w_i = 0 over the angular velocities w_i becomes as many rows as it has bodies. An
-// auxiliary node holds three numbers x_i that copy the first bodies' velocities, w_i - x_i = 0, and
-// one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of its body's
-// inertia and momentum; together, copy and body are the original body. The solution is the same as
-// with the single row.
+// Gears and constraints that move three or four bodies, in problems whose rows act on two bodies. A
+// gear's row sum c_i w_i = 0 over the angular velocities w_i becomes as many rows as the gear has
+// bodies. An auxiliary node holds three numbers x_i that copy the first bodies' velocities, w_i -
+// x_i = 0, and one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of
+// its body's inertia and momentum; together, copy and body are the original body. The solution is
+// the same as with the single row.
 //
 // A row sum J_i v_i = 0 of a constraint is treated in the same way, with J_i v_i in place of w_i.
 // But a copy of the number J_i v_i alone would leave a mass matrix that is not diagonal. With the

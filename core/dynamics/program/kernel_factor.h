@@ -142,7 +142,7 @@ S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetri
   return target;
 }
 
-// The lanes in which elimination has left too little of the block's diagonals. Tested without a
+// The lanes in which elimination has left too little of the block's diagonals. The test needs no
 // division.
 S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
   const Real(*d)[2] = block->at;

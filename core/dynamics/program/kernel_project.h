@@ -237,7 +237,7 @@ S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   shake.seats = seats;
   shake_run(run, &shake, on, done);
   run->missed |= on & ~shake.converged;
-  // A rigid rotation violates no joint, so displacements without spin are fed back.
+  // A rigid rotation does not violate any joint, so displacements without spin are fed back.
   Nodes before;
   nodes_copy(t, &shake.dq, &before);
   if (t->floats) {

@@ -83,7 +83,8 @@ double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *
   const int32_t piece[2] = {touch->shape_a, touch->shape_b};
   double most = 1;
   for (int i = 0; i < 2; i++) {
-    // A turn by phi moves a point of the body from its tangent by at most phi^2/2 of its reach.
+    // A turn by phi moves a point of the body away from its tangent by at most phi^2/2 of the
+    // reach.
     double turn = h * fabs(v[3 * slot[i]]), reach = world->bodies.at[slot[i]].reach;
     if (!(turn > most * TURN_LOOK)) {
       continue;

@@ -20,9 +20,9 @@ bool s2_body_round(const S2World *world, int32_t slot);
 bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side);
 // m: half the width of the thinner shape of a touch, if both have a width.
 double s2_touch_thin(const S2World *world, const S2Touch *touch);
-// The number of pieces for a motion over h (s) with the velocities v (3 per slot). With so many
-// pieces, a turning body of the touch leaves the plane of a row by less than the thickness of the
-// shapes.
+// The number of pieces for a motion over h (s) with the velocities v (3 per slot). With this number
+// of pieces, a turning body of the touch leaves the plane of a row by less than the thickness of
+// the shapes.
 double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *v, double h);
 // The largest such number over all touches for the motion over step->h; 1 if step->h is already the
 // shortest piece.

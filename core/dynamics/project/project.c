@@ -401,7 +401,7 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
-  // A rigid rotation violates no joint, so displacements without spin are fed back.
+  // A rigid rotation does not violate any joint, so displacements without spin are fed back.
   double *by_joints = NULL;
   if (spin->kept) { // keep only displacements without spin
     by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);

@@ -1,8 +1,8 @@
 // Angular momentum of floating islands. Projection of positions moves masses but keeps their
 // momenta, which changes the angular momentum. Full SHAKE would correct this, but the energy bound
-// leaves out a part of the correction. A rigid motion violates no joint. So the rotation about the
-// centre of mass is set from the angular momentum, and the bound applies only to the rest of the
-// motion.
+// leaves out a part of the correction. A rigid motion does not violate any joint. So the rotation
+// about the centre of mass is set from the angular momentum, and the bound applies only to the rest
+// of the motion.
 #include "dynamics/project/spin.h"
 #include "dynamics/trace/notes.h"
 
@@ -34,7 +34,7 @@ static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   return good;
 }
 
-// Whether only joints act, and only between bodies of the island. With contacts or ground, a
+// Whether only joints act, and only between bodies of the island. If contacts or ground acted, a
 // rotation could do work against friction or press contacts. (The joints of a gear are in the same
 // island.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {

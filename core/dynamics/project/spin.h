@@ -32,7 +32,8 @@ double s2_island_kinetic_within(const S2Step *step, const S2Island *island, cons
 // The upper limit of s2_island_kinetic_within, J: its value for v2 or for the free motion; infinite
 // if joints add energy. `v`: scratch; *from_v2: whether the limit is the value for v2.
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v, bool *from_v2);
-// Reduces v so that its inner energy is at most this; linear momentum and, if possible, spin stay.
+// Reduces v so that its inner energy is at most `most`; linear momentum and, if possible, spin
+// stay.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
 
 #endif

@@ -136,9 +136,9 @@ static void rattle_place_ground(const S2Rattle *rattle, double since, double *q)
   }
 }
 
-// Finds limits that begin open and contacts off their surface. Their impulse acts when they close,
-// after a part of the motion. So stage 1 pushes along J1; along J0 the impulse would add energy if
-// the rows turn.
+// Finds limits that begin open and contacts that are off their surface. Their impulse acts when
+// they close, after a part of the motion. So stage 1 pushes along J1; along J0 the impulse would
+// add energy if the rows turn.
 static void find_late(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     // Compliant contacts count if they begin open and are too fast for the step.
@@ -179,8 +179,8 @@ static void set_speed(S2Rattle *rattle) {
 
 // ---- Forces ------------------------------------------------------------------------------------
 
-// Sets the forces of a stage: forces held over the step, and the forces `law` of laws (3 per slot;
-// NULL: there are none).
+// Sets the forces of a stage: forces held over the step, and the forces of laws in `law` (3 per
+// slot; NULL: there are none).
 static void set_force(const S2Rattle *rattle, const double *law) {
   const S2Step *step = rattle->step;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -259,8 +259,8 @@ static double laws_off(const S2Rattle *rattle, const double *was, const double *
   return off;
 }
 
-// Solves stage 1 with f(q0, u), repeatedly until laws that depend on velocities agree. A law that
-// does not agree is held at its initial value.
+// Solves stage 1 with f(q0, u), repeatedly, until the laws that depend on velocities agree with u.
+// A law that does not agree is held at its initial value.
 static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   S2Step *step = rattle->step;
   int n = 3 * step->world->bodies.count;
@@ -498,7 +498,8 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   return outcome;
 }
 
-// Solves the piece of length h or, with `frees`, one that ends when a limit that began open closes.
+// Solves the piece of length h or, if `frees` is true, a piece that ends when a limit that began
+// open closes.
 static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool frees) {
   double whole = rattle->h, value;
   int row;

@@ -75,8 +75,8 @@ typedef struct S2RattleRows { // all rows at some poses, as s2_rattle_measure co
   S2Touch *touch; // touches of contacts, with the points that have rows
 } S2RattleRows;
 
-// The result of stage 2 without the limits that arrive with restitution, from which their arrival
-// speeds follow.
+// The result of stage 2 if limits that arrive with restitution are left out. Their arrival speeds
+// follow from it.
 typedef struct S2RattleArrival {
   bool any;
   double *v, *k; // 3 per node; per row. NULL: no limit of the island has restitution

@@ -54,9 +54,9 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
 }
 
 // The offset between the unknown of the certified problem and the impulse of row r. The unknowns of
-// contacts in stage 2 are the sums of both stages. With contacts, equations use sums, too. If the
-// shares of contacts and joints in a load are not determined, the solver chooses the smallest
-// solution, and each stage gets half of it.
+// contacts in stage 2 are the sums of both stages. If there are contacts, equations use sums, too.
+// If the shares of contacts and joints in a load are not determined, the solver chooses the
+// smallest solution, and each stage gets half of it.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&

@@ -7,7 +7,7 @@
 // solution up to about 1 rad. Whipping chains turn by this much in a piece at any step length, so
 // this limit bounds their energy error. With 0.5 the error is ten times larger; with 0.1 it is ten
 // times smaller. But each change of the number of pieces also causes an energy error. With 0.15,
-// chains that hardly whip gain 2e-4 m g L/2; with 0.25 they gain 1e-7.
+// chains that hardly whip gain 2e-4 m g L/2; with 0.25 they gain 1e-7 m g L/2.
 #define S2_RATTLE_TURN 0.25
 // Fraction of the kinetic energy that turning rows of contacts may add in a piece. Without this
 // bound, heaps of boxes and discs gained up to 8e-2 of their kinetic energy in a step, at the same
@@ -21,7 +21,8 @@
 // Largest (h w)^2, in a piece, of an oscillation across a joint's force: the stability limit. The
 // number of pieces is chosen so that the forces of the last step stay below S2_TURNS_TOO_FAST.
 #define S2_RATTLE_SWINGS 4.0
-// Largest mobility of a joint's rows times the heavier mass for which double precision suffices.
+// Largest product of the mobility of a joint's rows and the heavier mass for which double precision
+// suffices.
 #define S2_RATTLE_LIGHT 1e9
 // m: rounding of differences of positions, as a fraction of body size plus distance from the
 // origin.

@@ -139,9 +139,9 @@ static bool rows_coupled(const S2Joint *joint) {
 }
 
 // Finds resolved rows: those with w <= 2 C', where w is the mobility of the row and C' its
-// compliance in the trapezoidal rule over the whole step h. Without damping, this is h^2 w K <= 4;
-// without a spring, it is h w D <= 2. Rows that matrices couple are resolved together or not at
-// all. `soft`: the rows of the trapezoid over dt.
+// compliance in the trapezoidal rule over the whole step h. If there is no damping, this means h^2
+// w K <= 4; if there is no spring, it means h w D <= 2. Rows that matrices couple are resolved
+// together or not at all. `soft`: the rows of the trapezoid over dt.
 static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
                           const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS],
                           S2SoftRow soft[S2_JOINT_EQUATIONS]) {

@@ -15,7 +15,7 @@ static const double ROUND = 0.25;
 // rad: the part of the angle `turn` of a node on which its rows depend. Rows push a wheel at its
 // hub and a disc at its centre, so their angles have no effect in a piece. The whole turn counts if
 // a row pushes at a radius of gyration from the centre, or farther out. If bodies may meet, the
-// whole turn also counts for bodies that are not round or that no joint holds.
+// whole turn also counts for bodies that are not round or not held by a joint.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   int32_t of = rattle->island->node[node];
   bool meets = rattle->kept == NULL && !s2_body_round(rattle->step->world, of);

@@ -212,7 +212,7 @@ void s2_rest_commit(const S2Step *step) {
   if (!any) {
     return;
   }
-  // Allocate everything that may fail before anything is written.
+  // Make all allocations that may fail before anything is written.
   int slots = world->bodies.count;
   s2_array_reserve(rest->body, slots);
   s2_array_reserve(rest->given, S2_REST_GIVEN * slots);

@@ -6,8 +6,8 @@
 // unchanged, the next step can be skipped. Contacts, impulses and the residual keep the values of
 // the last step. Such an island is called kept. It does not sleep: as soon as a force on one of its
 // bodies changes, or another body comes near enough to join it, it is stepped as usual. Keeping
-// islands changes no bit of a result. Derivatives need every solve, so steps with derivatives keep
-// no islands.
+// islands does not change any bit of a result. Derivatives need every solve, so steps with
+// derivatives do not keep islands.
 #ifndef S2_REST_H
 #define S2_REST_H
 

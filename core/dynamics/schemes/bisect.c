@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-// m/s: rebound speed of a near point by restitution; 0 without a rebound.
+// m/s: rebound speed of a near point by restitution; 0 if it does not rebound.
 static double bisect_return(const S2Step *step, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double u = s2_touch_velocity(touch, k, n, step->v0);

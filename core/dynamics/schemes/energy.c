@@ -33,7 +33,7 @@ static bool turns_in(const S2EventRun *event, const S2Touch *touch, int k) {
          s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny;
 }
 
-// Whether, for points that pressed or now approach, the relative velocities by v1 differ between
+// Whether, for points that pressed or now approach, the relative velocities at v1 differ between
 // the rows of the flow and the rows at q1. Also true if forces have changed (`changed`) and points
 // rest. False if one of the pressing points no longer exists.
 static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
@@ -285,8 +285,8 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   }
 }
 
-// Joins all parts if one of them has too little energy. Projection may lift bodies without a known
-// contact at the end; then the whole island repays.
+// Joins all parts if one of them has too little energy. Projection may lift bodies that have no
+// known contact at the end; in that case the whole island repays.
 static void join_all_if_short(const S2EventRun *event, Parts *parts) {
   bool enough = true;
   for (int i = 0; i < event->island->nodes && enough; i++) {

@@ -5,11 +5,11 @@
 //    of the island take part, because an impact travels through them.
 // 2. Points that touch and do not separate are resting points: they are rows of the flow.
 // 3. The bodies flow to the end of the step: if there are rows, by the two stages (rattle/);
-// otherwise by the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces. Islands
-// that the two stages do not support flow by the trapezoid or, if they have joints, by implicit
-// Euler, and errors are projected.
+//    otherwise by the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces.
+//    Islands that the two stages do not support flow by the trapezoid or, if they have joints, by
+//    implicit Euler, and errors are projected.
 // 4. If other points meet during the flow, it ends at the first of these times, and the next piece
-// begins.
+//    begins.
 //
 // After S2_EVENT_SPLITS pieces the remainder is one flow by the two stages with predictive rows
 // (finish_rattled), or a speculative step. An island with only joints takes its whole step by the
@@ -1189,7 +1189,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (ahead || splits >= event->most) {
     return finish_speculatively(event, splits);
   }
-  // 2. Pairs that touch and do not separate rest. 3. The bodies flow until others meet.
+  // 2. Pairs that touch and do not separate are resting. 3. The bodies flow until others meet.
   bool rows = choose_resting(event);
   event->rattled = event->rattles && rows;
   if (event->rattles) {

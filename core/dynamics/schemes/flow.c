@@ -2,12 +2,12 @@
 //
 // Conservative advancement: the shapes are apart along the normal of their nearest points. Every
 // vertex of both cores has a bound on its displacement along that axis: its motion to second order,
-// minus phi^2/2 times the lever arm for a turn by phi. The shapes cannot meet before the gap by the
-// first of these bounds vanishes, so the search continues from that time. The axis is fixed, or
-// turns with one of the bodies. (The distance between a vertex and a turning edge is measured along
-// the edge's own normal; along a fixed axis, the far end of the edge would seem to arrive first.)
-// Each axis gives a valid bound, so the longest time counts. The search converges like Newton's
-// method, from before the root. If nothing turns, one advance is exact.
+// minus phi^2/2 times the lever arm for a turn by phi. The shapes cannot meet before the gap
+// vanishes according to the first of these bounds, so the search continues from that time. The axis
+// is fixed, or turns with one of the bodies. (The distance between a vertex and a turning edge is
+// measured along the edge's own normal; along a fixed axis, the far end of the edge would seem to
+// arrive first.) Each axis gives a valid bound, so the longest time counts. The search converges
+// like Newton's method, from before the root. If nothing turns, one advance is exact.
 //
 // Every part of the motion has such a bound. If the number of advances does not suffice, the result
 // is the last time that is known to be free. That case is never reported as "no meeting".

@@ -2,26 +2,26 @@
 // docs/stepping-options.md).
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
-//    stops it exactly at the surface. These velocities v1 move the positions.
+//    stops it exactly at the surface. The resulting velocities v1 move the positions.
 // 2. If a contact arrives with speed, an impact follows, from v1 and without duration, with
 //    restitution targets from the speeds before the step. The next step begins with its velocities
-//    v2. Forces do not act in the impact: its velocities move nothing in this step, so forces would
-//    add energy without a fall.
+//    v2. Forces do not act in the impact: its velocities do not move bodies in this step, so forces
+//    would add energy although nothing falls.
 // 3. An impact may drive bodies into contacts that were opening. Further impacts follow until no
-// touching contact approaches. Contacts that approach more slowly than forces change the speed in
-// one step, and sequences that do not end, are stopped inelastically.
+//    touching contact approaches. Contacts that approach more slowly than forces change the speed
+//    in one step, and sequences that do not end, are stopped inelastically.
 //
 // The prediction can be wrong in five ways. All are detected after the solve and corrected:
 // - An impact moves a body farther than its free motion: the search is repeated.
 // - A row is the tangent plane at the nearest points, so a fast body may pass beside the real
-// surface. If a row far from touching carried an impulse but the true gap at the end is open,
-//   the contact is linearised again at the end of the step, and the island solved again.
+//   surface. If a row far from touching carried an impulse but the true gap at the end is open,
+//   the contact is linearised again at the end of the step, and the island is solved again.
 // - A fast and thin body may pass through the real surface: passage.c ends its motion there.
 // - Two shapes without any point in reach, or whose rows carried no impulse, overlap at the end (a
 //   corner that crosses from one segment of a bent chain to the next): they get points there, and
 //   everything is solved again.
 // - Corners clip each other within the step and are apart at the end: they get points where the
-// overlap begins.
+//   overlap begins.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -52,8 +52,9 @@ static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touc
   return rests;
 }
 
-// Between bodies at rest an open gap that is rounding counts as zero. Redundant rows, as in a brick
-// wall, have no solution that closes all of their gaps, so solves and guesses would always differ.
+// Between bodies at rest, an open gap that is only rounding counts as zero. Redundant rows, as in a
+// brick wall, have no solution that closes all of their gaps, so solves and guesses would always
+// differ.
 static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2Touch *touch,
                            double gap) {
   bool rounding = gap > 0 && gap <= S2_REST_GAP * island->length;

@@ -127,7 +127,7 @@ static void threads_work(void *user, int worker, int item) {
 
 // ---- A phase ----------------------------------------------------------------------------------
 
-// Whether islands are functions of the step alone, and no code must see them in order.
+// Whether islands are functions of the step alone, and no code needs to see them in order.
 static bool threads_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;

@@ -45,7 +45,8 @@ typedef enum S2Target {
   S2_TARGET_RETURN,   // S2Rebound.after, the speed of the rebound
   S2_TARGET_MIRROR,   // the speed before the solve
   S2_TARGET_NORMAL,   // S2_SOLVE_FRICTION: the normal impulse of the preceding reflection
-  S2_TARGET_LEAVING,  // the separation speed, plus the speed that it would still have gained
+  S2_TARGET_LEAVING,  // the separation speed, plus the speed that the contact would still have
+                      // gained
   S2_TARGET_ERROR,    // the gap itself
 } S2Target;
 
@@ -59,16 +60,16 @@ typedef struct S2Choice {
 
 // A rebound at a height above the surface, in a step whose forces accelerate the approach. The body
 // falls through the gap, rebounds with e times its speed there, and returns to the same height with
-// the speed `there`. The step gives it the speed `after` for its whole motion. Since forces act
-// during the motion, after^2/2 + added after = there^2/2.
+// the speed `there`. The step gives the body the speed `after` for its whole motion. Since forces
+// act during the motion, after^2/2 + added after = there^2/2.
 typedef struct S2Rebound {
   double added;  // m/s, increase of the approach speed by forces within the step
   double there2; // m^2/s^2: square of `there`; if not positive, the body does not return
   double after;  // m/s
 } S2Rebound;
 
-// For an approach with the speed u < 0, which would be free_u at the end of the step without
-// contacts.
+// For an approach with the speed u < 0, which would be free_u at the end of the step if there were
+// no contacts.
 static inline S2Rebound s2_rebound(double e, double u, double free_u, double gap, double h) {
   S2Rebound back = {.added = fmax(u - free_u, 0)};
   double fall2 = 2 * back.added / h * fmax(gap, 0);

@@ -1,5 +1,5 @@
 // Phase 3: islands. Bodies joined by contacts or joints form one problem; islands are independent.
-// Static and kinematic bodies join no islands.
+// Static and kinematic bodies do not join islands.
 #include "dynamics/step/islands.h"
 #include "dynamics/step/assemble.h"
 #include "dynamics/step/touch.h"

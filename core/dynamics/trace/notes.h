@@ -133,7 +133,7 @@ typedef struct S2NoteIsland {
   // in the motion, then in the impact, S2_TOUCH_IMPULSES per touch each. SLOW: the sum of both.
   double *lambda;
   // S2_JOINT_ROWS per joint of the island: impulses before the act; KEEP: impulses in the impact.
-  // NULL: no row uses them, or (SOLVE) they are those at the start of the substep.
+  // NULL: no row uses them, or (SOLVE) the impulses at the start of the substep apply.
   double *impulse;
   double *pushed;       // 2 per joint of the island; NULL: 0
   bool *stiff;          // per joint of the island; NULL: none is stiff

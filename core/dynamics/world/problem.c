@@ -1,4 +1,4 @@
-// Makes the step problem as a value, to inspect it, to write it to a file, or for another solver.
+// Returns the step problem as a value, to inspect it, to write it to a file, or for another solver.
 #include "dynamics/joints/rows.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/forces.h"

@@ -46,9 +46,10 @@ static void static_hold(S2World *world, const Held *held, bool stop) {
 }
 
 // Turning forces (tension across a chain) are explicit in time. A mode of such forces with (h w)^2
-// above 1 is farther from rest at each stop. Then the search continues with shorter steps, because
-// time has no meaning here. The residuals at stops fluctuate in every search. A search makes no
-// progress if STALLED residuals in a row are above half of the best residual.
+// above 1 is farther from rest at each stop. In that case the search continues with shorter steps,
+// which is permitted because time has no meaning here. The residuals at stops fluctuate in every
+// search. A search makes no progress if STALLED residuals in a row are above half of the best
+// residual.
 enum { STALLED = 64, HALVINGS = 10 };
 
 typedef struct Search {

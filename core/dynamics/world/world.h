@@ -51,7 +51,7 @@
 #define S2_MISFIT 1e-3
 // If a step begins with a joint error beyond this fraction of a body's size (the program moved
 // bodies, or a pile is jammed), projection has no feedback to velocities. Projection itself leaves
-// 1e-11.
+// errors of 1e-11.
 #define S2_FEEDBACK_START 1e-6
 // rad: if no body turns by more than this in a step, the feedback of projection to velocities needs
 // no additional check of the energy.
@@ -105,8 +105,8 @@
 // In event stepping, contacts at rest that moved by less than this fraction keep their features.
 #define S2_AT_REST 1e-10
 // (h w)^2 of an oscillation across a joint's force; for a rod, w^2 = tension/(length * mass). From
-// this value on, an island is too stiff for forces along the directions at the start of a step. A
-// single oscillation is stable up to 4, but neighbours add to it.
+// this value on, an island is too stiff for forces that keep their directions from the start of a
+// step. A single oscillation is stable up to 4, but neighbours add to it.
 #define S2_TURNS_TOO_FAST 2.0
 // PASSES: the most additional solves of an island whose rows of ground friction prove to be
 // misaligned. 1 to 3 suffice, except for jammed bodies. ASKEW: the fraction of the bound that may
