@@ -15,6 +15,8 @@
 // energies before and after. Without that bound, chains that whip gained up to 0.4 in a step; with
 // it their energy error after 5 s is a quarter, for a tenth more pieces.
 #define S2_RATTLE_SWAY 1e-3
+// rad: if no body turns farther in a piece, rows of joints do not exceed that bound.
+#define S2_RATTLE_SWAY_TURN 0.06
 // If a piece is shorter than the step by more than this factor, it is not halved because of
 // S2_RATTLE_SWAY.
 #define S2_RATTLE_SWAY_PIECES 8
