@@ -30,17 +30,19 @@ local function build(p)
   return world
 end
 
--- The joints follow sines that CMA-ES has found; the finger hits the body twice a second, and the body follows.
+-- The joints follow sines that CMA-ES has found; the finger hits the body twice a second, and the body follows. From
+-- some starts these sines miss the body. So if the body hardly turns, the elbow bends less in every other 1.5 s.
 local function baseline()
   local rate = 2 * math.pi * 2.197 -- rad/s
   return function(_, t, seen)
     local shoulder, elbow = 0.413 + 1.61 * math.sin(rate * t), 2.357 + 0.818 * math.sin(rate * t + 0.726)
+    if math.abs(seen[7]) < 0.5 and t // 1.5 % 2 == 1 then elbow = elbow - 0.6 end
     return { 8 * (shoulder - seen[1]) - 0.5 * seen[5], 5 * (elbow - seen[2]) - 0.3 * seen[6] }
   end
 end
 
 local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_steps = 500,
-  about_baseline = "the joints follow sines found by CMA-ES; from some starts they do not reach the body",
+  about_baseline = "the joints follow sines found by CMA-ES, and reach farther if the body does not turn",
   view = { { -0.45, -0.2 }, { 0.35, 0.4 } },
   parameters = { mass = { 0.3, 0.2, 0.5 }, friction = { 0.7, 0.4, 1 }, damping = { 0.002, 0.001, 0.004 } }, -- kg, N m s/rad
   reset = function(world, random)

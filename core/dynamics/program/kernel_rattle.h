@@ -293,8 +293,16 @@ S2_KERNEL Real stages_energy(const Run *run, const Nodes *v) {
 }
 
 // Whether turning rows add or take too much energy, as in s2_rattle_rows_bring().
-S2_KERNEL Mask second_brings(Run *run, const Stages *stages) {
+S2_KERNEL Mask second_brings(Run *run, const Stages *stages, Mask on) {
   const S2Table *t = run->table;
+  Real turn = real(0);
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    turn = keep_larger(turn, size(stages->h * run->v1.at[i][0]));
+  }
+  on &= MASK(turn > real(S2_RATTLE_SWAY_TURN));
+  if (!any(on)) {
+    return on;
+  }
   Pairs ground, first, second;
   rows_ground(t, &run->start, run->ground_v, &ground);
   rows_see(t, &run->start, &run->v1, &ground, &first);
@@ -316,7 +324,7 @@ S2_KERNEL Mask second_brings(Run *run, const Stages *stages) {
   }
   Real before = stages_energy(run, &run->v0) + given;
   Real allowed = real(S2_RATTLE_SWAY) * (before + stages_energy(run, &run->v2));
-  return MASK(size(work / real(2)) > allowed);
+  return on & MASK(size(work / real(2)) > allowed);
 }
 
 // ---- The step ---------------------------------------------------------------------------------
@@ -446,7 +454,7 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
     run->missed |= on & first_stiff(run, stages);
     on &= ~run->missed;
     second_solve(run, stages, on);
-    far |= on & second_brings(run, stages);
+    far |= second_brings(run, stages, on);
     stages_accept(run, &stages->off, stages->speed, on);
   }
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
