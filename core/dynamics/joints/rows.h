@@ -111,8 +111,8 @@ int s2_wide_nodes(const S2Step *step, const S2Island *island);
 static inline double s2_wide_part(int nodes) {
   return 1.0 / (nodes + 1);
 }
-// For projections: multiplies the inertias of the bodies by `stiffness`, including the parts that
-// their copies hold.
+// For projections: multiplies the whole inertias of the bodies by `stiffness`. The parts that
+// copies hold are unchanged, so the bodies get the difference.
 void s2_wide_stiffen(const S2Step *step, const S2Island *island, double stiffness, double *mass);
 void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays);

@@ -114,8 +114,8 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
                        .wanted = answer != NULL,
                        .timed = view->island != NULL};
   world->slopes.count = 0;
-  // The program reads the world, which contains the state of the view. Memory may run out in the
-  // program, outside the engine's guard.
+  // The program reads the world, which contains the state of the view. While masked, running out of
+  // memory cannot jump across the program's stack frames.
   double *q = world->q.at, *v = world->v.at;
   world->q.at = view->q;
   world->v.at = view->v;
