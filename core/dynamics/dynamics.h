@@ -357,7 +357,7 @@ typedef struct S2JointCoordinate {
   double value;    // rad or m
 } S2JointCoordinate;
 // Moves bodies so that these joints have these coordinates, while all joints stay as exact as
-// before. It moves the lighter side of each joint with all attached bodies. Other coordinates stay,
+// before. Moves the lighter side of each joint with all attached bodies. Other coordinates stay,
 // except in closed loops, which keep their assembly mode. Speeds of coordinates stay; the next step
 // makes the speeds in a loop consistent. S2_INVALID, with nothing moved: a joint of another type, a
 // value beyond its limits, or a loop that cannot be closed.
@@ -500,7 +500,7 @@ typedef struct S2MotionCall {
   // `ends` requests `start` and `end`, the velocities at t and t + h (S2_FLOW_RATTLE). NAN: use v.
   bool ends;
   double start[3], end[3];
-  // Set this if v leads to a prescribed place p(t + h). Then a lock or body with a bound on its
+  // Set this if v leads to a prescribed place p(t + h). If so, a lock or body with a bound on its
   // force returns there after it has yielded. Otherwise it continues from its present place.
   bool place[3];
 } S2MotionCall;

@@ -332,9 +332,9 @@ static void pair_judge(Pair *pair) {
 // ---- Where impulses acted ---------------------------------------------------------------------
 
 // m, for each slot: the distance by which joints may move a body away from the position that its
-// contacts permit. It is quadratic in the turn of the connected bodies. If the body turns about a
-// hinge by phi, a point at the distance r leaves the plane of a row by phi^2 r/2, because the row
-// is taken at the start of the step.
+// contacts permit. This distance is quadratic in the turn of the connected bodies. If the body
+// turns about a hinge by phi, a point at the distance r leaves the plane of a row by phi^2 r/2,
+// because the row is taken at the start of the step.
 static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->joint_order.count; i++) {

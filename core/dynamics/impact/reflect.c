@@ -158,7 +158,7 @@ static bool reflect_blend(const Reflection *run, const double *start) {
 }
 
 // At e = 1 nothing is blended, but the derivative with respect to e is the derivative of the blend.
-// This records the notes of the blend, then restores the step.
+// This function records the notes of the blend, then restores the step.
 static bool note_slope(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;

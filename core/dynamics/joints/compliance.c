@@ -127,7 +127,7 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 //
 // The final force of a compliant row includes the bend: g + h alpha (..) + alpha/2 h^2 bend.
 // If the bend were left out, each step would stretch a stiff turning spring, which creates energy.
-// The bend is computed with the velocities of u_k. It is used only if alpha and beta damp
+// The bend is computed with the velocities of u_k. The bend is used only if alpha and beta damp
 // oscillations that are too fast for the step (otherwise such a spring would oscillate more and
 // more) and, below beta = 1, if the force turns with the spring.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {

@@ -158,7 +158,8 @@ typedef struct S2JointError {
 void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
 // Whether the joint's limit is compliant (only limits of constraints can be).
 bool s2_joint_soft_stop(const S2Joint *joint);
-// Whether projections correct the joint's error. They ignore a joint with its own `stabilization`.
+// Whether projections correct the joint's error. Projections ignore a joint with its own
+// `stabilization`.
 bool s2_joint_projected(const S2Joint *joint);
 // The fraction of an error, or of an excess over a limit, that rows of a motion correct.
 double s2_joint_returned(const S2WorldDef *def, const S2Joint *joint);

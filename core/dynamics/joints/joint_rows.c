@@ -271,7 +271,7 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
     // Occasional steps of implicit Euler must not use the bend if the world's settings do not use
     // it.
     blend.bent = fmin(blend.bent, world->bent);
-    // They must not correct positions, either, if the world's settings do not.
+    // Such steps must not correct positions, either, if the world's settings do not.
     blend.ahead = world->project > 0 ? blend.ahead : 0;
     blend.project = world->project > 0 ? blend.project : 0;
   }

@@ -9,9 +9,9 @@
 // But a copy of the number J_i v_i alone would leave a mass matrix that is not diagonal. With the
 // length L = sqrt(I/m), the body has the same inertia in all directions of (L w, v), and the copy
 // takes a fraction of it. In an orthonormal basis e whose first vector is along (J_w/L, J_v), three
-// rows e_j (L w, v) - x_j = 0 copy the body. Then its remaining mass is diagonal, and J_i v_i =
-// |(J_w/L, J_v)| x_0. The numbers x_0 of up to three bodies form the node on which the constraint's
-// row acts; the x_1 and the x_2 form two further nodes.
+// rows e_j (L w, v) - x_j = 0 copy the body. Then the remaining mass of the body is diagonal, and
+// J_i v_i = |(J_w/L, J_v)| x_0. The numbers x_0 of up to three bodies form the node on which the
+// constraint's row acts; the x_1 and the x_2 form two further nodes.
 #include "dynamics/joints/rows.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-// Private to the kernels: one step of an island of joints. It repeats the operations of the general
-// path (context.h, speculative.c, bilateral.c, project.c, shake.c) in the same order, so its bits
-// are equal. Cases that it does not support set `missed`, and the general path steps them.
+// Private to the kernels: one step of an island of joints. The kernel repeats the operations of the
+// general path (context.h, speculative.c, bilateral.c, project.c, shake.c) in the same order, so
+// its bits are equal. Cases that it does not support set `missed`, and the general path steps them.
 #ifndef S2_KERNEL_H
 #define S2_KERNEL_H
 

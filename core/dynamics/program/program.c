@@ -20,8 +20,8 @@ static void program_make(S2World *world) {
 }
 
 void s2_program_prepare(S2World *world) {
-  // After each change the general path takes one step. Then its data (touches, boxes, impulses of
-  // removed limits) are as the kernels expect.
+  // After each change the general path takes one step. Afterwards the world's data (touches, boxes,
+  // impulses of removed limits) are as the kernels expect.
   if (world->program_is == S2_PROGRAM_STALE) {
     s2_memory_free(world->program);
     world->program = NULL;

@@ -137,7 +137,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
     const int32_t slot[2] = {joint == NULL ? touch->body_a : joint->a,
                              joint == NULL ? touch->body_b : joint->b};
     char label[S2_NAME_SIZE + 32];
-    // It may be a kinematic body, on either side.
+    // The culprit may be a kinematic body, on either side.
     for (int k = 0; k < 2; k++) {
       const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
       if (body != NULL && body->type == S2_KINEMATIC && !s2_body_yields(body)) {
@@ -147,7 +147,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
         return;
       }
     }
-    // It may be a joint without a bound.
+    // The culprit may be a joint without a bound.
     if (joint != NULL &&
         (joint->type == S2_LOCK || (joint->has_motor && joint->motor_max == INFINITY))) {
       s2_joint_label(world, culprit->joint, label);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Overlap, as a fraction of a body's size, that causes a warning. It is far above the rounding of
-// boxes stacked at computed positions.
+// Overlap, as a fraction of a body's size, that causes a warning. This overlap is far above the
+// rounding of boxes stacked at computed positions.
 #define OVERLAP_WORTH_A_WARNING 1e-6
 
 // Rounds of separation. Each is a full projection; a heap created at one point needs a few.

@@ -37,7 +37,8 @@ static double shake_measure(Shake *shake) {
   return shake_largest(shake);
 }
 
-// Takes the equations of the first solve, if it had no other rows. They are rigid and not driven.
+// Takes the equations of the first solve, if it had no other rows. Those equations are rigid and
+// not driven.
 static bool take_rows_of_motion(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
   if (motion == NULL || motion->parts == 0 || motion->parts_given > 0) {

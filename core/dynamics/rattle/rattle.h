@@ -152,8 +152,9 @@ bool s2_joint_rattles(const S2World *world, const S2Joint *joint);
 // Whether the flow supports the island: all its joints are supported, and it has no touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);
 // Steps the island over the substep, in pieces. Sets v1 = (q1 - q0)/dt, q1, v2, impulses and
-// reactions. *done is false if no piece was short enough. Then only statistics have changed, and
-// the step counts as unsolved. `frame`: the start of the substep. False: aborted. (rattle.c)
+// reactions. *done is false if no piece was short enough. In that case only statistics have
+// changed, and the step counts as unsolved. `frame`: the start of the substep. False: aborted.
+// (rattle.c)
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done);
 
 // The result of one piece of event stepping (schemes/event.c) from q0 and v0 of the step.
@@ -176,8 +177,8 @@ typedef struct S2RattleFlow {
   bool solved, rests;
 } S2RattleFlow;
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island);
-// Whether the flow supports pieces of the island with its contacts. This depends only on its
-// definition.
+// Whether the flow supports pieces of the island with its contacts. This depends only on the
+// definition of the island.
 bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
 // Solves the piece of length h, with rows for the chosen points (2 touch + k). Impulses go to the
 // step and its touches. `last`: turns are not limited. False: aborted.

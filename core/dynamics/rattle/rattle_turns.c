@@ -215,7 +215,7 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle) {
     return work_of_contacts(rattle) > S2_RATTLE_SWAY * before;
   }
   double allowed = S2_RATTLE_SWAY * (before + energy_of(rattle, rattle->v1));
-  // Stiff soft rows with implicit Euler take energy. They may do so, and only their gain is
+  // Stiff soft rows with implicit Euler take energy, which is permitted: only their gain is
   // limited.
   return work_of_joints(rattle, &rigid) > allowed || fabs(rigid) > allowed;
 }

@@ -25,7 +25,7 @@ static inline unsigned char s2_rest_known(const S2Step *step, const S2Touch *tou
 }
 // Chooses the islands to keep; the touches of all others are searched as usual. False: aborted.
 bool s2_rest_islands(S2Step *step);
-// Whether an island is kept. Then its bodies stay, and its solves are counted.
+// Whether an island is kept. If so, its bodies stay, and its solves are counted.
 bool s2_rest_keeps(S2Step *step, const S2Island *island);
 // Remembers the islands that the step has left unchanged; called before the world changes.
 void s2_rest_commit(const S2Step *step);

@@ -836,8 +836,8 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 }
 
 // Whether a touching point separates and returns within the flow, although forces alone would
-// return it only after the step. Then other touching points drive it back, so it is made a resting
-// point.
+// return it only after the step. In that case other touching points drive the point back, so it is
+// made a resting point.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
   if (!ends.meets || !(ends.at < event->horizon) || resting->count == 2) {
@@ -897,8 +897,8 @@ static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   return any;
 }
 
-// Whether shapes that do not rest overlap at the end of a flow without a known meeting. Then
-// predictive rows must stop them; otherwise projection would lift bodies.
+// Whether shapes that do not rest overlap at the end of a flow without a known meeting. In that
+// case predictive rows must stop them; otherwise projection would lift bodies.
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;

@@ -5,9 +5,9 @@
 
 #include "dynamics/step/context.h"
 
-// Speculative (speculative.c). These return false if aborted. s2_step_look_ahead makes the
-// predictive solves of all islands, into v1 and q1; s2_island_look_ahead makes the solves of one
-// island.
+// Speculative (speculative.c). The following functions return false if aborted. s2_step_look_ahead
+// makes the predictive solves of all islands, into v1 and q1; s2_island_look_ahead makes the solves
+// of one island.
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
 // If `solved` is given, the first solve is an attempt. If it does not converge soon, *solved is
 // false, and velocities and impulses are unchanged.

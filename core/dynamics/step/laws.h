@@ -1,7 +1,7 @@
 // Force laws of the program: continuous forces, as functions of the state and of the time.
 //
 // A piece of length h moves positions by q1 = q0 + h ((1 - share) v0 + share v1), where v1 results
-// from the force L(q0, v0, t0). It ends with the velocity
+// from the force L(q0, v0, t0). The piece ends with the velocity
 //
 //     v = v1 + h/(2 W) (L(q0 + w (q1 - q0), v, t0 + w h) - L(q0, v0, t0)),    w = 2 (1 - share)
 //
@@ -32,8 +32,8 @@ static inline bool s2_step_lawful(const S2Step *step, int32_t slot) {
 // Whether a law acts on a body of the island.
 bool s2_island_lawful(const S2Step *step, const S2Island *island);
 
-// These return false if aborted. s2_laws_begin is called once for each step: it finds the bodies
-// with laws, and evaluates the laws at q0, v0, t.
+// The following functions return false if aborted. s2_laws_begin is called once for each step: it
+// finds the bodies with laws, and evaluates the laws at q0, v0, t.
 bool s2_laws_begin(S2Step *step);
 // Restores the forces of s2_laws_begin, because the step is repeated from its start.
 void s2_laws_back_to_begin(S2Step *step);

@@ -125,7 +125,7 @@ typedef struct S2LawsAct {
   double part;  // LAWS_END: fraction of the motion from q0 to q1, and of h
 } S2LawsAct;
 
-// The island of an act. It is recorded with the touches that have rows: their number is
+// The island of an act. The island is recorded with the touches that have rows: their number is
 // island.touches, they keep their order, and island.touch[i] = i.
 typedef struct S2NoteIsland {
   S2Island island;

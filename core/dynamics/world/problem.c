@@ -67,7 +67,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   *problem = NULL;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_world_check_blend(world));
-  // Begin a step up to its problem: forces, free motion, contacts. It commits nothing.
+  // Begin a step up to its problem: forces, free motion, contacts. The step is not committed.
   S2Step step = s2_step_begin(world, 0, world->kept.def.substeps);
   world->stepping = true;
   s2_motions_begin(world);
