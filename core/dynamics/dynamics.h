@@ -145,8 +145,8 @@ typedef struct S2ShapeDef {
 } S2ShapeDef;
 
 // fields.def adds further numbers. A kinematic body with a bound on its force yields: it has mass
-// but no gravity, and a lock (s2_body_drive) moves it along x, y and the angle according to its
-// velocity or motion.
+// but no gravity. A lock (s2_body_drive) moves its x, y and angle according to its velocity or
+// motion.
 typedef struct S2BodyDef {
   S2Vec2 position; // of the shapes' origin; the body's own position is the centre of mass
   double angle;

@@ -5,11 +5,11 @@
 // and joints, the forces). They do not share code with the collision tests and schemes that made
 // it:
 //
-//     audit_shape.c signed distance of two convex shapes audit_passage.c no pair of rigid shapes
-//     overlapped or changed sides within the step, and
+//     audit_shape.c     signed distance between two convex shapes
+//     audit_passage.c   no pair of rigid shapes overlapped or changed sides within the step, and
 //                       impulses acted only where surfaces touched
 //     audit_jump.c      no body moved farther than its velocities and impulses explain, and
-//                       contacts that friction holds did not slip
+//                       contacts held by friction did not slip
 //     audit_balance.c   the momentum of every body
 //     audit_work.c      collects the work of contacts, of the integration and of corrections
 //     audit_energy.c    the energy of bodies that act on each other, in a step and over a run

@@ -1,4 +1,4 @@
-// Energy of a group of bodies that act on each other. By M (v+ - v) = h f + P, the change of
+// Energy of a group of bodies that act on each other. Because M (v+ - v) = h f + P, the change of
 // kinetic energy in a step is the work of its impulses at the mean of the velocities before and
 // after. So
 //

@@ -1,5 +1,6 @@
 // If the program has moved bodies off the joints or beyond limits, their poses are projected before
-// the flow begins: along the present rows, in the mass norm, without effect on the velocities.
+// the flow begins, along the present rows and in the mass norm. The projection does not affect the
+// velocities.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/trace/notes.h"
 #include "mcp/solvers.h"

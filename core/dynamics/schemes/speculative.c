@@ -17,9 +17,9 @@
 //   surface. If a row far from touching carried an impulse but the true gap at the end is open,
 //   the contact is linearised again at the end of the step, and the island is solved again.
 // - A fast and thin body may pass through the real surface: passage.c ends its motion there.
-// - Two shapes without any point in reach, or whose rows carried no impulse, overlap at the end (a
-//   corner that crosses from one segment of a bent chain to the next): they get points there, and
-//   everything is solved again.
+// - Two shapes without any point in reach, or whose rows carried no impulse, overlap at the end
+//   (for example, a corner that crosses from one segment of a bent chain to the next): they get
+//   points there, and everything is solved again.
 // - Corners clip each other within the step and are apart at the end: they get points where the
 //   overlap begins.
 #include "dynamics/audit/audit.h"

@@ -151,8 +151,8 @@ static void solve_take_back(const S2Problem *problem, S2Solution *solution, int 
 }
 
 // Removes impulses of rounding from contacts and limits that do not act. At a corner that stays
-// above the floor, or at a limit that is not reached, such an impulse would count as a touch, and
-// an impact would then stop the motion.
+// above the floor, or at a limit that is not reached, such an impulse would count as a touch. An
+// impact would then stop the motion.
 static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   for (int r = 0; r < problem->rows; r++) {
     bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;

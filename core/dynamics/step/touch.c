@@ -484,7 +484,7 @@ static bool touch_presses(const S2Touch *touch) {
 
 // s: time in its motion at which a pair must be linearised again, because no row has predicted an
 // overlap; INFINITY: none. If a body passes through the other body or a part of it, this is the
-// time at which that begins, because at the end of the motion the wrong side would be found.
+// time at which the passage begins. At the end of the motion, the wrong side would be found.
 // *moves: whether the time depends on the inputs.
 static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);

@@ -88,8 +88,8 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
   if (count > 2 && !hinges) {
     return s2_error(
         S2_INVALID,
-        "a gear can move more than two bodies only if it joins two hinges: its joints connect %d "
-        "bodies that are not static; for a gripper, hang the fingers on parallelograms",
+        "a gear can move more than two bodies only if it joins two hinges: its joints have %d that "
+        "are not static; for a gripper, hang the fingers on parallelograms",
         count);
   }
   if (count > 2 &&
