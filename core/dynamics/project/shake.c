@@ -1,7 +1,7 @@
 // SHAKE with one factorisation (project.c explains its purpose). Joints push along their rows J0 at
 // the start of the step, while their errors g are measured again in each pass:
 //
-//     J1 M^-1 J0' dl = -g(q1), l := l + dl, q1 := (initial q1) + M^-1 J0' l
+//     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (initial q1) + M^-1 J0' l
 //
 // J1 are the rows at q1 of the first pass, or J0 if the factor of the first solve can be used. If
 // passes remove too little of the error, J1 is updated, and the matrix becomes Newton's matrix.

@@ -28,8 +28,8 @@ typedef struct S2SeenTouch {
 const S2SeenTouch *s2_step_see(const S2Step *step); // 1 per touch; lives as long as the step
 bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count);
 
-// Guesses that a search gets from the last search (found.c). number of predictive passes with
-// guesses; later passes are rare
+// Guesses that a search gets from the last search (found.c).
+// number of predictive passes with guesses; later passes are rare
 #define S2_FOUND_PASSES 3
 #define S2_FOUND_IMPACT 3          // index of the following impact, in place of a pass
 #define S2_FOUND_LISTS  4          // lists of touches
