@@ -611,8 +611,7 @@ const S2Event *s2_world_events(S2World *world, int *count);
 
 typedef struct S2Contact {
   S2BodyId a, b;
-  S2Vec2 point;  // world: position of this feature at the end of the step, even if it does not
-                 // touch
+  S2Vec2 point;  // world: place of this feature at the end of the step, touching or not
   S2Vec2 normal; // from b to a, when the impulse acted; at the end of the step if there was none
   double gap;    // m, at the end of the step
   // N s on a, along the normal and the left-turned normal: all impulses of the step at this

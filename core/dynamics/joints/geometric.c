@@ -184,8 +184,8 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   return found;
 }
 
-// Whether all eigenvalues of the symmetric k are clearly below `bound`. They are below it if bound
-// - k has a Cholesky factor, which costs a hundredth of computing the eigenvalues.
+// Whether all eigenvalues of the symmetric k are clearly below `bound`. They are below it if the
+// matrix bound - k has a Cholesky factor, which costs a hundredth of computing the eigenvalues.
 static bool is_below(const double k[36], double bound) {
   double l[6][6];
   for (int i = 0; i < 6; i++) {

@@ -12,9 +12,9 @@
 // Fraction of the kinetic energy that turning rows of contacts may add in a piece. Without this
 // bound, heaps of boxes and discs gained up to 8e-2 of their kinetic energy in a step, at the same
 // computing cost. In islands without contacts, turning rows of joints may add or take this fraction
-// of the energies before and after. Without that bound, whipping chains gained up to the fraction
-// 0.4 in a step. With the bound, their energy error after 5 s is four times smaller, and a step has
-// a tenth more pieces.
+// of the energies before and after. Without that bound, whipping chains gained up to 0.4 of these
+// energies in a step. With the bound, their energy error after 5 s is four times smaller, and a
+// step has a tenth more pieces.
 #define S2_RATTLE_SWAY 1e-3
 // rad: if no body turns farther than this in a piece, rows of joints do not exceed that bound.
 #define S2_RATTLE_SWAY_TURN 0.06
