@@ -239,8 +239,8 @@ static S2Status set_dump(S2CommandLine *line, const char *value) {
 
 static const Option options[] = {
     {"-e", "CODE", set_code, "run CODE, before the script if there is one", REFUSED},
-    {"-i", NULL, set_interactive, "read and run lines, after the script if there is one", REFUSED},
-    {"-v", NULL, set_version, "print the version, then go on", PASSED_OVER},
+    {"-i", NULL, set_interactive, "open the prompt, after the script if there is one", REFUSED},
+    {"-v", NULL, set_version, "print the version, then continue", PASSED_OVER},
     {"--version", NULL, set_version, "print the version", PASSED_OVER},
     {"--help", NULL, set_help, "print this help; after the script: its own options", PASSED_OVER},
     {"--record", "FILE", set_record,
@@ -263,7 +263,7 @@ static const Option options[] = {
     {"--stats", NULL, set_stats, "print after the run: steps, times, iterations, worst residuals",
      TAKEN},
     {"--quiet", NULL, set_quiet, "show no progress bar", TAKEN},
-    {"--audit", NULL, set_audit, "audit each step; a finding makes the exit status 3", TAKEN},
+    {"--audit", NULL, set_audit, "audit each step; any finding sets the exit status to 3", TAKEN},
     {"--strict", NULL, set_strict,
      "error (exit status 3) if a step misses its tolerance or fails its audit", TAKEN},
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
@@ -382,7 +382,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
   // effect.
   ++*at;
   if (recorded && option->recorded == REFUSED) {
-    return s2_error(S2_INVALID, "%s is never taken from a recording", option->name);
+    return s2_error(S2_INVALID, "%s in a recorded command line is refused", option->name);
   }
   bool passed_over = option->recorded == PASSED_OVER || option->recorded == PICTURE;
   return recorded && passed_over ? s2_ok() : option->set(line, value);

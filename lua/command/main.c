@@ -85,8 +85,8 @@ static void command_linger(Command *command, lua_State *L, bool exited) {
   fprintf(stderr, "sim2d: the script has ended; %s (Ctrl-C to quit)\n",
           live->server == NULL ? "it runs again when it is saved"
           : live->watch.files.count == 0
-              ? "its last state is served"
-              : "its last state is served, and it runs again when it is saved");
+              ? "the viewer shows its last state"
+              : "the viewer shows its last state, and the script runs again when it is saved");
   s2_live_linger(L, live, s2_script_interrupted());
 }
 

@@ -90,16 +90,14 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
                         "of the motion");
   }
   if ((diff->flags & S2_GRADIENT_INFINITE) != 0) {
-    s2_lua_warn_call(
-        L, "a friction or restitution is 0, where the derivative by it is infinite, because "
-           "a geometric mean grows with its square root; the gradient omits this term: "
-           "start above 0, or set combine_friction (combine_restitution) = \"average\"");
+    s2_lua_warn_call(L, "a friction or restitution is 0, where the derivative of the combined "
+                        "value (a geometric mean) is infinite; the gradient omits this term: start "
+                        "above 0, or set combine_friction (combine_restitution) = \"average\"");
   }
   if ((diff->flags & S2_GRADIENT_JUMP) != 0) {
-    s2_lua_warn_call(L,
-                     "a compliance, or the quadratic or cubic of a spring, is 0: steps with 0 use "
-                     "another method, so the loss jumps there and the gradient omits this term: "
-                     "start from a small number, such as 1e-9");
+    s2_lua_warn_call(L, "a compliance, or the quadratic or cubic coefficient of a spring, is 0: "
+                        "with the value 0 steps use another method, so the loss jumps at 0, and "
+                        "the gradient omits this jump; start from a small number, such as 1e-9");
   }
 }
 

@@ -16,10 +16,10 @@ local NOISE = 1e-12
 
 -- Flags whose effect a finite difference cannot see, because it takes the same steps, or which it shows as an error.
 local MEANING = {
-  impact = "impact: neither gradient nor differences contain the times of impacts, because steps of a given length "
-    .. 'do not move them with the parameters; stepping = "event" gives the derivative of the motion',
-  together = "together: points met at the same time; parameters that make one point meet before the other (an angle, "
-    .. "a spin) have incomplete derivatives there",
+  impact = "impact: neither the gradient nor the differences contain the effect of impact times, because steps of fixed "
+    .. 'length do not move impacts with the parameters; stepping = "event" gives the derivative of the motion',
+  together = "together: points met at the same time; if a parameter makes one of them meet before the other (an angle, "
+    .. "a spin), its derivative is incomplete there",
 }
 
 return function(sim, host)
@@ -120,10 +120,9 @@ return function(sim, host)
     local scale = math.max(1, math.abs(case.value))
     if off * step < NOISE * scale then
       return off / math.max(size, SMALL * scale / math.max(1, math.abs(x[i]))),
-        text .. "rounding; the error is in parts of the value"
+        text .. "the difference is only rounding; the error is relative to the value"
     end
-    return err, text .. "f has a kink or a jump in between (a contact that changes, say); give a " ..
-      "smaller step"
+    return err, text .. "f has a kink or a jump within the step (for example where a contact changes); give a smaller step"
   end
 
   -- Compares the gradient of f at p with finite differences of its values. Prints a line per parameter; returns the

@@ -521,7 +521,7 @@ return function(sim, host)
     if def == nil then def = {} end
     check_keys("view", def, { pace = true, port = true, wait = true, follow = true, view = true })
     if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
-      host.fail("bad argument #1 to 'view' (key 'pace': a number from 0 on expected, got %s)",
+      host.fail("bad argument #1 to 'view' (key 'pace': a number of at least 0 expected, got %s)",
         host.describe(def.pace))
     elseif def.port ~= nil and (not host.whole(def.port) or def.port < 0 or def.port > 65535) then
       host.fail("bad argument #1 to 'view' (key 'port': an integer from 0 to 65535 expected, got %s)",

@@ -459,8 +459,8 @@ static int world_query_aabb(lua_State *L) {
   // Swapped corners are a mistake, not an empty box.
   S2Vec2 lo = s2_argument_vec2(L, 2), hi = s2_argument_vec2(L, 3);
   if (hi.x < lo.x || hi.y < lo.y) {
-    return s2_lua_bad_argument(L, 3,
-                               "the upper corner must not lie below or left of the lower one");
+    return s2_lua_bad_argument(
+        L, 3, "the upper corner must not lie below the lower one or to the left of it");
   }
   S2QueryFilter filter = query_filter(L, lw, 4, NULL);
   int capacity;

@@ -48,7 +48,7 @@ function bridge.world(source, name, builder, parameters)
   local made = load_source(source, name)(parameters)
   if builder then
     local f = type(made) == "table" and made[builder] or rawget(_G, builder)
-    if type(f) ~= "function" then error(("there is no function '%s' in what the script returns, and no global one"):format(builder), 0) end
+    if type(f) ~= "function" then error(("the script returned no table with a function '%s', and there is no global function of this name"):format(builder), 0) end
     made = f(parameters)
   end
   if type(made) == "table" and type(rawget(made, "build")) == "function" then made = made.build end
@@ -64,7 +64,7 @@ function bridge.world(source, name, builder, parameters)
     if #worlds > before then made = worlds[#worlds] end
   end
   if getmetatable(made) ~= "World" then
-    error(("a script that makes a world is expected: it returned a %s; return the world, or a function that builds it"):format(type(made)), 0)
+    error(("the script made no world and returned a %s: return a world, or a function that builds one"):format(type(made)), 0)
   end
   return keep(objects, made)
 end
@@ -166,7 +166,7 @@ end
 function bridge.loss(source, name, key)
   local made = load_source(source, name)()
   if key then made = type(made) == "table" and made[key] or rawget(_G, key) end
-  if type(made) ~= "function" then error("a script that returns a function is expected: it returned a " .. type(made), 0) end
+  if type(made) ~= "function" then error("the script must return a function; it returned a " .. type(made), 0) end
   return keep(objects, made)
 end
 
@@ -207,7 +207,7 @@ local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME, MODES = 1, 2, 3, 
 local function load_env(source, name)
   local env = load_source(source, name)()
   if not is_env(env) then
-    error("a script that returns what sim.env gives is expected: it returned a " .. type(env), 0)
+    error("the script must return the result of sim.env; it returned a " .. type(env), 0)
   end
   return env
 end

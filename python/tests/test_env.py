@@ -149,7 +149,7 @@ def test_errors_within_a_reward():
     env.reset(seed=0)
     with pytest.raises(sim2d.Error, match="nothing.*nil|index a nil"):
         sim2d.make("return (nil).x", code=True)
-    with pytest.raises(sim2d.Error, match="what sim.env gives"):
+    with pytest.raises(sim2d.Error, match="the result of sim.env"):
         sim2d.make("return 5", code=True)
     with pytest.raises(FileNotFoundError, match="the tasks are acrobot"):
         sim2d.make("cart-pole")

@@ -82,7 +82,7 @@ return function(_, host)
     if #dead == 0 then return end
     problem.warned_idle = true
     host.warn(world, ("planner: the cost has not changed for %d periods, because no command of its plan changes %s: a body sticks or is out of "
-      .. "reach, or the cost is flat there; give it u0, starts = n, gradient = \"smooth\" or a method that samples"):format(
+      .. "reach, or the cost is flat there; give the planner u0, starts = n, gradient = \"smooth\" or a method that samples"):format(
       STILL_PERIODS, quoted(dead)))
   end
 end

@@ -33,8 +33,8 @@ return function(sim, host)
     local period, runs = period_of(loop.law), math.max(loop.period, dt)
     if loop.told or not host.finite(period) or math.abs(period - runs) <= EARLY * period then return end
     loop.told = true
-    host.warn(world, ("world:control: %s: it was made for commands that hold for %g s, but it runs every %g s: "
-      .. "make it for this period (sim.control.lqr(world, { period = %g })), or run it by world:control(law, { period = %g })"):format(
+    host.warn(world, ("world:control: %s was designed for commands that hold for %g s, but it runs every %g s: "
+      .. "design it for this period (sim.control.lqr(world, { period = %g })), or run it with world:control(law, { period = %g })"):format(
       tostring(loop.law), period, runs, runs, period))
   end
 

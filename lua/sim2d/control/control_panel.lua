@@ -116,7 +116,7 @@ return function(sim, host)
     elseif type(model) == "table" and model.A and model.B then
       host.check_panel_keys("panel: model", model, { A = true, B = true, C = true, dt = true })
       A, B, dt = model.A, model.B, model.dt
-      if dt ~= nil and not (host.finite(dt) and dt > 0) then fail("panel: dt: seconds of a step expected, got %s", describe(dt)) end
+      if dt ~= nil and not (host.finite(dt) and dt > 0) then fail("panel: dt: the length of a step in s expected, got %s", describe(dt)) end
     else
       fail("bad argument #2 to 'panel' (a world, or { A =, B =, C =, dt = }, expected, got %s)", describe(model))
     end

@@ -722,6 +722,6 @@ return function(sim, host)
   function Planner:state() return { u = self.u, x = self.x, K = self.K, at = self.at } end
   function Planner:set_state(state) self.u, self.x, self.K, self.at = state.u, state.x, state.K, state.at end
   function Planner:copy()
-    fail("a planner has one model: make another for a clone, sim.control.planner(clone, { ... })")
+    fail("a planner has one model, so it cannot be copied: make another planner for the clone, sim.control.planner(clone, { ... })")
   end
 end

@@ -48,7 +48,7 @@ return function(sim, host)
     if type(entry.lo) ~= "number" or type(entry.hi) ~= "number" or not (entry.lo <= entry.start and entry.start <= entry.hi) then
       bad(what, "lo <= start <= hi", ("{%s, %s, %s}"):format(entry.start, tostring(entry.lo), tostring(entry.hi)))
     end
-    if entry.log and entry.start <= 0 then bad(what, "a start above 0 with log = true", entry.start) end
+    if entry.log and entry.start <= 0 then bad(what, "a start above 0, because of log = true", entry.start) end
     return entry
   end
 
@@ -384,7 +384,7 @@ return function(sim, host)
       lines[#lines + 1] = ("%s: %d samples are missing and were left out"):format(name, result.missing[name])
     end
     for _, name in ipairs(host.sorted_keys(result.held)) do
-      lines[#lines + 1] = ("%s: %d commands are missing; the last command holds there"):format(name, result.held[name])
+      lines[#lines + 1] = ("%s: %d commands are missing; each is replaced by the last one before it"):format(name, result.held[name])
     end
     if result.repeated > 0 then lines[#lines + 1] = ("%d rows have the same time as the row before"):format(result.repeated) end
     return table.concat(lines, "\n")

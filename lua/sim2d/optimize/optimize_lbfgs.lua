@@ -204,7 +204,7 @@ return function(_, host)
       elseif run.iterations == options.max_iterations then
         return finish("max_iterations", "not within tolerance after max_iterations")
       elseif flat == MOST_FLAT then
-        return finish("stalled", "the value does not get smaller any more")
+        return finish("stalled", "the value no longer decreases")
       end
       -- a line search along the quasi-Newton direction, or down the gradient
       local next = advance(run, memory, here)

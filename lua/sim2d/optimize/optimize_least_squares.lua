@@ -155,7 +155,7 @@ return function(sim, host)
   -- If some parameters have no effect, they keep their initial values, and the message says so.
   local function idle_message(run, here)
     if #here.idle == 0 or #here.idle == run.n then return "" end
-    return ("; %s: no effect on the residuals where the search ended, so not determined: try other starts"):format(
+    return ("; at the end of the search the residuals do not depend on %s: try other starts"):format(
       table.concat(here.idle, ", "))
   end
 
@@ -177,7 +177,7 @@ return function(sim, host)
   local function converged(tolerance, here, value, promised, length, size)
     local least = math.max(ROUNDING, tolerance * tolerance) * here.value
     if math.abs(here.value - value) <= least and here.base - promised <= least then
-      return "the sum of squares does not get smaller any more"
+      return "the sum of squares no longer decreases"
     elseif length <= tolerance * size then
       return "steps are within tolerance"
     end
@@ -210,8 +210,8 @@ return function(sim, host)
   function host.optimize.least_squares(f, p0, options)
     local run <close> = host.optimization("least_squares", f, p0, options, "least_squares")
     if options and options.scale ~= nil and run.options.loss == "l2" then
-      host.fail("bad argument #3 to 'least_squares' (key 'scale': squares have no scale: give loss = 'huber' or "
-        .. "'cauchy' with it, or leave it out)")
+      host.fail("bad argument #3 to 'least_squares' (key 'scale': the default loss has no scale: give loss = 'huber' or "
+        .. "'cauchy', too, or leave 'scale' out)")
     end
     local most = run.options.max_iterations or MOST_ITERATIONS
     local here, why = { x = run.x0 }, nil

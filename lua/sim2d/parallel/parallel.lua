@@ -156,7 +156,7 @@ return function(sim, host)
     end
     for key in pairs(items) do
       if math.type(key) ~= "integer" or key < 1 or key > #items then
-        host.fail("bad argument #2 to '%s' (a list of items expected: it has the key %s beside its %d items)", what,
+        host.fail("bad argument #2 to '%s' (a list of items expected, but the table has the key %s besides its %d items)", what,
           host.describe(key), #items)
       end
     end
@@ -314,7 +314,7 @@ return function(sim, host)
   -- Returns results and failures, for sim.parallel.map and sim.sweep.
   function host.run_parallel(f, items, options, what)
     if inside then
-      host.fail("%s: a job cannot start jobs: make the list longer", what)
+      host.fail("%s: a job cannot start further jobs: put all items into the list of the outer call", what)
     end
     local o = read_options(options, what)
     local program, packed = make_program(f, o, what)
