@@ -24,7 +24,7 @@ typedef struct S2Keys {
 // pushes an empty table.
 S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const *names,
                     const char *const *more, int positional);
-// Like s2_keys_open, for a table inside the table; it must be on top of the stack.
+// Like s2_keys_open, for a nested table, which must be on top of the stack.
 S2Keys s2_keys_inner(const S2Keys *outer, const char *scope, const char *const *names,
                      const char *const *more);
 

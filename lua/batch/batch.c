@@ -308,7 +308,7 @@ static int object_set(lua_State *L) {
   return 0;
 }
 
-// Saves the data of a world that its snapshot does not contain as a text, or restores them.
+// Saves, as a text, the data of a world that are not in its snapshot, or restores them.
 static int object_place(lua_State *L) {
   const BatchObject *object = check_batch(L);
   int world = (int)luaL_checkinteger(L, 2) - 1;

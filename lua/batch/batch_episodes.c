@@ -42,7 +42,7 @@ typedef struct Episodes {
   int64_t period;             // steps
   bool starts, rewards, ends; // functions of the script do this part
   S2BatchResult result;
-  // Stack indices and errors of the call under way.
+  // Stack indices and errors of the running call.
   lua_State *L;
   bool busy, all_asked, failed;
   int at_envs, at_worlds, at_options, at_reward, at_terminated, at_handler, at_error;
@@ -220,7 +220,7 @@ static Episodes *check_episodes(lua_State *L) {
   return all;
 }
 
-// Pushes what the functions of the script need.
+// Pushes the values that the functions of the script need.
 static void episodes_begin(lua_State *L, Episodes *all) {
   luaL_checkstack(L, 40, "out of stack");
   lua_getiuservalue(L, 1, STORE_ENVS);
@@ -363,8 +363,8 @@ static int episodes_lua_step(lua_State *L) {
   return results;
 }
 
-// episodes:reset(mask or nil): returns an array with 1 for those that the script resets, and the
-// failure.
+// episodes:reset(mask or nil): returns an array with 1 for the environments that the script resets,
+// and the failure.
 static int episodes_lua_reset(lua_State *L) {
   Episodes *all = check_episodes(L);
   lua_settop(L, 2);
@@ -415,7 +415,8 @@ static int episodes_world(lua_State *L) {
   return 0;
 }
 
-// episodes:rewind(i): true if only its motion has changed since
+// episodes:rewind(i): rewinds the world of an environment and returns true, if only its motion has
+// changed since then; else false
 static int episodes_rewind(lua_State *L) {
   Episodes *all;
   int i;

@@ -14,8 +14,8 @@
 // `value`: the text after the name of an option, or NULL; the setter checks it.
 typedef S2Status SetFn(S2CommandLine *line, const char *value);
 
-// Effect of an option on the command line of a recording that is replayed. PICTURE: ignored there;
-// describes how a recording looks, and replay also takes it after its own name.
+// Effect of an option in a recorded command line that runs again. PICTURE: ignored there; it
+// describes how a recording looks, and `replay` also accepts it after its own name.
 typedef enum Recorded { TAKEN, PASSED_OVER, PICTURE, REFUSED } Recorded;
 
 typedef struct Option {

@@ -14,7 +14,8 @@ enum {
   SLOTS_A_LEVEL = 8 // stack slots per level of tables
 };
 
-// Derivatives below this size may be rounding errors of 0; the constraints on the bodies decide.
+// Derivatives below this size may be 0 apart from rounding; the constraints on the bodies decide
+// whether they are.
 static const double ROUNDING = 1e-15;
 
 static const char KEPT =
@@ -451,7 +452,8 @@ static int gradient_differentiate_any(lua_State *L) {
   return gradient_differentiate(L, false);
 }
 
-// Only for users: optimisers end where derivatives are 0 and call s2_lua_value_and_grad_any.
+// Only calls by scripts get this warning: optimisers end where derivatives are 0, and call
+// s2_lua_value_and_grad_any.
 static void gradient_warn_of_zeros(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
   if (diff->quiet.asked && diff->reason[0] != '\0') {

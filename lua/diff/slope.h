@@ -27,7 +27,7 @@ void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes,
 // unless it is NULL.
 bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, double *value,
                           S2Slope *slope);
-// Adds weight x to `sum`, where `of` is the slope of x.
+// Adds `weight` times the slope `of` to `sum`.
 void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, const S2Slope *of);
 
 // Functions whose slopes the engine wants (linearize, planners) get a tape of their own if no

@@ -1,6 +1,6 @@
 // The type Tracked: arithmetic recorded on the tape. Making the result (a userdata) is most of the
-// cost of an operation. To add little to it, the metatable and the shared state of gradient calls
-// are upvalues, not looked up by name.
+// cost of an operation. To add little to this cost, the metatable and the shared state of gradient
+// calls are upvalues, not looked up by name.
 #include "lua/diff/tracked.h"
 
 #include "lua/world/binding.h"

@@ -34,7 +34,7 @@ typedef enum Message { OPEN, JOB, CLOSE, LEAVE, DONE, BROKEN, CLOSED } Message;
 // s that an idle process waits between two polls
 static const double LOOK = 5e-4;
 
-enum { AHEAD = 4 }; // short jobs that may queue there, per thread
+enum { AHEAD = 4 }; // short jobs that may queue in a process, per thread
 // s: below this, the time of a message is significant
 static const double SHORT_JOB = 0.02;
 

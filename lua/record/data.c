@@ -357,7 +357,7 @@ static double value_at(const S2DataArray *array, size_t i) {
                                           : (double)((const unsigned char *)array->values)[i];
 }
 
-// Checks that it fits into a Lua array. All axes but the first are joined.
+// Checks that the array fits into a Lua array. All axes but the first are joined.
 static bool check_array(const S2DataArray *array, const char *path, S2Status *status) {
   // Join all axes but the first.
   size_t count = s2_data_count(array), rows = array->axes > 0 ? array->shape[0] : 1, rest = 1;
@@ -532,7 +532,7 @@ static int data_load(lua_State *L) {
   }
   S2DataSet *set = push_set(L);
   status = s2_data_load(path, &options, set);
-  // All arrays must fit before the first is made.
+  // Check that all arrays fit before making the first one.
   for (int i = 0; i < set->arrays.count && status.code == S2_OK; i++) {
     (void)check_array(&set->arrays.at[i], s2_path_tail(path), &status);
   }

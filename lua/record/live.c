@@ -227,7 +227,7 @@ void s2_live_choose(S2Live *live, S2LuaWorld *lw) {
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Reads the next word as a number; false if it is none.
+// Reads the next word as a number; false if it is not one.
 static bool live_read_number(const char **at, double *value) {
   char *end = NULL;
   *value = s2_number_read(*at, &end);

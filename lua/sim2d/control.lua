@@ -501,7 +501,7 @@ return function(sim, host)
     system.plan[#system.plan + 1] = count
   end
 
-  -- After a restore, observations declared since then are read again as before.
+  -- After a restore the engine lacks observations that were declared after the snapshot: declare them again.
   local function plan_again(world, system)
     local known = host.observation_count(world)
     for i, observation in ipairs(system.observations) do
@@ -544,7 +544,7 @@ return function(sim, host)
     for i, actuator in ipairs(system.actuators) do
       actuator.tracked = copy_tracked(kept[image] and kept[image][i])
     end
-    -- Actuators declared since the snapshot start again.
+    -- Actuators declared after the snapshot are declared again.
     for i = host.actuator_count(world) + 1, #system.actuators do declare(world, system.actuators[i]) end
     if system.plan then plan_again(world, system) end
     if system.random and host.observation_noise_seed(world) == 0 then host.observation_noise(world, system.seed) end

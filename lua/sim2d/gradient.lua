@@ -2,7 +2,8 @@
 -- parameter.
 
 -- Relative to the size of the parameters (at least 1). The truncation error of the differences below is the fourth
--- power of the step times the fifth derivative; the rounding error is rounding / step. They are 1e-12 and 1e-13 here.
+-- power of the step (here 1e-12) times the fifth derivative; the rounding error is the rounding unit divided by the
+-- step (here 1e-13).
 local STEP = 1e-3
 -- Relative to the largest derivative: smaller derivatives are compared with this, because their relative error is
 -- meaningless.
@@ -104,8 +105,8 @@ return function(sim, host)
     if err <= DOUBT then return err end
     local own = case.step * math.abs(x[i])
     if own > 0 and own < step then
-      -- A compliance of 1e-4 is linear only over less than 1e-5. Of the two steps, use the one whose difference changes
-      -- less if the step is ten times smaller.
+      -- The effect of a compliance of 1e-4 is linear only over changes below 1e-5. Of the two steps, use the one whose
+      -- difference changes less if the step is ten times smaller.
       local other = difference(f, layout, x, i, own)
       if math.abs(difference(f, layout, x, i, own / 10) - other)
         < math.abs(difference(f, layout, x, i, step / 10) - slope) then

@@ -78,8 +78,8 @@ return function(sim, host)
     return parts
   end
 
-  -- The lists of a plain solution as lists of tracked numbers. `data` is the tracked problem; pull(derivatives by the
-  -- lists) returns the gradient in its shape.
+  -- The lists of a plain solution as lists of tracked numbers. `data` is the tracked problem; pull(derivatives with
+  -- respect to the lists) returns the gradient in its shape.
   local function track(what, data, lists, pull)
     local found = find(data)
     local arguments, total = {}, 0
@@ -237,8 +237,8 @@ return function(sim, host)
     return parts[1], parts[2], info
   end
 
-  -- Derivatives by the entries of a matrix in the form in which it was given: a list of its diagonal, of rows, or
-  -- sparse.
+  -- Derivatives with respect to the entries of a matrix, in the form in which it was given: a list of its diagonal, of
+  -- rows, or sparse.
   local function of_entries(M, entry)
     local g = {}
     if type(M) == "table" and M.rows then

@@ -264,7 +264,7 @@ static unsigned pull_global(const Call *call, const S2Csr *m, const S2ContactLos
                             const Gradient *to, S2Arena *arena) {
   S2Csr h = matrix_of(&call->matrix[1], arena);
   S2GlobalContactProblem problem = global_problem(call, m, &h);
-  // Derivatives by the entries of the sparse matrices, then by the given numbers.
+  // Derivatives with respect to the entries of the sparse matrices, then to the given numbers.
   S2GlobalContactGradient gradient = {.m = S2_TAKE(arena, double, m->start[m->rows]),
                                       .h = S2_TAKE(arena, double, h.start[h.rows]),
                                       .q = to->q,

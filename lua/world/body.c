@@ -584,7 +584,8 @@ static void body_measure_energy(const void *user, const S2World *world, double *
 static int body_kinetic_energy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double energy;
-  // On a tape the energy is recorded with its derivatives by velocity, mass and inertia.
+  // On a tape the energy is recorded with its derivatives with respect to velocity, mass and
+  // inertia.
   if (s2_lua_on_tape(body->lw) == NULL) {
     body_measure_energy(&body->id, body->lw->world, &energy);
     lua_pushnumber(L, energy);

@@ -102,7 +102,8 @@ static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCa
 // rounding unit.
 static const double TIME_DIFFERENCE = 6e-6;
 
-// The derivative by the time, for events in a step, whose times vary while t is not tracked.
+// The derivative with respect to time, for events in a step: their times vary although t is not
+// tracked.
 static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call) {
   S2ForceCall up = *call, down = *call;
   volatile double after = call->t + TIME_DIFFERENCE * call->dt;
@@ -148,7 +149,7 @@ static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
   shown->world = world;
   S2Var sums[3] = {0, 0, 0};
   bool good = laws_call(L, lw, shown, call, call->t, sums);
-  // Pass the derivatives by the state to the engine.
+  // Pass the derivatives with respect to the state to the engine.
   if (good && slopes.tape != NULL) {
     lua_pushcfunction(L, s2_lua_law_answer);
     lua_pushlightuserdata(L, &slopes);

@@ -99,7 +99,7 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
     sweep_list(L);
   }
   lua_pop(L, 1);
-  // The engine no longer calls for bodies that have lost their last law.
+  // From now on the engine does not call Lua for bodies that have lost their last law.
   s2_lua_laws_sync(L, world);
 }
 
@@ -387,7 +387,7 @@ static int world_no_contact(lua_State *L) {
 }
 
 int s2_lua_body_force_law(lua_State *L) {
-  // The engine calls only for bodies with this mark.
+  // The engine calls force laws only for bodies with this mark.
   S2LuaBody *body = s2_lua_body(L, 1);
   check_function(L, 2);
   lua_settop(L, 2);

@@ -88,7 +88,8 @@ static void timer_fire(lua_State *L, S2LuaHandle *handle, double before, double 
     }
     return;
   }
-  // The number due by now minus the number due before: without a counter, a restore needs no care.
+  // The number due by now minus the number due before: since there is no counter, a restore needs
+  // no special case.
   double times = timer_due(handle, now, dt) - fmax(timer_due(handle, before, dt), 0);
   for (; times > 0 && !handle->removed; times--) {
     lua_getiuservalue(L, -1, 1);

@@ -80,7 +80,7 @@ function bridge.get(number, field) return object(number)[field] end
 
 function bridge.set(number, field, value) object(number)[field] = value end
 
--- Three numbers a body, one after the other, in the order of creation.
+-- Three numbers per body, one after the other, in the order of creation.
 function bridge.numbers(number, one, two, three)
   local bodies, all = object(number).bodies, {}
   for i, body in ipairs(bodies) do
@@ -172,7 +172,7 @@ end
 
 function bridge.evaluate(number, parameters) return object(number)(table.unpack(parameters)) end
 
--- f(p1, p2 ...) as a function of only the parameters whose numbers `by` lists, and the list of these.
+-- f(p1, p2 ...) as a function of only those parameters whose numbers are in `by`, and the list of these parameters.
 local function of_some(f, parameters, by)
   local some, all = {}, table.move(parameters, 1, #parameters, 1, {})
   for k, i in ipairs(by) do some[k] = parameters[i] end
@@ -182,11 +182,11 @@ local function of_some(f, parameters, by)
   end, some
 end
 
--- The value of f(p1, p2 ...), a number, and a gradient for each that `by` lists.
+-- The value of f(p1, p2 ...), a number, and a gradient for each parameter whose number is in `by`.
 function bridge.value_and_grad(number, parameters, by) return sim.value_and_grad(of_some(object(number), parameters, by)) end
 
--- f(p1, p2 ...) is a list of numbers y; returns the derivative of weights . y by each parameter: reverse mode with a
--- vector.
+-- f(p1, p2 ...) is a list of numbers y; returns the derivative of weights . y with respect to each parameter: reverse
+-- mode with a vector.
 function bridge.vjp(number, parameters, by, weights)
   local f, some = of_some(object(number), parameters, by)
   local _, gradient = sim.value_and_grad(function(p)
@@ -266,8 +266,8 @@ end
 
 function bridge.env_world(number) return keep(objects, object(number).world) end
 
--- In: the actions; out: observations, rewards, terminated, truncated, final observations (where an episode ended), unsolved
--- steps, changes of mode.
+-- In: the actions; out: observations, rewards, terminated, truncated, final observations (of episodes that ended),
+-- unsolved steps, changes of mode.
 function bridge.vector(source, name, options)
   local vector = sim.env.vector(load_env(source, name), options)
   local n, env = vector.count, vector.envs[1]

@@ -1,5 +1,5 @@
--- sim.batch: many worlds stepped at once by threads. The worlds are stepped in C (core/batch); this file has the
--- options and the methods for scripts.
+-- sim.batch: many worlds stepped at once in several threads. The worlds are stepped in C (core/batch); this file has
+-- the options and the methods for scripts.
 
 local MOST = 1000000 -- worlds
 local AUTORESET = { next_step = 0, same_step = 1, disabled = 2 }

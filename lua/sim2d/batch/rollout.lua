@@ -119,7 +119,7 @@ return function(sim, host)
     return host.parallel.array(list), rows and sim.array(rows), failed, message
   end
 
-  -- ---- By threads -------------------------------------------------------------------------------
+  -- ---- In threads -------------------------------------------------------------------------------
 
   local function by_threads(world, controls, at, o, judge, threads)
     local workers = host.batch_workers(threads)
@@ -151,7 +151,7 @@ return function(sim, host)
     end
     local at = { controls = count, hold = hold, states = #world:state() }
     controls, at.samples, at.knots = read_controls(controls, count)
-    -- by threads, unless functions of the script have to be called
+    -- in threads, unless functions of the script have to be called
     local by_hand = type(o.cost) == "function" or C.alone(world) or C.on_tape(world)
     local judge, terms
     if type(o.cost) ~= "function" then

@@ -1,7 +1,7 @@
 -- sim.control.basin: the set of starts from which a law brings a world to rest, found by a sweep over two numbers of
 -- the start.
 
-local POINTS = 21   -- default number of values of each
+local POINTS = 21   -- default number of values per parameter
 local HOLD = 0.5    -- default s that it has to stay at rest
 
 return function(sim, host)

@@ -2,7 +2,7 @@
 -- page.
 
 local POINTS = 400          -- frequencies per curve
-local BELOW, ABOVE = 30, 30 -- factors below the slowest and above the fastest pole that curves cover
+local BELOW, ABOVE = 30, 30 -- curves begin at the slowest pole / BELOW and end at the fastest pole * ABOVE
 local SAME = 1e-12          -- relative: a smaller change of a frequency counts as none
 local HALVINGS = 80         -- bisection steps for a crossing
 local STEP_POINTS = 400     -- smallest number of points of a step response
@@ -354,7 +354,7 @@ return function(sim, host)
     return w, magnitude, phase
   end
 
-  -- Crossings where abs(L) = 1 or L is a negative number; margins at the crossings next to them.
+  -- Crossings at which abs(L) = 1 (their phase margins) or at which L is real and negative (their gain factors).
   local function margins(loop, w)
     local function size(at)
       local re, im = open_loop(loop, at)
@@ -412,7 +412,7 @@ return function(sim, host)
 
   -- ---- Step response ----------------------------------------------------------------------------
 
-  -- exp(A t) of [A G; 0 0] t, by scaling and squaring of the series: the exact step of a linear system with constant r.
+  -- exp([A G; 0 0] t), by scaling and squaring of the series: the exact step of a linear system with constant r.
   local function exponential(M, t)
     local n = #M
     local norm = 0

@@ -333,7 +333,8 @@ return function(sim, host)
     return sim.array(rows)
   end
 
-  -- Costs of the candidates in their order, by threads and lanes unless functions of the script have to be called.
+  -- Costs of the candidates in their order, computed in threads and lanes unless functions of the script have to be
+  -- called.
   local function judge(problem, candidates)
     local costs = {}
     problem.candidates = candidates

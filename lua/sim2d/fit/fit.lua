@@ -4,7 +4,7 @@ local SPLIT = 0.8         -- part of a log's rows that is used for the fit
 local DUST = 1e-9         -- of a step: smaller differences of times count as 0
 -- singular values of the scaled Jacobian below this part of the largest: the direction is not determined
 local UNSEEN = 1e-7
-local LEAST = 1e-3        -- of its unit: scale of a parameter without bounds
+local LEAST = 1e-3        -- smallest scale of a parameter without bounds, in its unit
 local PART = 0.2          -- share in an undetermined direction from which a parameter is named
 local NORMAL = 1.95996398 -- standard deviations that contain 95 % of a normal distribution
 local MAD = 1.4826        -- standard deviation of a normal distribution divided by the median absolute value

@@ -1,4 +1,4 @@
--- Reduces long lists of points to as few as look the same.
+-- Reduces long lists of points to shorter ones that look the same.
 
 local COLUMNS = 1200 -- across the range; no plot shows more
 local MOST = 20000 -- points of a cloud or of a curve that moves back and forth
