@@ -154,7 +154,7 @@ int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...) {
   va_end(args);
   drop_nan_signs(message);
   lua_Debug frame = {0};
-  // A method's first argument is the object: the script does not count it.
+  // A method's first argument is the object, which the script does not count.
   const char *name = function_name(L, &frame);
   bool is_method = frame.name != NULL && strcmp(frame.namewhat, "method") == 0;
   if (is_method || (argument > 1 && is_method_of(L))) {

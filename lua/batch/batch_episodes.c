@@ -51,7 +51,8 @@ typedef struct Episodes {
 
 // ---- Callbacks of the script ------------------------------------------------------------------
 
-// The reason why threads cannot step a world now, or NULL. The batch then reports a failed step.
+// The reason why threads cannot step a world now, or NULL. If there is one, the batch reports a
+// failed step.
 static const char *episodes_refused(const Episodes *all, int i) {
   const S2LuaWorld *lw = all->episode[i].lw;
   if (lw->world == NULL) {
@@ -512,8 +513,8 @@ static void episodes_read(lua_State *L, int at, Episodes *all) {
   }
 }
 
-// Reads the worlds and generators from the options; episodes:world follows for each. Pushes the
-// list of the engine's worlds.
+// Reads the worlds and generators from the options; Lua then calls episodes:world for each. Pushes
+// the list of the engine's worlds.
 static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
   // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
   S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(all->count + 1), 0);

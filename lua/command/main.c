@@ -368,7 +368,7 @@ static int run_lua(Command *command) {
 }
 
 // If several processes were started together, the first runs the script and the others serve it.
-// False if this process has served and is done, with *result.
+// Returns false, with the exit status in *result, if this process has served and is done.
 static bool join_machines(const S2CommandLine *line, int *result) {
   *result = EXIT_SUCCESS;
   if (!s2_machines_launched()) {

@@ -281,7 +281,8 @@ static double gradient_checked(double value, const char *path, Bad *bad) {
   return value;
 }
 
-// Replaces the nodes in the copy at `index` by derivatives; a number is replaced itself.
+// Replaces the nodes in the copy at `index` by derivatives, in place or, if the copy is a number,
+// on the stack.
 static void gradient_resolve(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE],
                              Bad *bad) {
   S2LuaArray *array = s2_lua_array_test(L, index);
@@ -321,7 +322,7 @@ static void gradient_check_finite_loss(lua_State *L, double value) {
   }
 }
 
-// Warns about a plain loss: it has no link to the parameters, or lost it.
+// Warns about a plain loss: it has no link to the parameters, or has lost it.
 static void gradient_warn_constant(lua_State *L, double value) {
   const char *clipped = s2_lua_diff(L)->quiet.text[S2_QUIET_CLIPPED];
   s2_lua_push_position(L);
@@ -385,7 +386,7 @@ static void gradient_check_parameters(lua_State *L, int argument) {
 }
 
 // Returns value, gradient and the other results. If the loss is not finite, it raises (`finite`) or
-// returns nil as gradient.
+// returns nil as the gradient.
 static int gradient_differentiate(lua_State *L, bool finite) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int extras = lua_gettop(L) - 2;

@@ -10,7 +10,8 @@ typedef struct S2JobState S2JobState;
 
 // Arguments for opening a state; the bytes are read only while it opens.
 typedef struct S2JobSetup {
-  const unsigned char *program; // packed by lua/sim2d/parallel.lua: the function and its setting
+  // packed by lua/sim2d/parallel/parallel.lua: the function and its setting
+  const unsigned char *program;
   size_t size;
   double time_limit; // s per job, for messages; INFINITY: none
   S2Session like;    // source of the default solver, dt and strict; read while the state opens
@@ -39,10 +40,11 @@ void s2_job_state_stopped(S2JobState *state);
 #define S2_JOB_SIGNAL SIGURG
 void s2_job_state_watch(void); // installs the handler
 
-// host.job_entry(open): sets the function of lua/sim2d/parallel.lua that makes a job of a program.
+// host.job_entry(open): sets the function of lua/sim2d/parallel/parallel.lua that makes a job of a
+// program.
 int s2_job_entry(lua_State *L);
 // host.job_begin(seed, number, path): seeds sim.random for the job. The first world that steps is
-// recorded as `path` (nil: not recorded), the next ones as by --record.
+// recorded as `path` (nil: not recorded), further worlds get names as with --record.
 int s2_job_begin(lua_State *L);
 // host.job_script(name): sets the description of the script for recordings, when a program begins.
 int s2_job_script(lua_State *L);

@@ -291,7 +291,7 @@ static void server_submit(Server *server) {
   JobHead head;
   memcpy(&head, server->bytes.at, sizeof head);
   if (server->pool == NULL) {
-    return; // the pool has failed, and rank 0 knows
+    return; // the pool has failed, and rank 0 knows it
   }
   S2Job *job = s2_job_new(head.number);
   s2_bytes_add(&job->bytes, server->bytes.at + sizeof head, server->bytes.count - sizeof head);

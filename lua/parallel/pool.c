@@ -37,7 +37,7 @@ typedef struct JobQueue {
 
 struct S2Pool {
   pthread_mutex_t mutex;
-  pthread_cond_t work, done; // signalled when there is a job to take; to collect
+  pthread_cond_t work, done; // signalled when there is a job to take, or one to collect
   JobQueue todo, over;
   PoolWorker *workers; // the newest first
   S2JobSetup setup;

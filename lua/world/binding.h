@@ -373,7 +373,7 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw);
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_open_recording(lua_State *L);
 S2Status s2_lua_page_close(S2Session *session); // writes its plots and closes it
-// For plot_show.lua, see host.h.
+// For lua/sim2d/plot/plot.lua, see host.h.
 int s2_lua_plots_wanted(lua_State *L);
 int s2_lua_plot_show(lua_State *L);
 int s2_lua_plot_record(lua_State *L);

@@ -395,7 +395,7 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
                  lo ? "hi" : "lo");
   }
   def->bounded = lo;
-  // The friction of another constraint in this world.
+  // A row may be the friction of another constraint in this world.
   s2_keys_number(keys, "friction", S2_NON_NEGATIVE, &def->friction);
   s2_keys_number(keys, "restitution", S2_NON_NEGATIVE, &def->restitution);
   if (s2_keys_push(keys, "coupled_to") != LUA_TNIL) {

@@ -56,7 +56,7 @@ return function(sim, host)
     for name in pairs(given) do
       if p[name] == nil then fail("%s:reset: there is no parameter '%s'", env.name, tostring(name)) end
     end
-    -- an episode with the defaults has no key
+    -- an episode with the default parameters has an empty key
     local key, usual = {}, true
     for _, entry in ipairs(env.randomised) do usual = usual and p[entry.name] == entry.usual end
     if usual then return p, "" end
