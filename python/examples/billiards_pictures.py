@@ -116,7 +116,7 @@ def apart(places: torch.Tensor, passes: int = 10) -> torch.Tensor:
 
 
 def draw(places: torch.Tensor) -> torch.Tensor:
-    """Frames [..., BALLS, PIXELS, PIXELS] of places [..., BALLS, 2]: each ball is a disc of its own colour, with an edge one pixel soft."""
+    """Frames [..., BALLS, PIXELS, PIXELS] of places [..., BALLS, 2]: discs in the colours of the balls, with soft edges."""
     at = (torch.arange(PIXELS) + 0.5) / PIXELS
     dx, dy = at - places[..., 0, None].float(), at - places[..., 1, None].float()
     distance = (dx[..., None, :] ** 2 + dy[..., :, None] ** 2 + 1e-9).sqrt()

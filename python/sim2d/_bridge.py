@@ -80,7 +80,7 @@ class Bridge:
         if self._state is None:
             raise Error("the Lua state is closed")
         if self._forks != _forks:
-            raise Error("it was made before this process was forked: make another one in this process, or start processes with 'spawn'")
+            raise Error("it was made before this process was forked: make another one here, or start processes with 'spawn'")
         return self._state
 
     def _result(self, state: Any) -> bytes:

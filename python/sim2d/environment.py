@@ -36,7 +36,7 @@ def spaces_of(about: dict[str, Any]) -> tuple[gymnasium.Space, gymnasium.Space]:
 
 
 def action_numbers(action: Any, space: gymnasium.Space, shape: tuple[int, ...]) -> np.ndarray:
-    """The action as doubles; raises ValueError or TypeError if it does not belong to the space (values out of bounds are only clipped)."""
+    """The action as doubles; ValueError or TypeError if it is not in the space (values out of bounds are only clipped)."""
     array = np.asarray(action)
     discrete = isinstance(space, (gymnasium.spaces.Discrete, gymnasium.spaces.MultiDiscrete))
     if array.dtype.kind not in ("iu" if discrete else "fiu"):

@@ -14,7 +14,8 @@ from .gradient import Loss
 def function(loss: Loss, count: int | None = None):
     """A function of arrays with a reverse-mode derivative, also under `jit`. It calls the engine through a callback, in doubles.
 
-    count: the length of the list that it returns; None: it returns one number. Results have JAX's usual type: set jax_enable_x64 for doubles.
+    count: the length of the list that it returns; None: it returns one number. Results have JAX's usual type: set
+    jax_enable_x64 for doubles.
     """
     if not isinstance(loss, Loss):
         raise TypeError(f"a sim2d.Loss expected, got {loss!r}")

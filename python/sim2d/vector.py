@@ -65,7 +65,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._pointers = (pointer(self._action), self._action.size, pointer(self._told), self._told.size)
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
-        """options: {"reset_mask": bools} resets only environments with True (autoreset "disabled"). Environment i begins with seed + i,
+        """options: {"reset_mask": bools} resets only the true ones (autoreset "disabled"). Environment i begins with seed + i,
         or with seed[i]. Without a seed, its first episode takes a seed from entropy, and later episodes continue
         with the same generator."""
         n = self.num_envs
