@@ -36,7 +36,7 @@ void *s2_lua_test(lua_State *L, int index, const char *type) {
     return NULL;
   }
   void *object = lua_touserdata(L, index);
-  memcpy(&found, object, sizeof found); // memory of other libraries may hold anything
+  memcpy(&found, object, sizeof found); // userdata of other libraries may contain any bytes
   return found == type ? object : NULL;
 }
 

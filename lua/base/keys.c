@@ -84,8 +84,8 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
   }
 }
 
-// Replaces a table that has an `__index` metamethod by a plain copy of its known keys: the function
-// could return different values at the next read.
+// Replaces a table that has an `__index` metamethod by a plain copy of its known keys: the
+// metamethod could return different values at the next read.
 static void keys_settle(const S2Keys *keys, const char *const *names, const char *const *more,
                         int positional) {
   lua_State *L = keys->L;

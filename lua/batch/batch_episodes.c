@@ -40,7 +40,7 @@ typedef struct Episodes {
   double *table;              // [actions][controls]
   double *command;            // [count][controls]
   int64_t period;             // steps
-  bool starts, rewards, ends; // functions of the script do this part
+  bool starts, rewards, ends; // functions of the script do these parts
   S2BatchResult result;
   // Stack indices and errors of the running call.
   lua_State *L;
@@ -416,8 +416,8 @@ static int episodes_world(lua_State *L) {
   return 0;
 }
 
-// episodes:rewind(i): rewinds the world of an environment and returns true, if only its motion has
-// changed since then; else false
+// episodes:rewind(i): if only the motion of its world has changed since episodes:world, rewinds the
+// world and returns true; else returns false
 static int episodes_rewind(lua_State *L) {
   Episodes *all;
   int i;
@@ -425,7 +425,7 @@ static int episodes_rewind(lua_State *L) {
   bool again = at->again && at->lw->world != NULL && s2_lua_on_tape(at->lw) == NULL &&
                !s2_lua_batch_stepped(at->lw) && s2_batch_unchanged(all->batch, i);
   if (again) {
-    s2_lua_try(L, s2_batch_rewind(all->batch, i)); // bodies and joints are the same as then
+    s2_lua_try(L, s2_batch_rewind(all->batch, i)); // bodies and joints are still the same
   }
   lua_pushboolean(L, again);
   return 1;

@@ -314,7 +314,7 @@ static S2Status unknown_option(const char *name) {
   for (int i = 0; i < OPTION_COUNT; i++) {
     names[i] = options[i].name;
   }
-  // one letter is near every other letter
+  // a single letter is near every other one, so a suggestion would be useless
   const char *nearest = strlen(name) > 2 ? s2_text_nearest(name, names, OPTION_COUNT) : NULL;
   if (nearest != NULL) {
     return s2_error(S2_INVALID, "unknown option '%s'; did you mean '%s'?  (sim2d --help)", name,

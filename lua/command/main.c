@@ -73,8 +73,8 @@ static void command_finish(Command *command, lua_State *L) {
   }
 }
 
-// With --view and --watch the command stays after the script has ended, unless the script made no
-// world (it printed its help, or does not exist).
+// With --view and --watch the command keeps running after the script has ended, unless the script
+// did not make a world (because it printed its help, or does not exist).
 static void command_linger(Command *command, lua_State *L, bool exited) {
   S2Live *live = &command->live;
   bool wanted = command->line.view || command->line.watch;
@@ -407,7 +407,7 @@ int main(int argc, char **argv) {
     _exit(EXIT_RAISED); // at exit OpenBLAS would wait for its threads, if it has any
   }
   Command command = {.argc = argc, .argv = argv};
-  // Check the command line first: an invalid one starts no run.
+  // Check the command line first: if it is invalid, nothing is run.
   S2Status status = s2_command_line_read(&command.line, argc, argv);
   if (status.code != S2_OK) {
     return usage_error(status);

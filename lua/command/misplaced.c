@@ -44,7 +44,7 @@ static bool loads_others(const char *text) {
 }
 
 // True if the main function uses `...`. Lua refuses `...` in a function without varargs, so the
-// text is compiled as the body of one.
+// text is compiled as the body of such a function.
 static bool uses_dots(lua_State *L, const char *text) {
   if (strstr(text, "...") == NULL) {
     return false;

@@ -159,7 +159,7 @@ static void law_term(S2ForceCall *call, S2World *world, int number, S2Place plac
   if (place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V) {
     int part = place.number + (place.kind == S2_PLACE_V ? S2_BODY_OMEGA : S2_BODY_ANGLE);
     s2_force_slope(world, number, place.slot, (S2BodyField)part, by);
-    // the dt of the world; that of the call is a fixed share of it
+    // the dt of the world; the dt of the call is a fixed share of it
   } else if (place.number == S2_OF_DT) {
     call->by_dt[number] += by * s2_world_settings(world)->dt / call->dt;
   } else {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 // Functions that accept only plain numbers, such as math.sin and string.format, print this name
-// after "number expected, got ". It is the only place for advice.
+// after "number expected, got ". This is the only place for advice.
 static const char NAME[] =
     "tracked number, use sim.sin for math.sin and so on, x:value() where a plain number is needed";
 

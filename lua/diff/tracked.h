@@ -33,7 +33,7 @@ typedef struct S2LuaDiff {
   bool (*arrays)(lua_State *L, S2ArrayBinary op); // s2_lua_array_takes_over, if arrays are open
   int checkpoint;             // sim.checkpoint: steps between images of worlds; 0: none
   unsigned flags;             // S2GradientFlag of the worlds, of the last call
-  S2Quiet quiet;              // findings of its sweep
+  S2Quiet quiet;              // findings of the sweep of the last call
   char reason[S2_QUIET_TEXT]; // why all derivatives of the last call are 0; "": they are not
   int64_t nodes;              // number of nodes of the last tape
   size_t bytes, peak;         // bytes of the last tape: at its end, and the largest

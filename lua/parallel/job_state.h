@@ -1,4 +1,4 @@
-// A Lua state in which jobs run, one after the other. It is opened like that of the command,
+// A Lua state in which jobs run, one after the other. It is opened like the state of the command,
 // without viewer, recordings and signals. It belongs to one thread.
 #ifndef S2_JOB_STATE_H
 #define S2_JOB_STATE_H
@@ -29,7 +29,7 @@ void s2_job_state_close(S2JobState *state); // NULL is allowed
 bool s2_job_state_run(S2JobState *state, uint64_t number, const unsigned char *item, size_t size,
                       S2Bytes *out);
 
-// Other threads may call this while the state runs, and then must send the signal below to its
+// Other threads may call this while the state runs, and must then send the signal below to its
 // thread. The running Lua code raises an error, which a script can catch only temporarily.
 void s2_job_state_stop(S2JobState *state, S2JobStop why);
 // Call this when the job has ended, so that the stop does not apply to the next one.

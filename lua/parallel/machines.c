@@ -242,8 +242,8 @@ void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
     machines_take_in(machines, pool, message, from);
   }
   machines_sweep(machines);
-  // Hand a job to the process that has the fewest. Long jobs do not queue there, because another
-  // process may become free earlier.
+  // Hand a job to the process that has the fewest. Long jobs do not queue in a process, because
+  // another process may become free earlier.
   int most = machines->threads * (machines->mean < SHORT_JOB ? 1 + AHEAD : 1);
   for (int level = 0; level < most; level++) {
     for (int rank = 1; rank < machines->count; rank++) {

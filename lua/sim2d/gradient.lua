@@ -5,17 +5,17 @@
 -- power of the step (here 1e-12) times the fifth derivative; the rounding error is the rounding unit divided by the
 -- step (here 1e-13).
 local STEP = 1e-3
--- Relative to the largest derivative: smaller derivatives are compared with this, because their relative error is
--- meaningless.
+-- Relative to the largest derivative: errors of smaller derivatives are divided by this, because their own relative
+-- error is meaningless.
 local SMALL = 1e-3
--- Errors above DOUBT are tested with a step smaller by CLOSER. If the difference changes as much as the error, it
--- crossed a kink.
+-- Errors above DOUBT are tested with a step smaller by the factor CLOSER. If the difference changes as much as the
+-- error, it crossed a kink.
 local DOUBT, CLOSER = 1e-6, 100
 -- Relative to the value (at least 1): rounding errors of the value of a world with many bodies. A difference that
 -- changes with the step size and is below this is noise.
 local NOISE = 1e-12
 
--- Flags whose effect a finite difference cannot see, because it takes the same steps, or which it shows as an error.
+-- Flags whose effect finite differences do not contain, because they take the same steps, or show as an error.
 local MEANING = {
   impact = "impact: neither the gradient nor the differences contain the effect of impact times, because steps of fixed "
     .. 'length do not move impacts with the parameters; stepping = "event" gives the derivative of the motion',

@@ -343,7 +343,7 @@ static bool body_write_state(lua_State *L, const S2LuaBody *body, int field,
   // The new state depends on the tracked numbers read from here on.
   int begin = s2_lua_writes(L, body->lw);
   try_body(L, body, is_q ? s2_body_q(world, body->id, state) : s2_body_v(world, body->id, state));
-  // Missing components keep their values: position and velocity lack that of the angle.
+  // Components that are not given keep their values, such as the angle if a position is assigned.
   bool good;
   if (field == FIELD_POSITION || field == FIELD_VELOCITY) {
     good = s2_value_vector(L, 3, 2, xy_names, "{x, y}", state + 1, complaint);

@@ -22,7 +22,7 @@ return function(sim, host, read, texts)
     return type(value) == "userdata" and known.classes["sim2d." .. tostring(name)] or rawequal(value, sim) and known.classes.sim2d or nil
   end
 
-  -- Fields of a class and its parents; inherited ones that it does not override come first.
+  -- Fields of a class and its parents. Inherited fields come first, without those that the class overrides.
   local function fields_of(class)
     local fields = {}
     local own = {}

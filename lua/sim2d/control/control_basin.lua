@@ -2,7 +2,7 @@
 -- the start.
 
 local POINTS = 21   -- default number of values per parameter
-local HOLD = 0.5    -- default s that it has to stay at rest
+local HOLD = 0.5    -- default time that it has to stay at rest, s
 
 return function(sim, host)
   sim.control = sim.control or {}

@@ -191,7 +191,8 @@ return function(sim, host)
     for i = 1, loop.n do loop.G[i] = loop.B[i][1] * push end
   end
 
-  -- A PID as feedback of a larger state with its integral and derivative filter, discretised like the law.
+  -- A PID as feedback of a larger state, with the integral and the derivative filter of the PID, discretised like the
+  -- law.
   local function pid(loop, law, def)
     if loop.m > 1 then
       local input = def.input == nil and (loop.names and loop.names[law.actuator] or 1) or def.input

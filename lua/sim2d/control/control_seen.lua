@@ -44,7 +44,7 @@ return function(sim, host)
     return math.sqrt(sum) - p
   end
 
-  -- Values of fields of a body at a point of it, p in the world.
+  -- Values of fields of a body at one of its points; p: the point in world coordinates.
   local AT_POINT = {
     x = function(_, p) return { p.x } end, y = function(_, p) return { p.y } end,
     position = function(_, p) return { p.x, p.y } end,

@@ -8,8 +8,8 @@ return function(sim, host)
 
   local CORRECTIONS, EXACT = 4, 1e-12 -- relative, of efforts: with turning joints a step is not exactly linear in them
 
-  -- A step from here with the present commands: speeds before and after it (columns), the matrix B of the speeds, the
-  -- commands; and a function that returns the speeds after and B for other commands.
+  -- A step from the present state with the present commands: speeds before and after it (columns), the matrix B of the
+  -- speeds, the commands; and a function that returns the speeds after and B for other commands.
   local function step_of(what, world, def)
     world = host.world(world)
     host.check_law_keys(what, def, KEYS)

@@ -103,7 +103,7 @@ return function(sim, host)
     for i = 1, run.n do run.largest = math.max(run.largest, math.sqrt(lengths[i]) * math.abs(here.x[i])) end
     for i = 1, run.n do
       local column = math.sqrt(lengths[i])
-      -- The derivative of a parameter without effect is rounding, which must not move it.
+      -- The derivative of a parameter without effect is only rounding, which must not move the parameter.
       if column * math.max(1, math.abs(here.x[i])) <= NOTHING * run.largest then column = 0.0 end
       run.scale[i] = math.max(run.scale[i] or 0, column)
       local held = run:held(here.x, here.g, i)

@@ -16,7 +16,7 @@ return function(sim, host)
 
   -- ---- The function of the jobs -----------------------------------------------------------------
 
-  -- Reads the upvalues that a function brings along; the library and globals exist in the other state.
+  -- Reads the upvalues that have to be sent with a function; the library and globals exist in the other state.
   local function read_upvalues(f, what)
     local upvalues = {}
     for i = 1, math.huge do
@@ -69,7 +69,7 @@ return function(sim, host)
     return f, globals
   end
 
-  -- Makes time limits find coroutines of coroutine.wrap, as they find those of coroutine.resume (job_state.c).
+  -- Makes time limits apply to coroutines of coroutine.wrap, too, as to those of coroutine.resume (job_state.c).
   local function watch_wrap()
     local create, resume = coroutine.create, coroutine.resume
     local function check(ok, ...)
