@@ -1,5 +1,5 @@
-// Reading Lua values of a given kind. Readers raise no errors: they return a complaint, which the
-// caller puts after the name of the key, field or argument.
+// Reading Lua values of a given kind. Readers do not raise errors: they return a complaint, which
+// the caller puts after the name of the key, field or argument.
 #ifndef S2_VALUES_H
 #define S2_VALUES_H
 

@@ -82,7 +82,7 @@ static int gradient_keep_first_traceback(lua_State *L) {
 }
 
 // The warning includes a remedy, because finite differences of the same steps agree with the
-// number.
+// gradient, and so do not show the error.
 static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   if ((diff->flags & S2_GRADIENT_IMPACT) != 0) {
     s2_lua_warn_call(L, "the gradient passes through impacts in steps of fixed length: it ignores "
@@ -102,7 +102,7 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   }
 }
 
-// Protected, because a coroutine that ends with an error closes no variables.
+// Protected, because a coroutine that ends with an error does not close its variables.
 int s2_lua_record(lua_State *L, lua_CFunction body) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int arguments = lua_gettop(L);

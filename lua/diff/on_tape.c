@@ -130,7 +130,7 @@ void s2_lua_push_place(lua_State *L, S2LuaWorld *lw, S2Place place) {
 
 void s2_lua_push_places(lua_State *L, S2LuaWorld *lw, int count, const S2Place *places) {
   enum { FEW = 16 };
-  // Usually there are few numbers, which need no allocation.
+  // Usually there are few numbers, which do not need an allocation.
   double few[FEW], *values = count <= FEW ? few : NULL;
   if (values == NULL) {
     s2_arena_reset(&lw->scratch);

@@ -64,7 +64,7 @@ void s2_lua_open_jacobian(lua_State *L);          // adds sim.jacobian
 void s2_lua_open_gradient(lua_State *L);          // adds sim.value_and_grad ...
 
 // Calls `body` with the arguments of the running function while a tape records. The tape ends with
-// the call, also after an error. Returns the number of results, which are all that is on the stack.
+// the call, also after an error. Returns the number of results; the stack then contains only these.
 int s2_lua_record(lua_State *L, lua_CFunction body);
 // Starts the tape temporarily while no gradient call is recording. May raise, so call it protected.
 int s2_lua_lend_tape(lua_State *L);

@@ -14,7 +14,8 @@
 static const double PATIENCE = 2;
 // s between two checks of time limits
 static const double LOOK = 0.05;
-// bytes, the usual size of the main thread whatever `ulimit -s` is; only used pages cost memory
+// bytes, the usual stack size of a main thread, whatever `ulimit -s` is; only used pages cost
+// memory
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef enum WorkerPhase { OPENING, IDLE, RUNNING, STOPPING, GIVEN_UP, ENDED } WorkerPhase;

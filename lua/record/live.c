@@ -190,7 +190,7 @@ static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, i
   if (live->server == NULL) {
     return;
   }
-  // Parts that need no world.
+  // Parts that do not need a world.
   put_state(live, session);
   s2_live_plots(live, &session->open.plots);
   call_handler(L, live, "controls", 0);

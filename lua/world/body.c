@@ -41,7 +41,7 @@ static const char *const v_names[] = {"va", "vx", "vy"};
 // ---- Objects ----------------------------------------------------------------------------------
 
 S2LuaBody *s2_lua_new_body(lua_State *L, int world) {
-  // One object per body: while a reference exists, the serial leads to it.
+  // One object per body: while a reference to the object exists, the serial leads to it.
   world = lua_absindex(L, world);
   S2LuaBody *body = lua_newuserdatauv(L, sizeof *body, 1);
   memset(body, 0, sizeof *body);

@@ -11,7 +11,7 @@
 
 // Stores the error on top of the stack and makes the engine stop.
 static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
-  // The world keeps it until the stepping function raises it again.
+  // The world keeps the error until the stepping function raises it again.
   lua_setiuservalue(L, 1, S2_STORE_ERROR);
   lw->failed = true;
   lua_settop(L, top);
@@ -228,7 +228,7 @@ static int pre_solve_call(lua_State *L) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 4);
       lua_call(L, 1, 1);
-      if (lua_isboolean(L, -1)) { // an answer as for a filter: it would have no effect
+      if (lua_isboolean(L, -1)) { // an answer as from a filter would have no effect
         s2_lua_fail(L,
                     "pre_solve returned %s: return nothing, and change the contact instead, for "
                     "instance contact.enabled = false",

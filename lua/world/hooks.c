@@ -55,7 +55,7 @@ S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t seri
   return handle;
 }
 
-// Removes removed handles from the list on top of the stack; returns the number of the remaining
+// Drops removed handles from the list on top of the stack; returns the number of the remaining
 // ones.
 static int sweep_list(lua_State *L) {
   lua_Integer kept = 0, count = (lua_Integer)lua_rawlen(L, -1);
@@ -256,7 +256,7 @@ static void set_number(lua_State *L, const char *key, double value) {
 
 // Pushes the event table of handlers.
 static void push_event(lua_State *L, const S2Event *event) {
-  // A warning has a text, a break a joint and a force, contacts the other fields.
+  // A warning has a text; a break has a joint and a force; contacts have the other fields.
   lua_createtable(L, 0, 10);
   lua_pushstring(L, event_names[event->type]);
   lua_setfield(L, -2, "type");

@@ -12,7 +12,7 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "angle", "x", "y", "veloc
 
 typedef struct Said { // result of a function at a time
   double number[3];
-  bool has[3];      // else it returned nil
+  bool has[3];      // false: the function returned nil
   S2Slope slope[3]; // by[0]: with respect to time; for a rate as in S2MotionCall.v
 } Said;
 

@@ -300,7 +300,7 @@ typedef struct LuaRay {
   S2Argument arguments[RAY_NUMBERS];
 } LuaRay;
 
-// Reads the two ends from two stack places; messages are about the last of them.
+// Reads the two ends from two stack places; a message names the place that is bad.
 static LuaRay query_read_ray(lua_State *L, S2LuaWorld *lw, int from, int to) {
   LuaRay ray = {.lw = lw};
   S2Complaint complaint;
@@ -502,7 +502,7 @@ static int world_closest(lua_State *L) {
 static int world_resolve_overlaps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   s2_lua_not_on_tape(L, lw, "world:resolve_overlaps()");
-  // It runs callbacks, and a failure undoes it, as in a step.
+  // The call runs callbacks, and a failure undoes its changes, as in a step.
   s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // calls filters
   double remaining = 0;
   S2Status status = s2_world_resolve_overlaps(lw->world, &remaining);

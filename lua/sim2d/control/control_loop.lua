@@ -48,7 +48,7 @@ return function(sim, host)
         host.fail("world:control: the law returned no value; commands as for world:act expected")
       end
       if type(u) == "number" or getmetatable(u) == "Tracked" then u = { u } end
-      -- a law that runs at every step needs no schedule
+      -- a law that runs at every step does not need a schedule
       loop.next = loop.period > 0 and loop.next + loop.period or now
       if loop.period > 0 and loop.next <= now - EARLY * dt then loop.next = now + loop.period end
       if loop.delay == 0 then
