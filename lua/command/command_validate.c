@@ -110,9 +110,8 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
   const char *script = line->script < argc ? argv[line->script] : "-";
   // The run cannot be repeated, or the script is gone.
   if (line->tool != S2_RUN_SCRIPT || strcmp(script, "-") == 0) {
-    return validate_refuse(
-        run, "the recording does not say how to run it again (it was made by a program, by "
-             "a script from stdin or at the prompt)");
+    return validate_refuse(run, "the recording has no command line that can be run again (it was "
+                                "made by a program, by a script from stdin or at the prompt)");
   }
   if (access(script, R_OK) != 0) {
     snprintf(reason, sizeof reason,

@@ -116,7 +116,7 @@ return function(sim, host)
     end
     local nearer = difference(f, layout, x, i, step / CLOSER)
     if math.abs(nearer - slope) <= off / 2 then return err end
-    local text = ("%s: differences with step %.0e give %.6g, with step %.0e %.6g: "):format(layout:name(i), step,
+    local text = ("%s: differences with step %.0e give %.6g, those with step %.0e give %.6g: "):format(layout:name(i), step,
       slope, step / CLOSER, nearer)
     local scale = math.max(1, math.abs(case.value))
     if off * step < NOISE * scale then

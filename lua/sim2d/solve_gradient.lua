@@ -268,7 +268,7 @@ return function(sim, host)
       adjoint.c, adjoint.b = dl[1], plain.b and dl[2]
       local p, s, why = sim.kkt.solve(adjoint)
       if not p then
-        host.fail("sim.kkt.solve: the solution has no derivative (%s): the loss asks how redundant rows share a " ..
+        host.fail("sim.kkt.solve: the solution has no derivative (%s): the loss depends on how redundant rows share a " ..
           "load; set C above 0", s == "infeasible" and "rows repeat each other" or s .. ", residual "
           .. tostring(why.residual))
       end

@@ -52,7 +52,7 @@ static void bridge_text(S2Bridge *bridge, const char *text, size_t size) {
 }
 
 static int bridge_exit(lua_State *L) {
-  return s2_lua_fail(L, "os.exit: a script that Python runs cannot end it; raise an error");
+  return s2_lua_fail(L, "os.exit: a script that Python runs cannot end Python; raise an error");
 }
 
 // ---- Opening ----------------------------------------------------------------------------------

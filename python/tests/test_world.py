@@ -47,7 +47,7 @@ def test_errors_have_the_line_and_the_way_there():
     assert ":2:" in caught.value.traceback
     with pytest.raises(sim2d.Error, match="did you mean 'radius'"):
         sim2d.run("return require 'sim2d'.world {}:circle { radus = 1 }")
-    with pytest.raises(sim2d.Error, match="cannot end it"):
+    with pytest.raises(sim2d.Error, match="cannot end Python"):
         sim2d.run("os.exit(3)")
     with pytest.raises(sim2d.Error, match="cannot be sent"):
         sim2d.run("return print")

@@ -209,7 +209,7 @@ return function(_, host)
       -- a line search along the quasi-Newton direction, or down the gradient
       local next = advance(run, memory, here)
       if not next then
-        return finish("stalled", "no smaller value was found down the gradient: rounding, noise, "
+        return finish("stalled", "no smaller value was found down the gradient, because of rounding, noise, "
           .. "a kink or a wrong gradient")
       end
       -- many tiny decreases in a row also end the search

@@ -237,7 +237,7 @@ return function(sim, host)
       next, why = advance(run, here)
       if not next then
         return finish(run, here, why and "converged" or "stalled",
-          why or "no smaller sum of squares was found: a kink, noise or a wrong derivative")
+          why or "no smaller sum of squares was found, because of a kink, noise or a wrong derivative")
       end
       here = next
       run.stop = run:iteration(here.x, here.value, nil, here.step)
