@@ -28,7 +28,7 @@ return function(sim, host)
 
   local controls = { type = "controls", sliders = {}, choices = {}, buttons = {}, keys = {}, axes = {}, watches = {}, options = {} }
   local sliders, choices, buttons, watches = {}, {}, {}, {}
-  -- keys: name -> true; set of clients holding it; pressed since the last query; function
+  -- by the name of a key: known; clients that hold it; pressed since the last query; its function
   local asked, down, tapped, on_key = {}, {}, {}, {}
   local tilts = {} -- axes of gamepads: name -> client -> -1 to 1
   local starts = setmetatable({}, { __mode = "k" }) -- world -> snapshot

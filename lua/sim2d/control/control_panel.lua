@@ -10,7 +10,7 @@ local STEP_MOST = 20000     -- largest number of steps of a step response
 local SETTLE = 8            -- duration of a step response in time constants of the slowest pole
 local STILL = 1e-6          -- 1/s: slower poles do not count for the duration
 local WIDTH, HEIGHT = 960, 720 -- px
-local BEYOND = 1e6          -- times the step: a growing response is cut here
+local BEYOND = 1e6          -- a growing response is cut at this multiple of the step
 
 return function(sim, host)
   local control = sim.control
@@ -137,7 +137,7 @@ return function(sim, host)
     return { A = A, B = B, dt = dt, n = #A, m = #B[1], coordinates = list, names = names, C = type(model) == "table" and model.C }
   end
 
-  -- The row of the output: from the index of a number of x, a row, or a coordinate of the world.
+  -- The row of the output: from the index of an element of x, a row, or a coordinate of the world.
   local function read_output(loop, output)
     local row = zeros(1, loop.n)[1]
     if output == nil and loop.C then output = loop.C end
@@ -154,7 +154,7 @@ return function(sim, host)
     end
     local kind = getmetatable(output)
     if type(output) ~= "table" and kind ~= "Array" then
-      fail("bad argument #3 to 'panel' (key 'output': a number of x up to %d, a row of C, or a coordinate expected, got %s)",
+      fail("bad argument #3 to 'panel' (key 'output': an index of x up to %d, a row of C, or a coordinate expected, got %s)",
         loop.n, describe(output))
     end
     return matrix("panel", "output", output, 1, loop.n)[1]
@@ -163,7 +163,7 @@ return function(sim, host)
   -- Closes the loops of the other inputs, so that one input remains.
   local function single_input(loop, K, input)
     if not host.whole(input) or input < 1 or input > loop.m then
-      fail("bad argument #3 to 'panel' (key 'input': a number of u up to %d expected, got %s)", loop.m, describe(input))
+      fail("bad argument #3 to 'panel' (key 'input': an index of u up to %d expected, got %s)", loop.m, describe(input))
     end
     for i = 1, loop.n do
       local row = {}

@@ -534,8 +534,8 @@ return function(sim, host)
     host.judge_end(problem)
   end
 
-  -- Starts from problem.u and from random changes of it; returns the best end, goals first. The searches share the
-  -- budget equally.
+  -- Starts from problem.u and from random changes of it; returns the best result, compared by the goals first. The
+  -- searches share the budget equally.
   local function search_from_starts(problem, iterations)
     local first, budget, best = problem.u, problem.budget, nil
     problem.budget = budget and budget / problem.starts

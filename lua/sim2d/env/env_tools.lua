@@ -22,7 +22,8 @@ return function(sim, host)
     end,
   }
 
-  -- Returns 1 if x is within the bounds, and less with growing distance from them, `v` at the margin.
+  -- Returns 1 if x is within the bounds. Outside, the result falls with the distance from them; it is `v` at the
+  -- margin.
   function sim.env.tolerance(x, bounds, margin, shape, v)
     if type(bounds) == "number" then bounds = { bounds, bounds } end
     bounds, margin, shape, v = bounds or { 0, 0 }, margin or 0, shape or "gaussian", v or AT_MARGIN

@@ -10,8 +10,8 @@ local NORMAL = 1.95996398 -- standard deviations that contain 95 % of a normal d
 local MAD = 1.4826        -- standard deviation of a normal distribution divided by the median absolute value
 -- estimates of an unknown loss scale: searches, iterations of each, and relative change that ends them
 local SCALES, FEW, SAME = 20, 3, 1e-2
--- Residuals in deviations at which the losses depart from squares; they keep 95 % of the efficiency of least squares
--- for normal noise.
+-- Residuals, in standard deviations, at which the losses depart from squares; with these values they keep 95 % of the
+-- efficiency of least squares for normal noise.
 local LOSSES = { l2 = math.huge, huber = 1.345, cauchy = 2.3849 }
 
 local KEYS = { world = true, data = true, parameters = true, noise = true, bias = true, delays = true, split = true,
@@ -80,7 +80,7 @@ return function(sim, host)
 
   -- ---- Worlds -----------------------------------------------------------------------------------
 
-  -- The world of a window; without a window, one without measured initial values.
+  -- The world of a window or, if no window is given, a world without measured initial values.
   local function build(fit, x, window)
     local p = named(fit, x)
     local world = fit.builder(p)

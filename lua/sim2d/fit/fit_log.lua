@@ -214,8 +214,8 @@ return function(sim, host)
     return 0
   end
 
-  -- The positions of rows in steps. Rounded times that are multiples of dt become exact multiples; each is treated
-  -- separately if others are not multiples.
+  -- The positions of rows in steps. Rounded times that are multiples of dt become exact multiples; if not all times are
+  -- multiples, each is treated separately.
   local function places_of(fit, log, unit)
     local at, whole, off = {}, {}, 0
     for i, t in ipairs(log.t) do
