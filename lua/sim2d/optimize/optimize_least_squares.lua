@@ -198,7 +198,7 @@ return function(sim, host)
         run.growth = 2
         return { x = x, r = r, value = value, step = length }, last
       elseif last then
-        -- steps that were shortened to nothing do not indicate a minimum
+        -- steps that were shortened to almost 0 do not indicate a minimum
         return nil, first and last or nil
       end
       first = false

@@ -213,7 +213,7 @@ return function(sim, host)
     return journal, begun
   end
 
-  -- Warns about jobs that had begun: one of them may have ended the whole process.
+  -- Warns about jobs that were running when the previous run ended: one of them may have ended the whole process.
   local function say_begun(path, begun, done, n)
     local jobs = host.sorted_keys(begun)
     if #jobs == 0 then return end

@@ -1,4 +1,4 @@
--- sweep:map: an output over two parameters as a picture. As a page, its pixels open their runs in the player; the page
+-- sweep:map: an output over two parameters as a picture. In a page, the pixels open their runs in the player; the page
 -- contains the recordings of the runs.
 
 -- From dark to light, suitable for colour-blind readers: five points of a scale from blue over green to yellow.
@@ -215,7 +215,7 @@ return function(sim, host)
     -- the player, once for all runs
     local player, why = C.page()
     if not player then host.fail("sweep:map: %s", why) end
-    -- messages and parameters of the runs; texts if they are not numbers
+    -- messages and parameters of the runs, as texts if they are not numbers
     local messages, cells = {}, {}
     for _, failure in ipairs(self.failures) do messages[failure.job] = failure.message end
     for i, cell in ipairs(grid.cells) do
