@@ -54,7 +54,9 @@ static S2Status batch_same_bodies(const S2World *a, const S2World *b) {
     S2_TRY(s2_body_info(a, p, &first));
     S2_TRY(s2_body_info(b, q, &second));
     if (p.index != q.index || p.serial != q.serial) {
-      return s2_error(S2_INVALID, "its body %d was made in another order", i + 1);
+      return s2_error(S2_INVALID,
+                      "its bodies were created or destroyed in another order, from body %d on",
+                      i + 1);
     }
     if (first.type != second.type || strcmp(first.name, second.name) != 0) {
       return s2_error(S2_INVALID, "its body %d ('%s') has another %s ('%s')", i + 1, second.name,
@@ -79,14 +81,16 @@ static S2Status batch_same_joints(const S2World *a, const S2World *b) {
     S2_TRY(s2_joint_info(a, p, &first));
     S2_TRY(s2_joint_info(b, q, &second));
     if (p.index != q.index || p.serial != q.serial) {
-      return s2_error(S2_INVALID, "its joint %d was made in another order", i + 1);
+      return s2_error(S2_INVALID,
+                      "its joints were created or destroyed in another order, from joint %d on",
+                      i + 1);
     }
     if (first.type != second.type) {
       return s2_error(S2_INVALID, "its joint %d is a %s, not a %s", i + 1,
                       s2_joint_type_name(second.type), s2_joint_type_name(first.type));
     }
     if (first.a.index != second.a.index || first.b.index != second.b.index) {
-      return s2_error(S2_INVALID, "its joint %d is between other bodies", i + 1);
+      return s2_error(S2_INVALID, "its joint %d connects other bodies", i + 1);
     }
   }
   return s2_ok();

@@ -139,7 +139,7 @@ static S2Status check_points(const S2Vec2 *points, int count, S2Arena *arena) {
     in_line = in_line && fabs(sine) <= S2_STRAIGHT_SINE;
   }
   if (in_line) {
-    return s2_error(S2_INVALID, "all %d vertices lie in one line", count);
+    return s2_error(S2_INVALID, "all %d vertices lie on one line", count);
   }
   return s2_ok();
 }

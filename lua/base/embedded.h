@@ -1,6 +1,6 @@
-// The part of the library that is written in Lua (lua/sim2d), carried inside the binary so
-// that one file is enough to run. Each module returns a function (sim, host) that adds to the table
-// `sim`; `host` holds the C functions such modules need and scripts do not (see embedded.c).
+// The part of the library that is written in Lua (lua/sim2d), embedded in the binary, so that one
+// file is enough to run. Each module returns a function (sim, host) that adds to the table `sim`;
+// `host` holds the C functions such modules need and scripts do not (see embedded.c).
 #ifndef S2_EMBEDDED_H
 #define S2_EMBEDDED_H
 

@@ -36,7 +36,7 @@ void *s2_lua_test(lua_State *L, int index, const char *type) {
     return NULL;
   }
   void *object = lua_touserdata(L, index);
-  memcpy(&found, object, sizeof found); // memory of other libraries may hold anything
+  memcpy(&found, object, sizeof found); // userdata of other libraries may contain any bytes
   return found == type ? object : NULL;
 }
 
@@ -68,8 +68,8 @@ void s2_lua_metatable(lua_State *L, const char *type) {
 }
 
 void s2_lua_functions(lua_State *L, const luaL_Reg *functions, int upvalues) {
-  // Remember the names by function, so that messages show the documented name whatever the script
-  // called it.
+  // Remember the names by function, so that messages show the documented name, whichever name the
+  // script used.
   luaL_setfuncs(L, functions, upvalues);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FUNCTION_NAMES) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -154,7 +154,7 @@ int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...) {
   va_end(args);
   drop_nan_signs(message);
   lua_Debug frame = {0};
-  // A method's first argument is the object: the script does not count it.
+  // A method's first argument is the object, which the script does not count.
   const char *name = function_name(L, &frame);
   bool is_method = frame.name != NULL && strcmp(frame.namewhat, "method") == 0;
   if (is_method || (argument > 1 && is_method_of(L))) {
@@ -301,7 +301,8 @@ bool s2_lua_pair_stray(lua_State *L, int index, char text[S2_LUA_TEXT]) {
 
 // Keeps the text on top of the stack (popped) for the error at `error`.
 static void traceback_keep(lua_State *L, int error) {
-  // The pair {error, text} ties the traceback to its error, so that no other error shows it.
+  // The pair {error, text} ties the traceback to its error, so that it is not shown with another
+  // error.
   lua_createtable(L, 2, 0);
   lua_pushvalue(L, error);
   lua_rawseti(L, -2, 1);

@@ -25,7 +25,7 @@ void s2_lua_metatable(lua_State *L, const char *type);
 // Like luaL_setfuncs; also remembers the names of the functions for messages.
 void s2_lua_functions(lua_State *L, const luaL_Reg *functions, int upvalues);
 
-// printf-like. They never return; the result type int allows `return s2_lua_fail(...)`.
+// printf-like. These functions never return; the result type int allows `return s2_lua_fail(...)`.
 int s2_lua_fail(lua_State *L, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -49,8 +49,7 @@ const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]);
 bool s2_lua_pair_stray(lua_State *L, int index, char text[S2_LUA_TEXT]);
 
 // Message handler for callbacks that run inside the engine. It keeps the traceback, because the
-// error is rethrown elsewhere. s2_lua_kept_traceback pushes the text if `error` is the error it
-// belongs to.
+// error is rethrown elsewhere. s2_lua_kept_traceback pushes the traceback if it belongs to `error`.
 int s2_lua_keep_traceback(lua_State *L);
 // Like s2_lua_keep_traceback, for the error on top of the stack that ended a coroutine.
 void s2_lua_keep_task_traceback(lua_State *L, lua_State *task);

@@ -78,7 +78,7 @@ static int bar_next(lua_State *L) {
 
 static int host_progress(lua_State *L) {
   lua_Integer count = luaL_checkinteger(L, 1);
-  luaL_argcheck(L, count >= 0, 1, "a count of items, 0 or more, is expected");
+  luaL_argcheck(L, count >= 0, 1, "the number of items, 0 or more, is expected");
   // The bar is a value that can be called (an iterator) and closed.
   Bar *bar = lua_newuserdatauv(L, sizeof *bar, 0);
   bar->count = count;

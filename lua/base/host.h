@@ -4,7 +4,7 @@
 
 #include <lua.h>
 
-// Pushes a table of them:
+// Pushes a table of these functions:
 //   nearest(word, names) -> the nearest of a list of names, or nil (s2_text_nearest)
 //   canvas(width, height, scale), color(text): see canvas.h
 //   progress(n)          -> a bar for n items: bar:update(i), bar:done(), `for i in bar do`
@@ -16,7 +16,7 @@
 //   control              -> see lua/world/control.c
 //   batch                -> see lua/batch/batch.h
 //   parallel             -> see lua/parallel/parallel.h
-//   value_and_grad(f, p) -> like sim.value_and_grad, but values that are not finite raise no error
+//   value_and_grad(f, p) -> like sim.value_and_grad, but values that are not finite do not raise
 //                           (if the loss is not finite, the gradient is nil)
 void s2_host_push(lua_State *L);
 

@@ -84,12 +84,12 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
   }
 }
 
-// Replaces a table that has an `__index` metamethod by a plain copy of its known keys: the function
-// could return different values at the next read.
+// Replaces a table that has an `__index` metamethod by a plain copy of its known keys: the
+// metamethod could return different values at the next read.
 static void keys_settle(const S2Keys *keys, const char *const *names, const char *const *more,
                         int positional) {
   lua_State *L = keys->L;
-  // Plain tables need no copy.
+  // Plain tables do not need a copy.
   if (luaL_getmetafield(L, keys->table, "__index") == LUA_TNIL) {
     return;
   }
@@ -112,7 +112,7 @@ static void keys_settle(const S2Keys *keys, const char *const *names, const char
 S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const *names,
                     const char *const *more, int positional) {
   S2Keys keys = {.L = L, .table = argument, .argument = argument};
-  // A missing optional table becomes an empty one, so that readers need no special case.
+  // A missing optional table becomes an empty one, so that readers do not need a special case.
   if (optional && lua_isnoneornil(L, argument)) {
     lua_newtable(L);
     keys.table = lua_gettop(L);

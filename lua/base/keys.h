@@ -19,12 +19,12 @@ typedef struct S2Keys {
   char scope[S2_KEYS_SCOPE]; // before each key in messages: "shapes[2]."
 } S2Keys;
 
-// Checks that the argument is a table without keys other than those of the two lists
-// (NULL-terminated; the second may be NULL) and 1 .. positional. If `optional`, a missing argument
-// pushes an empty table.
+// Checks that the argument is a table, and that each of its keys is in one of the two lists
+// (NULL-terminated; the second may be NULL) or in 1 .. positional. If `optional`, a missing
+// argument pushes an empty table.
 S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const *names,
                     const char *const *more, int positional);
-// Like s2_keys_open, for a table inside the table; it must be on top of the stack.
+// Like s2_keys_open, for a nested table, which must be on top of the stack.
 S2Keys s2_keys_inner(const S2Keys *outer, const char *scope, const char *const *names,
                      const char *const *more);
 

@@ -20,7 +20,7 @@ static int random_uniform(lua_State *L) {
   int at;
   S2LuaRandom *random = random_generator(L, &at);
   double lo = 0, hi = 1;
-  // Both ends of the range are given, or none.
+  // Both ends of the range are given, or neither.
   if (!lua_isnoneornil(L, at)) {
     lo = s2_argument_number(L, at, S2_ANY_NUMBER);
     hi = s2_argument_number(L, at + 1, S2_ANY_NUMBER);

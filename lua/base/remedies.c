@@ -13,7 +13,7 @@ typedef struct Remedy {
 } Remedy;
 
 // The words come from Box2D, pymunk, MuJoCo, matter.js and LOVE, with common guesses. If several
-// rows have a word, the first row whose name is known counts.
+// rows contain a word, the first row whose name is known counts.
 static const Remedy remedies[] = {
     // shapes
     {"width height w h hx hy side half_width half_height half_extents extents", "size",

@@ -1,5 +1,5 @@
-// Reading Lua values of a given kind. Readers raise no errors: they return a complaint, which the
-// caller puts after the name of the key, field or argument.
+// Reading Lua values of a given kind. Readers do not raise errors: they return a complaint, which
+// the caller puts after the name of the key, field or argument.
 #ifndef S2_VALUES_H
 #define S2_VALUES_H
 
@@ -28,7 +28,7 @@ bool s2_value_bound(lua_State *L, int index, double *value, S2Complaint *complai
 bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *value,
                       S2Complaint *complaint);
 // The integer value of a number, also of a float without a fraction (as in table keys). False for
-// anything else, also for text.
+// anything else, including text.
 bool s2_value_whole(lua_State *L, int index, lua_Integer *value);
 bool s2_value_boolean(lua_State *L, int index, bool *value, S2Complaint *complaint);
 // `names` ends with NULL; *value becomes the position of the text in it.

@@ -121,7 +121,7 @@ static void read_operand(lua_State *L, int index, const Vector *like, double *va
 typedef struct Operands {
   S2VectorKind kind;
   int size;
-  bool scalar; // one of them is a number
+  bool scalar; // one of the operands is a number
   double a[MAX_SIZE], b[MAX_SIZE];
 } Operands;
 

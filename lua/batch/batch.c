@@ -17,7 +17,7 @@ typedef struct BatchObject {
   int count;
   bool busy;                 // a call is running
   lua_State *L;              // state of the running call; the batch is its argument 1
-  int at_worlds, at_program; // stack indices in it
+  int at_worlds, at_program; // stack indices in L
   S2LuaWorld **world;
 } BatchObject;
 
@@ -158,7 +158,7 @@ static double *array_at(lua_State *L, int index, S2Size shape) {
 
 // batch:step(commands or nil, steps, observations, rewards, terminated, truncated, final). The last
 // five are arrays to fill, or nil for new ones (final: nil for none). Returns the first four of
-// them and the number of worlds that failed.
+// these and the number of worlds that failed.
 static int object_step(lua_State *L) {
   BatchObject *object = check_batch(L);
   lua_settop(L, 8);
@@ -308,7 +308,7 @@ static int object_set(lua_State *L) {
   return 0;
 }
 
-// Saves the data of a world that its snapshot does not contain as a text, or restores them.
+// Saves, as a text, the data of a world that are not in its snapshot, or restores them.
 static int object_place(lua_State *L) {
   const BatchObject *object = check_batch(L);
   int world = (int)luaL_checkinteger(L, 2) - 1;

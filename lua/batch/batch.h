@@ -12,7 +12,7 @@
 //   fields(object, name) -> list of numbers and list of their names; nil and a list of the known
 //     names
 //   controls(world) -> number of actuators; observed(world) -> number of observed numbers
-//   alone(world) -> true: functions of the script run in its steps, so that no thread can step it
+//   alone(world) -> true: functions of the script run in its steps, so no thread can step it
 //   tracked(array), on_tape(world) -> true: it depends on a parameter of a gradient
 //   judge(world, controls, terms, bounds) -> judge, or nil and a message
 //     terms   list of { reading =, goals =, wrap =, weight =, terminal =, norm =, p = }
@@ -39,7 +39,7 @@ void s2_lua_batch_push(lua_State *L);
 
 // batch_env.c. True if functions of the script run in its steps.
 bool s2_lua_batch_stepped(const S2LuaWorld *lw);
-// True if functions of the script also give it commands or observe it.
+// True if functions of the script run in its steps, give it commands or observe it.
 bool s2_lua_batch_alone(const S2LuaWorld *lw);
 double s2_lua_env_clip(const S2World *world, int actuator, double u);
 void s2_lua_env_functions(lua_State *L); // added to the table on top

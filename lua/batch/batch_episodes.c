@@ -40,9 +40,9 @@ typedef struct Episodes {
   double *table;              // [actions][controls]
   double *command;            // [count][controls]
   int64_t period;             // steps
-  bool starts, rewards, ends; // functions of the script do this part
+  bool starts, rewards, ends; // functions of the script do these parts
   S2BatchResult result;
-  // Stack indices and errors of the call under way.
+  // Stack indices and errors of the running call.
   lua_State *L;
   bool busy, all_asked, failed;
   int at_envs, at_worlds, at_options, at_reward, at_terminated, at_handler, at_error;
@@ -51,7 +51,8 @@ typedef struct Episodes {
 
 // ---- Callbacks of the script ------------------------------------------------------------------
 
-// The reason why threads cannot step a world now, or NULL. The batch then reports a failed step.
+// The reason why threads cannot step a world now, or NULL. If there is one, the batch reports a
+// failed step.
 static const char *episodes_refused(const Episodes *all, int i) {
   const S2LuaWorld *lw = all->episode[i].lw;
   if (lw->world == NULL) {
@@ -220,7 +221,7 @@ static Episodes *check_episodes(lua_State *L) {
   return all;
 }
 
-// Pushes what the functions of the script need.
+// Pushes the values that the functions of the script need.
 static void episodes_begin(lua_State *L, Episodes *all) {
   luaL_checkstack(L, 40, "out of stack");
   lua_getiuservalue(L, 1, STORE_ENVS);
@@ -363,8 +364,8 @@ static int episodes_lua_step(lua_State *L) {
   return results;
 }
 
-// episodes:reset(mask or nil): returns an array with 1 for those that the script resets, and the
-// failure.
+// episodes:reset(mask or nil): returns an array with 1 for the environments that the script resets,
+// and the failure.
 static int episodes_lua_reset(lua_State *L) {
   Episodes *all = check_episodes(L);
   lua_settop(L, 2);
@@ -415,7 +416,8 @@ static int episodes_world(lua_State *L) {
   return 0;
 }
 
-// episodes:rewind(i): true if only its motion has changed since
+// episodes:rewind(i): if only the motion of its world has changed since episodes:world, rewinds the
+// world and returns true; else returns false
 static int episodes_rewind(lua_State *L) {
   Episodes *all;
   int i;
@@ -423,7 +425,7 @@ static int episodes_rewind(lua_State *L) {
   bool again = at->again && at->lw->world != NULL && s2_lua_on_tape(at->lw) == NULL &&
                !s2_lua_batch_stepped(at->lw) && s2_batch_unchanged(all->batch, i);
   if (again) {
-    s2_lua_try(L, s2_batch_rewind(all->batch, i)); // bodies and joints are the same as then
+    s2_lua_try(L, s2_batch_rewind(all->batch, i)); // bodies and joints are still the same
   }
   lua_pushboolean(L, again);
   return 1;
@@ -511,8 +513,8 @@ static void episodes_read(lua_State *L, int at, Episodes *all) {
   }
 }
 
-// Reads the worlds and generators from the options; episodes:world follows for each. Pushes the
-// list of the engine's worlds.
+// Reads the worlds and generators from the options; Lua then calls episodes:world for each. Pushes
+// the list of the engine's worlds.
 static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
   // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
   S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(all->count + 1), 0);

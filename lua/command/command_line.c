@@ -14,8 +14,8 @@
 // `value`: the text after the name of an option, or NULL; the setter checks it.
 typedef S2Status SetFn(S2CommandLine *line, const char *value);
 
-// Effect of an option on the command line of a recording that is replayed. PICTURE: ignored there;
-// describes how a recording looks, and replay also takes it after its own name.
+// Effect of an option in a recorded command line that runs again. PICTURE: ignored there; it
+// describes how a recording looks, and `replay` also accepts it after its own name.
 typedef enum Recorded { TAKEN, PASSED_OVER, PICTURE, REFUSED } Recorded;
 
 typedef struct Option {
@@ -239,8 +239,8 @@ static S2Status set_dump(S2CommandLine *line, const char *value) {
 
 static const Option options[] = {
     {"-e", "CODE", set_code, "run CODE, before the script if there is one", REFUSED},
-    {"-i", NULL, set_interactive, "read and run lines, after the script if there is one", REFUSED},
-    {"-v", NULL, set_version, "print the version, then go on", PASSED_OVER},
+    {"-i", NULL, set_interactive, "open the prompt, after the script if there is one", REFUSED},
+    {"-v", NULL, set_version, "print the version, then continue", PASSED_OVER},
     {"--version", NULL, set_version, "print the version", PASSED_OVER},
     {"--help", NULL, set_help, "print this help; after the script: its own options", PASSED_OVER},
     {"--record", "FILE", set_record,
@@ -263,7 +263,7 @@ static const Option options[] = {
     {"--stats", NULL, set_stats, "print after the run: steps, times, iterations, worst residuals",
      TAKEN},
     {"--quiet", NULL, set_quiet, "show no progress bar", TAKEN},
-    {"--audit", NULL, set_audit, "audit each step; a finding makes the exit status 3", TAKEN},
+    {"--audit", NULL, set_audit, "audit each step; any finding sets the exit status to 3", TAKEN},
     {"--strict", NULL, set_strict,
      "error (exit status 3) if a step misses its tolerance or fails its audit", TAKEN},
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
@@ -314,7 +314,7 @@ static S2Status unknown_option(const char *name) {
   for (int i = 0; i < OPTION_COUNT; i++) {
     names[i] = options[i].name;
   }
-  // one letter is near every other letter
+  // a single letter is near every other one, so a suggestion would be useless
   const char *nearest = strlen(name) > 2 ? s2_text_nearest(name, names, OPTION_COUNT) : NULL;
   if (nearest != NULL) {
     return s2_error(S2_INVALID, "unknown option '%s'; did you mean '%s'?  (sim2d --help)", name,
@@ -382,7 +382,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
   // effect.
   ++*at;
   if (recorded && option->recorded == REFUSED) {
-    return s2_error(S2_INVALID, "%s is never taken from a recording", option->name);
+    return s2_error(S2_INVALID, "%s in a recorded command line is refused", option->name);
   }
   bool passed_over = option->recorded == PASSED_OVER || option->recorded == PICTURE;
   return recorded && passed_over ? s2_ok() : option->set(line, value);

@@ -18,7 +18,7 @@ typedef struct S2CommandLine {
   bool interactive, version, help, stats, view, watch, no_wait;
   S2PictureWords pictures;
   int view_port; // 0: any free port
-  S2Tool tool;   // its words start at `script` with its own name
+  S2Tool tool;   // the words of the tool start at `script`, with its name
 } S2CommandLine;
 
 // Reads argv. A failure is S2_INVALID with a message for the user; then there is nothing to free.

@@ -380,7 +380,7 @@ static const char *read_words(S2CommandLine *line, int argc, char **argv, Words 
       return "unexpected word";
     }
   }
-  // Options that need each other.
+  // Options that require another one.
   *wrong = NULL;
   if (words->run && !words->validate) {
     return "--run requires --validate";

@@ -110,9 +110,8 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
   const char *script = line->script < argc ? argv[line->script] : "-";
   // The run cannot be repeated, or the script is gone.
   if (line->tool != S2_RUN_SCRIPT || strcmp(script, "-") == 0) {
-    return validate_refuse(
-        run, "the recording does not say how to run it again (it was made by a program, by "
-             "a script from stdin or at the prompt)");
+    return validate_refuse(run, "the recording has no command line that can be run again (it was "
+                                "made by a program, by a script from stdin or at the prompt)");
   }
   if (access(script, R_OK) != 0) {
     snprintf(reason, sizeof reason,
@@ -125,13 +124,14 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
     return EXIT_SUCCESS;
   }
   if (allowed == NULL) {
-    snprintf(reason, sizeof reason, "this runs '%.80s', which %s; to let it run, add --run%s%.80s",
-             script, told[validate_compare(run, script)], validate_is_inside(script) ? "" : "=",
+    snprintf(reason, sizeof reason,
+             "this would run '%.80s', which %s; to allow this, add --run%s%.80s", script,
+             told[validate_compare(run, script)], validate_is_inside(script) ? "" : "=",
              validate_is_inside(script) ? "" : script);
   } else {
     snprintf(reason, sizeof reason,
-             "the script '%.80s' is outside this folder; to let it run, name it: --run=%.80s",
-             script, script);
+             "the script '%.80s' is outside this folder; to allow it, name it: --run=%.80s", script,
+             script);
   }
   return validate_refuse(run, reason);
 }

@@ -73,8 +73,8 @@ static void command_finish(Command *command, lua_State *L) {
   }
 }
 
-// With --view and --watch the command stays after the script has ended, unless the script made no
-// world (it printed its help, or does not exist).
+// With --view and --watch the command keeps running after the script has ended, unless the script
+// did not make a world (because it printed its help, or does not exist).
 static void command_linger(Command *command, lua_State *L, bool exited) {
   S2Live *live = &command->live;
   bool wanted = command->line.view || command->line.watch;
@@ -85,8 +85,8 @@ static void command_linger(Command *command, lua_State *L, bool exited) {
   fprintf(stderr, "sim2d: the script has ended; %s (Ctrl-C to quit)\n",
           live->server == NULL ? "it runs again when it is saved"
           : live->watch.files.count == 0
-              ? "its last state is served"
-              : "its last state is served, and it runs again when it is saved");
+              ? "the viewer shows its last state"
+              : "the viewer shows its last state, and the script runs again when it is saved");
   s2_live_linger(L, live, s2_script_interrupted());
 }
 
@@ -368,7 +368,7 @@ static int run_lua(Command *command) {
 }
 
 // If several processes were started together, the first runs the script and the others serve it.
-// False if this process has served and is done, with *result.
+// Returns false, with the exit status in *result, if this process has served and is done.
 static bool join_machines(const S2CommandLine *line, int *result) {
   *result = EXIT_SUCCESS;
   if (!s2_machines_launched()) {
@@ -407,7 +407,7 @@ int main(int argc, char **argv) {
     _exit(EXIT_RAISED); // at exit OpenBLAS would wait for its threads, if it has any
   }
   Command command = {.argc = argc, .argv = argv};
-  // Check the command line first: an invalid one starts no run.
+  // Check the command line first: if it is invalid, nothing is run.
   S2Status status = s2_command_line_read(&command.line, argc, argv);
   if (status.code != S2_OK) {
     return usage_error(status);

@@ -22,7 +22,8 @@ static const char *find_name(const char *text, const char *name) {
   return NULL;
 }
 
-// True if the text loads other files, which may read the arguments. sim2d itself does not.
+// True if the text loads other files, which may read the arguments. Loading sim2d does not count,
+// because the library does not read them.
 static bool loads_others(const char *text) {
   if (find_name(text, "dofile") != NULL || find_name(text, "loadfile") != NULL) {
     return true;
@@ -43,7 +44,7 @@ static bool loads_others(const char *text) {
 }
 
 // True if the main function uses `...`. Lua refuses `...` in a function without varargs, so the
-// text is compiled as the body of one.
+// text is compiled as the body of such a function.
 static bool uses_dots(lua_State *L, const char *text) {
   if (strstr(text, "...") == NULL) {
     return false;

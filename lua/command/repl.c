@@ -18,7 +18,7 @@ static const char PROMPT_MORE[] = ">> ";
 
 // ---- Running them -----------------------------------------------------------------------------
 
-// A chunk that ends too early is a statement that the user is still typing.
+// A chunk that ends too early is a statement that the user has not finished typing.
 static bool is_incomplete(lua_State *L, int status) {
   static const char END[] = "<eof>";
   size_t length = 0;

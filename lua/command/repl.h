@@ -5,7 +5,7 @@
 #include <lua.h>
 
 // Reads lines from stdin, runs them and prints the values of expressions, until the input ends. On
-// a terminal it has line editing, history and completion if built with libedit. `sim` is
+// a terminal the prompt has line editing, history and completion if built with libedit. `sim` is
 // predefined.
 void s2_repl_run(lua_State *L);
 

@@ -24,8 +24,9 @@ void s2_script_find_beside(lua_State *L, const char *path);
 // only temporarily. A second signal kills the process.
 void s2_script_watch(void);
 
-// Call this when the script has ended, so that closing recordings may take its time. Without it, a
-// script in C code that does not return is killed a few seconds after SIGTERM or SIGHUP.
+// Call this when the script has ended, so that closing recordings may take as long as it needs.
+// Without it, a script in C code that does not return is killed a few seconds after SIGTERM or
+// SIGHUP.
 void s2_script_stopped(void);
 
 // Stops the Lua code that s2_script_call is running, as Ctrl-C does.

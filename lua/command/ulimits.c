@@ -25,7 +25,7 @@ static void start_without_threads(char **argv) {
 
 bool s2_ulimits_obey(char **argv) {
   // With a handler, a write beyond the file size limit (-f) fails like a write to a full disk.
-  // Ignoring the signal would not do: child processes would inherit that.
+  // Ignoring the signal instead would also affect child processes, which inherit it.
   struct sigaction action = {.sa_handler = go_on, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(SIGXFSZ, &action, NULL);

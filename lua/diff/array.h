@@ -45,7 +45,7 @@ S2Array s2_lua_array_view(lua_State *L, const S2LuaArray *array);
 // Reads an operand: an array, a number (tracked or not; stored in *number), a vector, or a table
 // with a list or matrix. Vectors and tables are replaced on the stack by arrays.
 S2Array s2_lua_array_operand(lua_State *L, int index, double *number);
-// for messages: true if it could be an operand
+// for messages: true if the value could be an operand
 bool s2_lua_array_is_operand(lua_State *L, int index);
 // The tape that records an operation if one of the arguments is tracked, else NULL.
 #define S2_LUA_ARRAY_NOTE(L, A, B) ((A)->var != 0 || (B)->var != 0 ? s2_lua_tape(L) : NULL)

@@ -104,7 +104,7 @@ static void create_fill_row(Filling *filling, int row) {
   S2Size shape = filling->array->shape;
   char where[WHERE], expected[WHERE];
   int length = create_list_length(L, -1);
-  // All rows must have the length of the first.
+  // All rows must have the length of the first row.
   if (length != shape.columns) {
     snprintf(where, sizeof where, "[%d]", row + 1);
     if (length >= 0) {

@@ -168,7 +168,7 @@ static S2Array linalg_check_right(lua_State *L, const S2Array *a, double *number
   int length = b.shape.axes == 1 ? b.shape.columns : b.shape.rows;
   if (b.shape.axes == 0 || length != a->shape.rows) {
     char a_text[S2_SIZE_TEXT], b_text[S2_SIZE_TEXT];
-    s2_lua_bad_argument(L, 2, "right side: shapes do not fit: %s and %s",
+    s2_lua_bad_argument(L, 2, "right-hand side: shapes do not fit: %s and %s",
                         s2_size_text(a->shape, a_text), s2_size_text(b.shape, b_text));
   }
   *columns = b.shape.axes == 1 ? 1 : b.shape.columns;

@@ -139,7 +139,7 @@ static int array_reduce(lua_State *L, S2ArrayReduce op, const char *name) {
            : given == 1     ? S2_ARRAY_OVER_ROWS
                             : S2_ARRAY_OVER_COLUMNS;
   }
-  // Without elements only a sum has a value.
+  // An empty array has a sum, but no mean, minimum or maximum.
   int count = axis == S2_ARRAY_OVER_ROWS      ? a.shape.rows
               : axis == S2_ARRAY_OVER_COLUMNS ? a.shape.columns
                                               : (int)s2_size_count(a.shape);

@@ -252,7 +252,7 @@ static int array_length(lua_State *L) {
 
 enum {
   NUMBER_TEXT = 32,
-  LIST_DIGITS = 14, // digits that Lua prints, and vectors too
+  LIST_DIGITS = 14, // digits, as in the output of Lua and of vectors
   MATRIX_DIGITS = 6,
   SHOWN = 1000, // larger arrays are abbreviated
   EDGE = 3      // rows and columns shown at each end of a larger array

@@ -14,7 +14,8 @@ enum {
   SLOTS_A_LEVEL = 8 // stack slots per level of tables
 };
 
-// Derivatives below this size may be rounding errors of 0; the constraints on the bodies decide.
+// Derivatives below this size may be 0 apart from rounding; the constraints on the bodies decide
+// whether they are.
 static const double ROUNDING = 1e-15;
 
 static const char KEPT =
@@ -81,7 +82,7 @@ static int gradient_keep_first_traceback(lua_State *L) {
 }
 
 // The warning includes a remedy, because finite differences of the same steps agree with the
-// number.
+// gradient, and so do not show the error.
 static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   if ((diff->flags & S2_GRADIENT_IMPACT) != 0) {
     s2_lua_warn_call(L, "the gradient passes through impacts in steps of fixed length: it ignores "
@@ -90,20 +91,18 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
                         "of the motion");
   }
   if ((diff->flags & S2_GRADIENT_INFINITE) != 0) {
-    s2_lua_warn_call(
-        L, "a friction or restitution is 0, where the derivative by it is infinite, because "
-           "a geometric mean grows with its square root; the gradient omits this term: "
-           "start above 0, or set combine_friction (combine_restitution) = \"average\"");
+    s2_lua_warn_call(L, "a friction or restitution is 0, where the derivative of the combined "
+                        "value (a geometric mean) is infinite; the gradient omits this term: start "
+                        "above 0, or set combine_friction (combine_restitution) = \"average\"");
   }
   if ((diff->flags & S2_GRADIENT_JUMP) != 0) {
-    s2_lua_warn_call(L,
-                     "a compliance, or the quadratic or cubic of a spring, is 0: steps with 0 use "
-                     "another method, so the loss jumps there and the gradient omits this term: "
-                     "start from a small number, such as 1e-9");
+    s2_lua_warn_call(L, "a compliance, or the quadratic or cubic coefficient of a spring, is 0: "
+                        "with the value 0 steps use another method, so the loss jumps at 0, and "
+                        "the gradient omits this jump; start from a small number, such as 1e-9");
   }
 }
 
-// Protected, because a coroutine that ends with an error closes no variables.
+// Protected, because a coroutine that ends with an error does not close its variables.
 int s2_lua_record(lua_State *L, lua_CFunction body) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int arguments = lua_gettop(L);
@@ -282,7 +281,8 @@ static double gradient_checked(double value, const char *path, Bad *bad) {
   return value;
 }
 
-// Replaces the nodes in the copy at `index` by derivatives; a number is replaced itself.
+// Replaces the nodes in the copy at `index` by derivatives, in place or, if the copy is a number,
+// on the stack.
 static void gradient_resolve(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE],
                              Bad *bad) {
   S2LuaArray *array = s2_lua_array_test(L, index);
@@ -322,7 +322,7 @@ static void gradient_check_finite_loss(lua_State *L, double value) {
   }
 }
 
-// Warns about a plain loss: it has no link to the parameters, or lost it.
+// Warns about a plain loss: it has no link to the parameters, or has lost it.
 static void gradient_warn_constant(lua_State *L, double value) {
   const char *clipped = s2_lua_diff(L)->quiet.text[S2_QUIET_CLIPPED];
   s2_lua_push_position(L);
@@ -386,7 +386,7 @@ static void gradient_check_parameters(lua_State *L, int argument) {
 }
 
 // Returns value, gradient and the other results. If the loss is not finite, it raises (`finite`) or
-// returns nil as gradient.
+// returns nil as the gradient.
 static int gradient_differentiate(lua_State *L, bool finite) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int extras = lua_gettop(L) - 2;
@@ -453,7 +453,8 @@ static int gradient_differentiate_any(lua_State *L) {
   return gradient_differentiate(L, false);
 }
 
-// Only for users: optimisers end where derivatives are 0 and call s2_lua_value_and_grad_any.
+// Only calls by scripts get this warning: optimisers end where derivatives are 0, and call
+// s2_lua_value_and_grad_any.
 static void gradient_warn_of_zeros(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
   if (diff->quiet.asked && diff->reason[0] != '\0') {

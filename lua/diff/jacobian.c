@@ -37,7 +37,7 @@ static Numbers jacobian_track_inputs(lua_State *L, S2Tape *tape) {
   if (given == NULL) {
     given = s2_lua_array_from(L, lua_gettop(L), "x");
   }
-  // One node has them all.
+  // One node holds all numbers.
   S2Array x = s2_lua_array_view(L, given);
   int count = (int)s2_size_count(x.shape);
   if (!s2_array_finite((size_t)count, x.data)) {

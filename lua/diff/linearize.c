@@ -50,16 +50,17 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   for (int i = AMOUNTS; i < AMOUNTS_END; i++) {
     if (s2_keys_has(keys, input_names[i])) {
       if (found != NULL) {
-        s2_keys_fail(keys, input_names[i], "an input has one kind, but '%s' is given too", found);
+        s2_keys_fail(keys, input_names[i], "an input has only one kind, but '%s' is given, too",
+                     found);
       }
       found = input_names[i];
     }
   }
   if (found == NULL) {
     s2_keys_fail(keys, joint ? "joint" : "body",
-                 joint ? "one of force, torque, motor_speed, motor_max, rest, goal expected, too, "
-                         "with its value at input 1"
-                       : "force or torque expected, too, with its value at input 1");
+                 joint ? "a second key expected, one of force, torque, motor_speed, motor_max, "
+                         "rest, goal, with its value at input 1"
+                       : "a second key expected, force or torque, with its value at input 1");
   }
   return found;
 }

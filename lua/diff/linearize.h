@@ -13,8 +13,8 @@ typedef struct S2LuaCoordinates {
   int count;
 } S2LuaCoordinates;
 
-// Reads the keys "inputs" and "coordinates" into the world's scratch memory. `held`: for inputs
-// that are actuators the commands, else 0.
+// Reads the keys "inputs" and "coordinates" into the world's scratch memory. `held`: the commands
+// of inputs that are actuators; 0 for other inputs.
 int s2_lua_linearize_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs, double **held);
 S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw);
 

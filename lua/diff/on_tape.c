@@ -62,8 +62,9 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
     }
     // A tracked number that reached no place would be lost silently.
     if (used == before) {
-      s2_lua_fail(L, "this number has no derivative yet: give a plain number (x:value() of a "
-                     "tracked one)");
+      s2_lua_fail(
+          L,
+          "this number has no derivative yet: give a plain number (x:value() of a tracked number)");
     }
   }
   s2_world_tape_write(tape, lw->world, count, places, used, terms);
@@ -78,8 +79,8 @@ void s2_lua_wrote(lua_State *L, S2LuaWorld *lw, int begin, const double *base, i
 void s2_lua_not_on_tape(lua_State *L, const S2LuaWorld *lw, const char *what) {
   if (s2_lua_on_tape(lw) != NULL) {
     s2_lua_fail(L,
-                "%s has no derivative yet, and this world has received tracked numbers: do it "
-                "before that, or outside the gradient call",
+                "%s has no derivative yet, and this world has received tracked numbers: do this "
+                "before the first of them, or outside the gradient call",
                 what);
   }
 }
@@ -129,7 +130,7 @@ void s2_lua_push_place(lua_State *L, S2LuaWorld *lw, S2Place place) {
 
 void s2_lua_push_places(lua_State *L, S2LuaWorld *lw, int count, const S2Place *places) {
   enum { FEW = 16 };
-  // Usually there are few numbers, which need no allocation.
+  // Usually there are few numbers, which do not need an allocation.
   double few[FEW], *values = count <= FEW ? few : NULL;
   if (values == NULL) {
     s2_arena_reset(&lw->scratch);

@@ -70,7 +70,7 @@ static void slope_sweep(lua_State *L, const S2LuaSlopes *slopes, S2Var var) {
 bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, double *value,
                           S2Slope *slope) {
   S2Var var = 0;
-  // A plain number depends on no input.
+  // A plain number does not depend on the inputs.
   if (lua_type(L, index) == LUA_TNUMBER) {
     *value = lua_tonumber(L, index);
   } else if (!s2_lua_tracked_get(L, index, value, &var)) {
@@ -81,7 +81,7 @@ bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, do
   }
   // Keep the variable itself, because it may depend on other numbers than the inputs.
   *slope = (S2Slope){.origin = var};
-  // Sweep the nodes since the inputs.
+  // Sweep the nodes that follow the inputs.
   if (var >= slopes->first) {
     slope_sweep(L, slopes, var);
     for (int i = 0; i < slopes->inputs; i++) {
@@ -159,7 +159,7 @@ static void law_term(S2ForceCall *call, S2World *world, int number, S2Place plac
   if (place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V) {
     int part = place.number + (place.kind == S2_PLACE_V ? S2_BODY_OMEGA : S2_BODY_ANGLE);
     s2_force_slope(world, number, place.slot, (S2BodyField)part, by);
-    // the dt of the world; that of the call is a fixed share of it
+    // the dt of the world; the dt of the call is a fixed share of it
   } else if (place.number == S2_OF_DT) {
     call->by_dt[number] += by * s2_world_settings(world)->dt / call->dt;
   } else {

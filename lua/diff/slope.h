@@ -27,7 +27,7 @@ void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes,
 // unless it is NULL.
 bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, double *value,
                           S2Slope *slope);
-// Adds weight x to `sum`, where `of` is the slope of x.
+// Adds `weight` times the slope `of` to `sum`.
 void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, const S2Slope *of);
 
 // Functions whose slopes the engine wants (linearize, planners) get a tape of their own if no
@@ -45,7 +45,7 @@ bool s2_lua_borrow_tape(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
                         S2LuaBorrowed *tape);
 void s2_lua_give_tape_back(lua_State *L, S2LuaWorld *lw, const S2LuaBorrowed *tape);
 
-// Force laws read the world themselves: each number they read of its state is an input.
+// Force laws read the world themselves: each number of its state that they read is an input.
 typedef struct S2LuaLawSlopes {
   S2LuaWorld *lw;
   S2WorldTape *tape; // NULL: nothing is recorded
@@ -56,7 +56,8 @@ typedef struct S2LuaLawSlopes {
 // stack.
 bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
                        S2LuaLawSlopes *slopes);
-// Arguments: these slopes, an S2ForceCall, and the nodes of its three numbers (0: constant).
+// Arguments: these slopes, an S2ForceCall, and the nodes of the three numbers of the call (0:
+// constant).
 int s2_lua_law_answer(lua_State *L);
 void s2_lua_law_slopes_end(lua_State *L, const S2LuaLawSlopes *slopes);
 

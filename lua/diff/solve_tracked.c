@@ -14,7 +14,7 @@ static bool is_tracked(lua_State *L, int index, int depth) {
   if (lua_type(L, index) != LUA_TTABLE || depth == DEEPEST) {
     return false;
   }
-  luaL_checkstack(L, LUA_MINSTACK, "tables in one another");
+  luaL_checkstack(L, LUA_MINSTACK, "nested tables");
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -1) >= LUA_TTABLE && is_tracked(L, lua_gettop(L), depth + 1)) {
       lua_pop(L, 2);

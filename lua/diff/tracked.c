@@ -1,6 +1,6 @@
 // The type Tracked: arithmetic recorded on the tape. Making the result (a userdata) is most of the
-// cost of an operation. To add little to it, the metatable and the shared state of gradient calls
-// are upvalues, not looked up by name.
+// cost of an operation. To add little to this cost, the metatable and the shared state of gradient
+// calls are upvalues, not looked up by name.
 #include "lua/diff/tracked.h"
 
 #include "lua/world/binding.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 // Functions that accept only plain numbers, such as math.sin and string.format, print this name
-// after "number expected, got ". It is the only place for advice.
+// after "number expected, got ". This is the only place for advice.
 static const char NAME[] =
     "tracked number, use sim.sin for math.sin and so on, x:value() where a plain number is needed";
 

@@ -33,7 +33,7 @@ typedef struct S2LuaDiff {
   bool (*arrays)(lua_State *L, S2ArrayBinary op); // s2_lua_array_takes_over, if arrays are open
   int checkpoint;             // sim.checkpoint: steps between images of worlds; 0: none
   unsigned flags;             // S2GradientFlag of the worlds, of the last call
-  S2Quiet quiet;              // findings of its sweep
+  S2Quiet quiet;              // findings of the sweep of the last call
   char reason[S2_QUIET_TEXT]; // why all derivatives of the last call are 0; "": they are not
   int64_t nodes;              // number of nodes of the last tape
   size_t bytes, peak;         // bytes of the last tape: at its end, and the largest
@@ -64,7 +64,7 @@ void s2_lua_open_jacobian(lua_State *L);          // adds sim.jacobian
 void s2_lua_open_gradient(lua_State *L);          // adds sim.value_and_grad ...
 
 // Calls `body` with the arguments of the running function while a tape records. The tape ends with
-// the call, also after an error. Returns the number of results, which are all that is on the stack.
+// the call, also after an error. Returns the number of results; the stack then contains only these.
 int s2_lua_record(lua_State *L, lua_CFunction body);
 // Starts the tape temporarily while no gradient call is recording. May raise, so call it protected.
 int s2_lua_lend_tape(lua_State *L);

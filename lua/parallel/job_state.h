@@ -1,4 +1,4 @@
-// A Lua state in which jobs run, one after the other. It is opened like that of the command,
+// A Lua state in which jobs run, one after the other. It is opened like the state of the command,
 // without viewer, recordings and signals. It belongs to one thread.
 #ifndef S2_JOB_STATE_H
 #define S2_JOB_STATE_H
@@ -10,7 +10,8 @@ typedef struct S2JobState S2JobState;
 
 // Arguments for opening a state; the bytes are read only while it opens.
 typedef struct S2JobSetup {
-  const unsigned char *program; // packed by lua/sim2d/parallel.lua: the function and its setting
+  // packed by lua/sim2d/parallel/parallel.lua: the function and its setting
+  const unsigned char *program;
   size_t size;
   double time_limit; // s per job, for messages; INFINITY: none
   S2Session like;    // source of the default solver, dt and strict; read while the state opens
@@ -28,7 +29,7 @@ void s2_job_state_close(S2JobState *state); // NULL is allowed
 bool s2_job_state_run(S2JobState *state, uint64_t number, const unsigned char *item, size_t size,
                       S2Bytes *out);
 
-// Other threads may call this while the state runs, and then must send the signal below to its
+// Other threads may call this while the state runs, and must then send the signal below to its
 // thread. The running Lua code raises an error, which a script can catch only temporarily.
 void s2_job_state_stop(S2JobState *state, S2JobStop why);
 // Call this when the job has ended, so that the stop does not apply to the next one.
@@ -39,10 +40,11 @@ void s2_job_state_stopped(S2JobState *state);
 #define S2_JOB_SIGNAL SIGURG
 void s2_job_state_watch(void); // installs the handler
 
-// host.job_entry(open): sets the function of lua/sim2d/parallel.lua that makes a job of a program.
+// host.job_entry(open): sets the function of lua/sim2d/parallel/parallel.lua that makes a job of a
+// program.
 int s2_job_entry(lua_State *L);
 // host.job_begin(seed, number, path): seeds sim.random for the job. The first world that steps is
-// recorded as `path` (nil: not recorded), the next ones as by --record.
+// recorded as `path` (nil: not recorded), further worlds get names as with --record.
 int s2_job_begin(lua_State *L);
 // host.job_script(name): sets the description of the script for recordings, when a program begins.
 int s2_job_script(lua_State *L);

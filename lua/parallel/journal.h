@@ -24,8 +24,8 @@ void s2_journal_close(S2Journal *journal); // NULL is allowed
 // the bad data after them, which the next add cuts off. Read to the end before the first add.
 bool s2_journal_next(S2Journal *journal, uint64_t *number, S2Bytes *bytes, uint64_t *lost);
 
-// Appends a record. The operating system has it when this returns, so it survives the end of the
-// process.
+// Appends a record. The operating system has the record when this function returns, so the record
+// survives the end of the process.
 S2Status s2_journal_add(S2Journal *journal, uint64_t number, const void *data, size_t size);
 
 #endif

@@ -34,7 +34,7 @@ typedef enum Message { OPEN, JOB, CLOSE, LEAVE, DONE, BROKEN, CLOSED } Message;
 // s that an idle process waits between two polls
 static const double LOOK = 5e-4;
 
-enum { AHEAD = 4 }; // short jobs that may queue there, per thread
+enum { AHEAD = 4 }; // short jobs that may queue in a process, per thread
 // s: below this, the time of a message is significant
 static const double SHORT_JOB = 0.02;
 
@@ -242,8 +242,8 @@ void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
     machines_take_in(machines, pool, message, from);
   }
   machines_sweep(machines);
-  // Hand a job to the process that has the fewest. Long jobs do not queue there, because another
-  // process may become free earlier.
+  // Hand a job to the process that has the fewest. Long jobs do not queue in a process, because
+  // another process may become free earlier.
   int most = machines->threads * (machines->mean < SHORT_JOB ? 1 + AHEAD : 1);
   for (int level = 0; level < most; level++) {
     for (int rank = 1; rank < machines->count; rank++) {
@@ -291,7 +291,7 @@ static void server_submit(Server *server) {
   JobHead head;
   memcpy(&head, server->bytes.at, sizeof head);
   if (server->pool == NULL) {
-    return; // the pool has failed, and rank 0 knows
+    return; // the pool has failed, and rank 0 knows it
   }
   S2Job *job = s2_job_new(head.number);
   s2_bytes_add(&job->bytes, server->bytes.at + sizeof head, server->bytes.count - sizeof head);

@@ -1,6 +1,6 @@
 // Processes on this and other machines that run jobs for a script, started by mpirun or srun. The
 // first (rank 0) runs the script and hands out jobs; the others serve. The transport is MPI. A
-// build without S2_MPI reports that it has none if it was started as one of several.
+// build without S2_MPI reports that it has no MPI if it was started as one of several processes.
 //
 // If a process dies, MPI ends them all; the journal keeps the finished jobs.
 #ifndef S2_MACHINES_H

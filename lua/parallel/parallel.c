@@ -48,7 +48,7 @@ static int host_pack(lua_State *L) {
     return lua_error(L);
   }
   lua_pushlstring(L, (const char *)bytes->at, bytes->count);
-  s2_bytes_free(bytes); // not when another job collects it
+  s2_bytes_free(bytes); // free them now: the collector may run only in a later job
   return 1;
 }
 

@@ -14,7 +14,8 @@
 static const double PATIENCE = 2;
 // s between two checks of time limits
 static const double LOOK = 0.05;
-// bytes, the usual size of the main thread whatever `ulimit -s` is; only used pages cost memory
+// bytes, the usual stack size of a main thread, whatever `ulimit -s` is; only used pages cost
+// memory
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef enum WorkerPhase { OPENING, IDLE, RUNNING, STOPPING, GIVEN_UP, ENDED } WorkerPhase;
@@ -37,7 +38,7 @@ typedef struct JobQueue {
 
 struct S2Pool {
   pthread_mutex_t mutex;
-  pthread_cond_t work, done; // signalled when there is a job to take; to collect
+  pthread_cond_t work, done; // signalled when there is a job to take, or one to collect
   JobQueue todo, over;
   PoolWorker *workers; // the newest first
   S2JobSetup setup;

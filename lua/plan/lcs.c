@@ -88,7 +88,7 @@ static void lcs_push_part(lua_State *L, const S2LcsPart *part) {
                                       [S2_LCS_MOTOR] = "motor",
                                       [S2_LCS_FRICTION] = "friction"};
   lua_createtable(L, 0, 8);
-  // The bodies or the joint that it belongs to.
+  // The bodies of the contact, or the joint of the row.
   if (part->kind == S2_LCS_CONTACT) {
     s2_lua_push_body(L, 1, part->a);
     lua_setfield(L, -2, "a");
@@ -106,7 +106,7 @@ static void lcs_push_part(lua_State *L, const S2LcsPart *part) {
     lua_pushstring(L, kinds[part->kind]);
     lua_setfield(L, -2, "kind");
   }
-  // Its distance, and the indices of its rows.
+  // The distance to contact or to the limit, and the indices of the rows.
   if (part->kind == S2_LCS_CONTACT || part->kind == S2_LCS_LIMIT_LO ||
       part->kind == S2_LCS_LIMIT_HI) {
     lua_pushnumber(L, part->gap);

@@ -529,8 +529,8 @@ void s2_lua_open_plan(lua_State *L) {
   plan_class(L, ILQR, solvers, ilqr_gc);
 }
 
-// (clone, world): gives the clone the force laws of the world, too. The functions are shared, and
-// their body objects show the state of the clone meanwhile.
+// (clone, world): gives the clone the force laws of the world, too. The functions are shared; while
+// they run for the clone, their body objects show its state.
 static int plan_lend_laws(lua_State *L) {
   s2_lua_world(L, 1);
   s2_lua_world(L, 2);

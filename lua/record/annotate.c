@@ -108,7 +108,8 @@ static int world_annotate(lua_State *L) {
   // The place; only a text is placed by `at`.
   if (one.type != S2_ANNOTATION_TEXT && s2_keys_has(&keys, "at")) {
     s2_keys_fail(&keys, "at",
-                 "applies only to a text alone; the text of the key '%s' is placed at its end",
+                 "applies only to a text alone; with the key '%s', the text is placed at the end "
+                 "of that drawing",
                  ANNOTATE_KEYS[one.type]);
   }
   if (one.type == S2_ANNOTATION_TEXT) {

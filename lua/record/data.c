@@ -102,7 +102,7 @@ static const char *read_text(const Saving *saving, int index) {
 // Adds the list at `index`; its first element determines the type.
 static void add_list(const Saving *saving, int index, size_t count) {
   lua_State *L = saving->L;
-  // All elements must have the type of the first.
+  // All elements must have the type of the first element.
   int kind = lua_geti(L, index, 1);
   lua_pop(L, 1);
   S2DataType type = kind == LUA_TSTRING    ? S2_DATA_TEXT
@@ -137,7 +137,7 @@ static bool is_list(lua_State *L, int index) {
 
 static void add_rows(const Saving *saving, int index, size_t rows) {
   lua_State *L = saving->L;
-  // All rows must have the length of the first.
+  // All rows must have the length of the first row.
   lua_geti(L, index, 1);
   size_t width = (size_t)luaL_len(L, -1);
   lua_pop(L, 1);
@@ -357,7 +357,7 @@ static double value_at(const S2DataArray *array, size_t i) {
                                           : (double)((const unsigned char *)array->values)[i];
 }
 
-// Checks that it fits into a Lua array. All axes but the first are joined.
+// Checks that the array fits into a Lua array. All axes but the first are joined.
 static bool check_array(const S2DataArray *array, const char *path, S2Status *status) {
   // Join all axes but the first.
   size_t count = s2_data_count(array), rows = array->axes > 0 ? array->shape[0] : 1, rest = 1;
@@ -491,7 +491,7 @@ static S2DataOptions data_read_options(lua_State *L) {
   s2_keys_boolean(&keys, "ragged", &options.ragged);
   if (s2_keys_push(&keys, "separator") != LUA_TNIL) {
     const char *text = lua_tostring(L, -1);
-    // The separator must be a character that occurs in no number and no line end.
+    // The separator must be a character that does not occur in numbers or line ends.
     if (lua_type(L, -1) != LUA_TSTRING || strlen(text) != 1 ||
         strchr("\"#.+-\r\n", *text) != NULL) {
       s2_keys_fail(&keys, "separator",
@@ -532,7 +532,7 @@ static int data_load(lua_State *L) {
   }
   S2DataSet *set = push_set(L);
   status = s2_data_load(path, &options, set);
-  // All arrays must fit before the first is made.
+  // Check that all arrays fit before making the first one.
   for (int i = 0; i < set->arrays.count && status.code == S2_OK; i++) {
     (void)check_array(&set->arrays.at[i], s2_path_tail(path), &status);
   }

@@ -190,7 +190,7 @@ static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, i
   if (live->server == NULL) {
     return;
   }
-  // Parts that need no world.
+  // Parts that do not need a world.
   put_state(live, session);
   s2_live_plots(live, &session->open.plots);
   call_handler(L, live, "controls", 0);
@@ -227,7 +227,7 @@ void s2_live_choose(S2Live *live, S2LuaWorld *lw) {
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Reads the next word as a number; false if it is none.
+// Reads the next word as a number; false if it is not one.
 static bool live_read_number(const char **at, double *value) {
   char *end = NULL;
   *value = s2_number_read(*at, &end);

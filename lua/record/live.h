@@ -1,6 +1,6 @@
 // The live viewer between steps: it shows the world, handles commands of clients, and paces the
-// script. Also --watch. The command has one for all runs of the script; under stock lua each Lua
-// state has one.
+// script. It also implements --watch. The command has one viewer for all runs of the script; under
+// stock lua each Lua state has its own.
 #ifndef S2_LIVE_H
 #define S2_LIVE_H
 

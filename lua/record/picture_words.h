@@ -37,7 +37,7 @@ S2Status s2_picture_words_read(S2PictureWords *words, S2PictureWord word, const 
 // S2_INVALID if a given option does not apply to the format of the file.
 S2Status s2_picture_words_check(const S2PictureWords *words, const char *path);
 
-// The followed body, looked up in a moment; index 0 if no option asks for one. S2_INVALID with the
+// The followed body, looked up in a moment; index 0 if no option names a body. S2_INVALID with the
 // nearest name if it does not exist.
 S2Status s2_picture_words_body(const S2PictureWords *words, const S2Moment *moment, S2BodyId *id);
 

@@ -176,7 +176,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
     titles[i + 1] = (S2RowTitle){name, unit_of(L, units, name, unit)};
     lua_settop(L, units + 2);
   }
-  // Open the file, then make the writer; the code after this raises no errors.
+  // Open the file, then make the writer; the code after this does not raise errors.
   S2Rows *rows = NULL;
   *status = path == NULL ? s2_ok() : s2_rows_open(path, width + 1, titles, &rows);
   if (status->code != S2_OK) {

@@ -262,7 +262,7 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   }
   if (session->dump_directory != NULL) {
     recording_numbered(session->dump_directory, session->worlds, path);
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) { // it exists for the first world
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) { // the folder was made for the first world
       s2_lua_fail(L, "--dump-problems '%s': %s", path, strerror(errno));
     }
     s2_lua_try(L, s2_world_dump_problems(lw->world, path));
@@ -319,7 +319,7 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
 
 // ---- Lua --------------------------------------------------------------------------------------
 
-// File errors and missing libraries are not mistakes of the script: it gets nil and the message.
+// File errors and missing libraries are not mistakes of the script, which gets nil and the message.
 static int recording_result(lua_State *L, S2Status status) {
   if (status.code == S2_IO || status.code == S2_UNAVAILABLE) {
     lua_pushnil(L);

@@ -38,7 +38,7 @@ bool s2_watch_look(S2Watch *watch, double now) {
   for (int i = 0; i < watch->files.count; i++) {
     S2WatchedFile *file = &watch->files.at[i], fresh = *file;
     watch_look_at(&fresh);
-    // An editor that replaces a file may leave none for a moment.
+    // While an editor replaces a file, the file may be missing for a moment.
     if (fresh.size >= 0 && (fresh.size != file->size || fresh.saved.tv_sec != file->saved.tv_sec ||
                             fresh.saved.tv_nsec != file->saved.tv_nsec)) {
       *file = fresh;

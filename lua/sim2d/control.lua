@@ -112,8 +112,8 @@ return function(sim, host)
       return { joint = joint, goal = 1 }
     elseif actuator.kind == "position" or actuator.delay > 0 then
       fail("actuator '%s': %s cannot be an input of a linear step; give the %s", actuator.name,
-        actuator.delay == 0 and "an explicit position" or "one with a delay",
-        actuator.delay == 0 and "force or torque that it makes, or leave out implicit = false" or "same without")
+        actuator.delay == 0 and "an explicit position" or "an actuator with a delay",
+        actuator.delay == 0 and "force or torque that it makes, or leave out implicit = false" or "same actuator without a delay")
     elseif actuator.kind == "speed" then
       return { joint = joint, motor_speed = 1 }
     elseif actuator.turns then
@@ -326,7 +326,7 @@ return function(sim, host)
     local limit, other = turns and "max_torque" or "max_force", turns and "max_force" or "max_torque"
     for _, key in ipairs { limit, other } do
       check_key(held or def[key] == nil, "actuator", key,
-        "no value (only a position or speed has one; a force or torque has its range)", def[key])
+        "no value (only a position or a speed has one; a force or torque is limited by its range)", def[key])
     end
     check_key(def[other] == nil, "actuator", other, ("'%s' of a %s"):format(limit, tostring(kind)), def[other])
     local most = def[limit]
@@ -339,8 +339,7 @@ return function(sim, host)
   local function check_servo(system, joint)
     for _, other in ipairs(system.actuators) do
       if other.implicit and other.joint == joint then
-        fail("bad argument #1 to 'actuator' (actuator '%s' already holds a position of this joint: set implicit = " ..
-          "false for one of them)",
+        fail("bad argument #1 to 'actuator' (actuator '%s' already holds a position of this joint: set implicit = false for one of the two)",
           other.name)
       end
     end
@@ -399,7 +398,7 @@ return function(sim, host)
       fail "bad argument #1 to 'actuator' (either key 'joint' or key 'body' expected)"
     end
     check_key(object == (def.joint and "joint" or "body"), "actuator", def.joint and "joint" or "body",
-      "one of this world that is alive", def.joint or def.body)
+      "one that belongs to this world and exists", def.joint or def.body)
     -- the joint determines whether the actuator turns or pushes
     local turns = def.kind == "torque"
     if def.joint then
@@ -415,7 +414,7 @@ return function(sim, host)
     check_key(not is_tracked(def.delay), "actuator", "delay", "a plain number (x:value() gives it)",
       def.delay)
     if def.kind ~= "position" and (def.kp or def.kd) then
-      fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' are for kind 'position')"
+      fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' apply only to kind 'position')"
     end
     local implicit = def.implicit
     check_key(implicit == nil or def.kind == "position", "actuator", "implicit", "no value (only a position has " ..
@@ -459,7 +458,7 @@ return function(sim, host)
     local actuators, chosen = system.actuators, {}
     if getmetatable(u) == "Array" then u = u:table() end
     if type(u) ~= "table" then
-      fail("bad argument #1 to 'act' (a list or a table by name expected, got %s)", describe(u))
+      fail("bad argument #1 to 'act' (a list, or a table keyed by names, expected, got %s)", describe(u))
     end
     local byname = next(u) ~= nil and #u == 0
     if not byname and #u ~= #actuators then
@@ -502,7 +501,7 @@ return function(sim, host)
     system.plan[#system.plan + 1] = count
   end
 
-  -- After a restore, observations declared since then are read again as before.
+  -- After a restore the engine lacks observations that were declared after the snapshot: declare them again.
   local function plan_again(world, system)
     local known = host.observation_count(world)
     for i, observation in ipairs(system.observations) do
@@ -545,7 +544,7 @@ return function(sim, host)
     for i, actuator in ipairs(system.actuators) do
       actuator.tracked = copy_tracked(kept[image] and kept[image][i])
     end
-    -- Actuators declared since the snapshot start again.
+    -- Actuators declared after the snapshot are declared again.
     for i = host.actuator_count(world) + 1, #system.actuators do declare(world, system.actuators[i]) end
     if system.plan then plan_again(world, system) end
     if system.random and host.observation_noise_seed(world) == 0 then host.observation_noise(world, system.seed) end
@@ -609,7 +608,7 @@ return function(sim, host)
         "a name or a list of names", def.field)
       for _, field in ipairs(fields) do local _ = def.of[field] end -- raises if it does not exist
     else
-      check_key(def.field == nil, "observe", "field", "nothing with 'read'", def.field)
+      check_key(def.field == nil, "observe", "field", "no value with 'read'", def.field)
     end
     if def.noise and not system.random then
       system.random = sim.random.split()

@@ -82,7 +82,8 @@ function Experiment:above(what, bound, obtained)
     bar = "", ok = obtained >= bound })
 end
 
--- experiment:figure(plot): writes the plot to the file of --out and shows it in a player; it is drawn in any case.
+-- experiment:figure(plot): writes the plot to the file of --out and shows it in a player; the plot is drawn in any
+-- case.
 function Experiment:figure(plot)
   if self.options.out ~= "" then
     assert(plot:save(self.options.out))

@@ -2,24 +2,25 @@
 -- parameter.
 
 -- Relative to the size of the parameters (at least 1). The truncation error of the differences below is the fourth
--- power of the step times the fifth derivative; the rounding error is rounding / step. They are 1e-12 and 1e-13 here.
+-- power of the step (here 1e-12) times the fifth derivative; the rounding error is the rounding unit divided by the
+-- step (here 1e-13).
 local STEP = 1e-3
--- Relative to the largest derivative: smaller derivatives are compared with this, because their relative error is
--- meaningless.
+-- Relative to the largest derivative: errors of smaller derivatives are divided by this, because their own relative
+-- error is meaningless.
 local SMALL = 1e-3
--- Errors above DOUBT are tested with a step smaller by CLOSER. If the difference changes as much as the error, it
--- crossed a kink.
+-- Errors above DOUBT are tested with a step smaller by the factor CLOSER. If the difference changes as much as the
+-- error, it crossed a kink.
 local DOUBT, CLOSER = 1e-6, 100
 -- Relative to the value (at least 1): rounding errors of the value of a world with many bodies. A difference that
 -- changes with the step size and is below this is noise.
 local NOISE = 1e-12
 
--- Flags whose effect a finite difference cannot see, because it takes the same steps, or which it shows as an error.
+-- Flags whose effect finite differences do not contain, because they take the same steps, or show as an error.
 local MEANING = {
-  impact = "impact: neither gradient nor differences contain the times of impacts, because steps of a given length "
-    .. 'do not move them with the parameters; stepping = "event" gives the derivative of the motion',
-  together = "together: points met at the same time; parameters that make one point meet before the other (an angle, "
-    .. "a spin) have incomplete derivatives there",
+  impact = "impact: neither the gradient nor the differences contain the effect of impact times, because steps of fixed "
+    .. 'length do not move impacts with the parameters; stepping = "event" gives the derivative of the motion',
+  together = "together: points met at the same time; if a parameter makes one of them meet before the other (an angle, "
+    .. "a spin), its derivative is incomplete there",
 }
 
 return function(sim, host)
@@ -104,8 +105,8 @@ return function(sim, host)
     if err <= DOUBT then return err end
     local own = case.step * math.abs(x[i])
     if own > 0 and own < step then
-      -- A compliance of 1e-4 is linear only over less than 1e-5. Of the two steps, use the one whose difference changes
-      -- less if the step is ten times smaller.
+      -- The effect of a compliance of 1e-4 is linear only over changes below 1e-5. Of the two steps, use the one whose
+      -- difference changes less if the step is ten times smaller.
       local other = difference(f, layout, x, i, own)
       if math.abs(difference(f, layout, x, i, own / 10) - other)
         < math.abs(difference(f, layout, x, i, step / 10) - slope) then
@@ -115,15 +116,14 @@ return function(sim, host)
     end
     local nearer = difference(f, layout, x, i, step / CLOSER)
     if math.abs(nearer - slope) <= off / 2 then return err end
-    local text = ("%s: differences with step %.0e give %.6g, with step %.0e %.6g: "):format(layout:name(i), step,
+    local text = ("%s: differences with step %.0e give %.6g, those with step %.0e give %.6g: "):format(layout:name(i), step,
       slope, step / CLOSER, nearer)
     local scale = math.max(1, math.abs(case.value))
     if off * step < NOISE * scale then
       return off / math.max(size, SMALL * scale / math.max(1, math.abs(x[i]))),
-        text .. "rounding; the error is in parts of the value"
+        text .. "the difference is only rounding; the error is relative to the value"
     end
-    return err, text .. "f has a kink or a jump in between (a contact that changes, say); give a " ..
-      "smaller step"
+    return err, text .. "f has a kink or a jump within the step (for example where a contact changes); give a smaller step"
   end
 
   -- Compares the gradient of f at p with finite differences of its values. Prints a line per parameter; returns the

@@ -28,7 +28,7 @@ return function(sim, host)
 
   local controls = { type = "controls", sliders = {}, choices = {}, buttons = {}, keys = {}, axes = {}, watches = {}, options = {} }
   local sliders, choices, buttons, watches = {}, {}, {}, {}
-  -- keys: name -> true; set of clients holding it; pressed since the last query; function
+  -- by the name of a key: known; clients that hold it; pressed since the last query; its function
   local asked, down, tapped, on_key = {}, {}, {}, {}
   local tilts = {} -- axes of gamepads: name -> client -> -1 to 1
   local starts = setmetatable({}, { __mode = "k" }) -- world -> snapshot
@@ -521,7 +521,7 @@ return function(sim, host)
     if def == nil then def = {} end
     check_keys("view", def, { pace = true, port = true, wait = true, follow = true, view = true })
     if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
-      host.fail("bad argument #1 to 'view' (key 'pace': a number from 0 on expected, got %s)",
+      host.fail("bad argument #1 to 'view' (key 'pace': a number of at least 0 expected, got %s)",
         host.describe(def.pace))
     elseif def.port ~= nil and (not host.whole(def.port) or def.port < 0 or def.port > 65535) then
       host.fail("bad argument #1 to 'view' (key 'port': an integer from 0 to 65535 expected, got %s)",

@@ -44,7 +44,7 @@ return function(sim, host)
 
   local function size(a) return sim.stop_gradient(a):norm() end
 
-  -- Gain and cost-to-go of one step before the cost P.
+  -- Gain and cost-to-go of one step that is followed by the cost-to-go P.
   local function riccati_step(A, B, Q, R, P)
     local BP = B:t():mm(P)
     local K, why = linalg.solve(BP:mm(B) + R, BP:mm(A))

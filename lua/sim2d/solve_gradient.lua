@@ -78,8 +78,8 @@ return function(sim, host)
     return parts
   end
 
-  -- The lists of a plain solution as lists of tracked numbers. `data` is the tracked problem; pull(derivatives by the
-  -- lists) returns the gradient in its shape.
+  -- The lists of a plain solution as lists of tracked numbers. `data` is the tracked problem; pull(derivatives with
+  -- respect to the lists) returns the gradient in its shape.
   local function track(what, data, lists, pull)
     local found = find(data)
     local arguments, total = {}, 0
@@ -237,8 +237,8 @@ return function(sim, host)
     return parts[1], parts[2], info
   end
 
-  -- Derivatives by the entries of a matrix in the form in which it was given: a list of its diagonal, of rows, or
-  -- sparse.
+  -- Derivatives with respect to the entries of a matrix, in the form in which it was given: a list of its diagonal, of
+  -- rows, or sparse.
   local function of_entries(M, entry)
     local g = {}
     if type(M) == "table" and M.rows then
@@ -268,7 +268,7 @@ return function(sim, host)
       adjoint.c, adjoint.b = dl[1], plain.b and dl[2]
       local p, s, why = sim.kkt.solve(adjoint)
       if not p then
-        host.fail("sim.kkt.solve: the solution has no derivative (%s): the loss asks how redundant rows share a " ..
+        host.fail("sim.kkt.solve: the solution has no derivative (%s): the loss depends on how redundant rows share a " ..
           "load; set C above 0", s == "infeasible" and "rows repeat each other" or s .. ", residual "
           .. tostring(why.residual))
       end

@@ -133,8 +133,8 @@ Table.__tostring = function() return "Table" end
 return function(sim, host)
   host.close_class(Table, "Table", {})
 
-  -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows; rows with names as keys need
-  -- no columns. Columns of numbers are right-aligned. Returns a Table.
+  -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows; rows with names as keys do
+  -- not need `columns`. Columns of numbers are right-aligned. Returns a Table.
   function sim.table(def)
     local success, lines, has_header, columns = pcall(lines_of, def)
     if not success then

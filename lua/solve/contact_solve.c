@@ -80,7 +80,7 @@ static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
 static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->global = s2_keys_has(keys, "M") || s2_keys_has(keys, "H");
   int rows = -1;
-  // The two forms are exclusive: it would be unclear which matrices count.
+  // The two forms exclude each other: with both, it would be unclear which matrices count.
   if (call->global && s2_keys_has(keys, "W")) {
     s2_keys_fail(keys, "W", "either W, or M and H, expected");
   }
@@ -178,7 +178,7 @@ static void contact_solve_global(const Call *call, const S2Csr *m, const S2Csr *
 static void contact_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
-  // Build the matrices before the clock starts, because it measures the solver alone.
+  // Build the matrices before the clock starts, so that it measures only the solver.
   S2Csr first = matrix_of(&call->matrix[0], arena);
   double start = s2_lua_clock();
   if (call->global) {
@@ -264,7 +264,7 @@ static unsigned pull_global(const Call *call, const S2Csr *m, const S2ContactLos
                             const Gradient *to, S2Arena *arena) {
   S2Csr h = matrix_of(&call->matrix[1], arena);
   S2GlobalContactProblem problem = global_problem(call, m, &h);
-  // Derivatives by the entries of the sparse matrices, then by the given numbers.
+  // Derivatives with respect to the entries of the sparse matrices, then to the given numbers.
   S2GlobalContactGradient gradient = {.m = S2_TAKE(arena, double, m->start[m->rows]),
                                       .h = S2_TAKE(arena, double, h.start[h.rows]),
                                       .q = to->q,
@@ -326,7 +326,7 @@ static void set_worth(lua_State *L, unsigned flags) {
   if (flags == 0) {
     return;
   }
-  // The reasons why it is not regular, in words.
+  // The reasons why the derivative is not regular, in words.
   luaL_buffinit(L, &text);
   const char *between = "";
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {

@@ -41,7 +41,7 @@ typedef struct S2LuaField {
   int least, most;
 } S2LuaField;
 
-// The keys of a table in its order, for s2_keys_open.
+// The keys of a table in the order of its lines, for s2_keys_open.
 void s2_lua_field_names(const S2LuaField *fields, const char *names[S2_LUA_FIELDS_MOST + 1]);
 
 // Reads all lines in order into `to`. Absent numbers keep their values; absent vectors and matrices

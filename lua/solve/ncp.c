@@ -111,7 +111,7 @@ static int scratch_free(lua_State *L) {
 static S2Arena *push_scratch(lua_State *L) {
   S2Arena *arena = lua_newuserdatauv(L, sizeof *arena, 0);
   s2_arena_init(arena);
-  // It is a to-be-closed variable, so errors free it, too.
+  // The arena is a to-be-closed variable, so errors free it, too.
   luaL_setmetatable(L, SCRATCH);
   lua_toclose(L, -1);
   return arena;

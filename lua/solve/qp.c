@@ -16,7 +16,7 @@ typedef struct Call {
   S2Qp qp;
   S2Lp lp;
   int n, equalities, inequalities; // sizes of either
-  S2LpSolution solution;           // solution of either; for a qp without bounds
+  S2LpSolution solution;           // of either; a qp has no multipliers of bounds
   S2LpLoss loss;
   double r_vio; // the larger of the primal and dual residual
   S2LuaAnswer answer;

@@ -1,5 +1,6 @@
 // Sparse matrices as Lua tables: {rows = 4, columns = 4, i = {1, 2}, j = {1, 3}, v = {.5, -1}},
-// where entry k is v[k] at row i[k], column j[k] (counted from 1; entries of one place add up).
+// where entry k is v[k] at row i[k], column j[k] (counted from 1; entries at the same place add
+// up).
 #ifndef S2_LUA_SPARSE_H
 #define S2_LUA_SPARSE_H
 

@@ -17,8 +17,8 @@ bool s2_validator_wants(const S2Validator *validator, int recording);
 // does not reach that point.
 bool s2_validator_decision(const S2Validator *validator, int number, uint32_t *decision);
 
-// Compares the next frame. Fails, to end the run, if it differs or if a recording that was cut
-// short has no more frames.
+// Compares the next frame. Fails, to end the run, if the frame differs or if a recording that was
+// cut short has no more frames.
 S2Status s2_validator_frame(S2Validator *validator, S2World *world);
 
 // True if the validator ended the run.

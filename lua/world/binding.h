@@ -178,8 +178,8 @@ void s2_lua_open_world(lua_State *L);     // makes the metatables, pushes sim.wo
 // Methods of World, by file.
 extern const luaL_Reg s2_world_step_methods[];
 extern const luaL_Reg s2_world_read_methods[];
-// For lua/sim2d/rays.lua: reads the arguments of world:raycast_fan, and casts the rays made of
-// them.
+// For lua/sim2d/rays.lua: reads the arguments of world:raycast_fan, and casts the rays that are
+// made from these arguments.
 int s2_lua_fan_options(lua_State *L);
 int s2_lua_fan(lua_State *L);
 // For lua/sim2d/control/control_lcs.lua: makes the data of world:lcs, and reads its coordinates.
@@ -263,7 +263,7 @@ void s2_lua_open_joint(lua_State *L);
 // {lo, hi}, each of which may be nil or infinite; nil for no limits.
 bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint);
 
-// True if the constructor of this joint type takes the key.
+// True if the constructor of this joint type accepts the key.
 bool s2_lua_joint_takes(S2JointType type, const char *key);
 // Adds world:hinge and the other constructors of joints to the table on top of the stack.
 void s2_lua_open_joint_makers(lua_State *L);
@@ -350,8 +350,8 @@ typedef struct S2LuaContact {
 S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // the object of the world
 void s2_lua_open_contact(lua_State *L);
 
-// warnings.c Likely mistakes that raise no error (hints.c): warnings with the script's line, once
-// per world.
+// warnings.c Likely mistakes that do not raise an error (hints.c): warnings with the script's line,
+// once per world.
 void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle);
 void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double lo, double hi);
 // limits, or a rope length, that exclude the present position of the joint
@@ -373,7 +373,7 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw);
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_open_recording(lua_State *L);
 S2Status s2_lua_page_close(S2Session *session); // writes its plots and closes it
-// For plot_show.lua, see host.h.
+// For lua/sim2d/plot/plot.lua, see host.h.
 int s2_lua_plots_wanted(lua_State *L);
 int s2_lua_plot_show(lua_State *L);
 int s2_lua_plot_record(lua_State *L);

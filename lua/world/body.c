@@ -41,7 +41,7 @@ static const char *const v_names[] = {"va", "vx", "vy"};
 // ---- Objects ----------------------------------------------------------------------------------
 
 S2LuaBody *s2_lua_new_body(lua_State *L, int world) {
-  // One object per body: while a reference exists, the serial leads to it.
+  // One object per body: while a reference to the object exists, the serial leads to it.
   world = lua_absindex(L, world);
   S2LuaBody *body = lua_newuserdatauv(L, sizeof *body, 1);
   memset(body, 0, sizeof *body);
@@ -343,7 +343,7 @@ static bool body_write_state(lua_State *L, const S2LuaBody *body, int field,
   // The new state depends on the tracked numbers read from here on.
   int begin = s2_lua_writes(L, body->lw);
   try_body(L, body, is_q ? s2_body_q(world, body->id, state) : s2_body_v(world, body->id, state));
-  // Missing components keep their values; for position and velocity that is the angle's.
+  // Components that are not given keep their values, such as the angle if a position is assigned.
   bool good;
   if (field == FIELD_POSITION || field == FIELD_VELOCITY) {
     good = s2_value_vector(L, 3, 2, xy_names, "{x, y}", state + 1, complaint);
@@ -584,7 +584,8 @@ static void body_measure_energy(const void *user, const S2World *world, double *
 static int body_kinetic_energy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double energy;
-  // On a tape the energy is recorded with its derivatives by velocity, mass and inertia.
+  // On a tape the energy is recorded with its derivatives with respect to velocity, mass and
+  // inertia.
   if (s2_lua_on_tape(body->lw) == NULL) {
     body_measure_energy(&body->id, body->lw->world, &energy);
     lua_pushnumber(L, energy);

@@ -11,7 +11,7 @@
 
 // Stores the error on top of the stack and makes the engine stop.
 static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
-  // The world keeps it until the stepping function raises it again.
+  // The world keeps the error until the stepping function raises it again.
   lua_setiuservalue(L, 1, S2_STORE_ERROR);
   lw->failed = true;
   lua_settop(L, top);
@@ -102,7 +102,8 @@ static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCa
 // rounding unit.
 static const double TIME_DIFFERENCE = 6e-6;
 
-// The derivative by the time, for events in a step, whose times vary while t is not tracked.
+// The derivative with respect to time, for events in a step: their times vary although t is not
+// tracked.
 static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call) {
   S2ForceCall up = *call, down = *call;
   volatile double after = call->t + TIME_DIFFERENCE * call->dt;
@@ -148,7 +149,7 @@ static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
   shown->world = world;
   S2Var sums[3] = {0, 0, 0};
   bool good = laws_call(L, lw, shown, call, call->t, sums);
-  // Pass the derivatives by the state to the engine.
+  // Pass the derivatives with respect to the state to the engine.
   if (good && slopes.tape != NULL) {
     lua_pushcfunction(L, s2_lua_law_answer);
     lua_pushlightuserdata(L, &slopes);
@@ -227,7 +228,7 @@ static int pre_solve_call(lua_State *L) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 4);
       lua_call(L, 1, 1);
-      if (lua_isboolean(L, -1)) { // an answer as for a filter: it would have no effect
+      if (lua_isboolean(L, -1)) { // an answer as from a filter would have no effect
         s2_lua_fail(L,
                     "pre_solve returned %s: return nothing, and change the contact instead, for "
                     "instance contact.enabled = false",

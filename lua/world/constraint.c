@@ -145,7 +145,7 @@ static int constraint_answer(lua_State *L) {
     // Poses and time are inputs if slopes are wanted.
     lua_pushvalue(L, reader.function);
     int poses = push_poses(L, &reader.slopes, call->q, call->bodies);
-    // event stepping also calls it at the times of other impacts
+    // event stepping also calls the function at the times of other impacts
     if (s2_world_way(s2_world_settings(lw->world)) == S2_EVENT) {
       s2_lua_slopes_number(L, &reader.slopes, call->t, S2_JOINT_COLUMNS);
     } else {
@@ -381,7 +381,7 @@ static bool is_one(const S2Keys *keys, const char *key) {
   return one;
 }
 
-// Bounds of the row's impulse, and the row whose friction it is.
+// Bounds of the row's impulse, and the row whose friction this row is.
 static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
@@ -395,7 +395,7 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
                  lo ? "hi" : "lo");
   }
   def->bounded = lo;
-  // The friction of another constraint in this world.
+  // A row may be the friction of another constraint in this world.
   s2_keys_number(keys, "friction", S2_NON_NEGATIVE, &def->friction);
   s2_keys_number(keys, "restitution", S2_NON_NEGATIVE, &def->restitution);
   if (s2_keys_push(keys, "coupled_to") != LUA_TNIL) {

@@ -92,7 +92,7 @@ static int contact_tostring(lua_State *L) {
 }
 
 S2LuaContact *s2_lua_push_contact(lua_State *L, int world) {
-  // Made once and kept, so that a step needs no memory to push it.
+  // Made once and kept, so that a step does not need memory to push it.
   if (lua_getiuservalue(L, world, S2_STORE_CONTACT) != LUA_TUSERDATA) {
     lua_pop(L, 1);
     S2LuaContact *object = lua_newuserdatauv(L, sizeof *object, 1);

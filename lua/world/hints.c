@@ -1,5 +1,5 @@
-// Warnings about likely mistakes that raise no error: an angle in degrees, the mass of a static
-// body, a run in which every body falls out of the scene. Each is printed once per world.
+// Warnings about likely mistakes that do not raise an error: an angle in degrees, the mass of a
+// static body, a run in which every body falls out of the scene. Each is printed once per world.
 #include "lua/world/binding.h"
 
 #include <math.h>

@@ -55,7 +55,7 @@ S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t seri
   return handle;
 }
 
-// Removes removed handles from the list on top of the stack; returns the number of the remaining
+// Drops removed handles from the list on top of the stack; returns the number of the remaining
 // ones.
 static int sweep_list(lua_State *L) {
   lua_Integer kept = 0, count = (lua_Integer)lua_rawlen(L, -1);
@@ -99,7 +99,7 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
     sweep_list(L);
   }
   lua_pop(L, 1);
-  // The engine no longer calls for bodies that have lost their last law.
+  // From now on the engine does not call Lua for bodies that have lost their last law.
   s2_lua_laws_sync(L, world);
 }
 
@@ -256,7 +256,7 @@ static void set_number(lua_State *L, const char *key, double value) {
 
 // Pushes the event table of handlers.
 static void push_event(lua_State *L, const S2Event *event) {
-  // A warning has a text, a break a joint and a force, contacts the other fields.
+  // A warning has a text; a break has a joint and a force; contacts have the other fields.
   lua_createtable(L, 0, 10);
   lua_pushstring(L, event_names[event->type]);
   lua_setfield(L, -2, "type");
@@ -387,7 +387,7 @@ static int world_no_contact(lua_State *L) {
 }
 
 int s2_lua_body_force_law(lua_State *L) {
-  // The engine calls only for bodies with this mark.
+  // The engine calls force laws only for bodies with this mark.
   S2LuaBody *body = s2_lua_body(L, 1);
   check_function(L, 2);
   lua_settop(L, 2);

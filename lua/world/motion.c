@@ -12,8 +12,8 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "angle", "x", "y", "veloc
 
 typedef struct Said { // result of a function at a time
   double number[3];
-  bool has[3];      // else it returned nil
-  S2Slope slope[3]; // by[0]: by the time; for a rate as in S2MotionCall.v
+  bool has[3];      // false: the function returned nil
+  S2Slope slope[3]; // by[0]: with respect to time; for a rate as in S2MotionCall.v
 } Said;
 
 typedef struct Asked {
@@ -23,10 +23,10 @@ typedef struct Asked {
 
 // Calls the function on top of the stack with t; `one`: it must return one number.
 static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool one) {
-  // One number, or three, of which nil leaves that component unchanged.
+  // One number, or three; nil in place of a number leaves that component unchanged.
   int count = one ? 1 : 3, function = lua_gettop(L);
   Said said = {.has = {false}};
-  // On a tape the time may be tracked; the results then have slopes by it.
+  // On a tape the time may be tracked; the results then have slopes with respect to it.
   S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, asked->call->slope != NULL);
   lua_pushvalue(L, function);
   s2_lua_slopes_time(L, asked->lw, &slopes, t, 0);
@@ -63,7 +63,7 @@ static void motion_reach(lua_State *L, const Asked *asked, int c, double p, cons
   S2MotionCall *call = asked->call;
   double v = (p - call->q[c]) / call->h;
   S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
-  // Slopes by the time of the end, t + h, by the present position, and by h.
+  // Slopes with respect to the time of the end, t + h, to the present position, and to h.
   S2Slope ends = {.origin = of->origin}, slope = {.by = {0}};
   ends.by[3] = ends.by[4] = of->by[0];
   s2_lua_slopes_add(&slopes, &slope, 1 / call->h, &ends);
@@ -146,8 +146,8 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
   for (int i = 0; i < 3; i++) {
     double part = (1 + point[i]) / 2;
     said = call_at(L, asked, VELOCITY, call->t + call->h * (1 + point[i]) / 2, false);
-    // The slope by t is that of the function; by h it is multiplied by the point's fraction of the
-    // step.
+    // The slope with respect to t is that of the function; the slope with respect to h is this
+    // slope times the point's fraction of the step.
     S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
     for (int c = 0; c < 3; c++) {
       S2Slope of = {.origin = said.slope[c].origin};
@@ -182,7 +182,7 @@ static int motion_answer(lua_State *L) {
   double end = call->t + call->h;
   static const int place[3] = {1, 2, 0}; // index of x, y, angle in (angle, x, y)
   if (lua_type(L, 1) != LUA_TTABLE) {
-    return luaL_error(L, "motion: its functions are gone");
+    return luaL_error(L, "motion: its functions no longer exist");
   }
   // Components without a function keep their velocity.
   motion_begin_slopes(L, asked);

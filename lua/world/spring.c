@@ -18,7 +18,7 @@ typedef struct Pull {
 // Calls the function at stack index `function` with x: force and, if returned, derivative.
 static bool spring_evaluate(lua_State *L, const Pull *pull, int function, double x, double *numbers,
                             S2Slope *slope) {
-  // On a tape the extension is an input, and the results have slopes by it.
+  // On a tape the extension is an input, and the results have slopes with respect to it.
   S2LuaSlopes slopes = s2_lua_slopes(L, pull->lw, pull->call->slope != NULL);
   pull->call->sloped = slopes.diff != NULL;
   lua_pushvalue(L, function);

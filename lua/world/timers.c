@@ -46,12 +46,12 @@ static void task_resume(lua_State *L, S2LuaHandle *handle, int world) {
     *interruptible = outer;
   }
   handle->running = false;
-  // It waits; its results are ignored.
+  // The task waits; its results are ignored.
   if (status == LUA_YIELD) {
     lua_pop(task, results);
     return;
   }
-  // It has ended: drop the handle, and raise an error with the thread's traceback.
+  // The task has ended: drop the handle, and raise an error with the thread's traceback.
   handle->removed = true;
   handle->lw->sweep = true;
   if (status != LUA_OK) {
@@ -88,7 +88,8 @@ static void timer_fire(lua_State *L, S2LuaHandle *handle, double before, double 
     }
     return;
   }
-  // The number due by now minus the number due before: without a counter, a restore needs no care.
+  // The number due by now minus the number due before: since there is no counter, a restore does
+  // not need a special case.
   double times = timer_due(handle, now, dt) - fmax(timer_due(handle, before, dt), 0);
   for (; times > 0 && !handle->removed; times--) {
     lua_getiuservalue(L, -1, 1);

@@ -57,7 +57,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   lw->number = ++session->made;
   lw->bodies_stale = lw->joints_stale = lw->names_stale = true;
   s2_arena_init(&lw->scratch);
-  // Tables of objects by serial are weak, those of the script's values are not.
+  // Tables of objects keyed by serial are weak; tables of the script's values are not.
   int world = lua_gettop(L);
   for (int store = S2_STORE_BODIES; store <= S2_STORE_COUNT; store++) {
     if (store == S2_STORE_BODIES || store == S2_STORE_JOINTS) {

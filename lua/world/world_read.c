@@ -300,7 +300,7 @@ typedef struct LuaRay {
   S2Argument arguments[RAY_NUMBERS];
 } LuaRay;
 
-// Reads the two ends from two stack places; messages are about the last of them.
+// Reads the two ends from two stack places; a message names the place that is bad.
 static LuaRay query_read_ray(lua_State *L, S2LuaWorld *lw, int from, int to) {
   LuaRay ray = {.lw = lw};
   S2Complaint complaint;
@@ -459,8 +459,8 @@ static int world_query_aabb(lua_State *L) {
   // Swapped corners are a mistake, not an empty box.
   S2Vec2 lo = s2_argument_vec2(L, 2), hi = s2_argument_vec2(L, 3);
   if (hi.x < lo.x || hi.y < lo.y) {
-    return s2_lua_bad_argument(L, 3,
-                               "the upper corner must not lie below or left of the lower one");
+    return s2_lua_bad_argument(
+        L, 3, "the upper corner must not lie below the lower one or to the left of it");
   }
   S2QueryFilter filter = query_filter(L, lw, 4, NULL);
   int capacity;
@@ -502,7 +502,7 @@ static int world_closest(lua_State *L) {
 static int world_resolve_overlaps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   s2_lua_not_on_tape(L, lw, "world:resolve_overlaps()");
-  // It runs callbacks, and a failure undoes it, as in a step.
+  // The call runs callbacks, and a failure undoes its changes, as in a step.
   s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // calls filters
   double remaining = 0;
   S2Status status = s2_world_resolve_overlaps(lw->world, &remaining);

@@ -28,9 +28,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
       return true;
     }
     if (strcmp(lua_tostring(L, index), s2_solver_name(S2_SOLVER_PROGRAM)) == 0) {
-      return s2_complain(complaint,
-                         "'program' stands for all functions given to sim.solver: the name "
-                         "of one expected");
+      return s2_complain(
+          complaint,
+          "'program' stands for all functions given to sim.solver: give the name of one of them");
     }
   }
   // The short name stands for two values of `stabilization`.
@@ -89,7 +89,8 @@ void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2Set
   // Tracked numbers read since the last setting belong to this one.
   int count = s2_lua_tracked_count(L, reads->begin, &list), known = setting_places(setting, places);
   if (count > reads->count && known == 0) {
-    s2_lua_fail(L, "World.%s has no derivative: give a plain number (x:value() of a tracked one)",
+    s2_lua_fail(L,
+                "World.%s has no derivative: give a plain number (x:value() of a tracked number)",
                 s2_setting_names[setting]);
   }
   // The address distinguishes the second number of a vector from the first.

@@ -20,8 +20,8 @@ typedef struct Guard {
 // ---- Guard ------------------------------------------------------------------------------------
 
 static void step_undo(lua_State *L, S2LuaWorld *lw, int world) {
-  // Return to the mark, if there is one; without callbacks before its step the engine has undone
-  // everything itself.
+  // Return to the mark, if there is one. There is none if no callbacks ran before the engine's
+  // step; the engine has then undone everything itself.
   if (lw->marked) {
     s2_world_rollback(lw->world);
     if (s2_lua_on_tape(lw) != NULL) {

@@ -1,8 +1,8 @@
 """Billiards from pictures, few of them labelled: python billiards_pictures.py [iterations] [seed] [strip.png]
 
 Three balls on a table, 32 x 32 pixels. An encoder (a small convolutional network) sees three frames and gives the positions and
-velocities of the balls; the engine continues from there for a second, with all bounces; its balls are drawn and compared with the
-following frames. So frames without labels teach the encoder, through the engine, more than 48 labels alone do. After de Avila
+velocities of the balls. From there the engine continues for a second, with all bounces; its balls are drawn and compared with
+the following frames. So, through the engine, frames without labels teach the encoder more than 48 labels alone. After de Avila
 Belbute-Peres et al. (2018), "End-to-end differentiable physics for learning and control". pip install 'sim2d[torch]'.
 """
 
@@ -17,8 +17,8 @@ import sim2d
 import sim2d.torch
 
 BALLS, RADIUS, PIXELS = 3, 0.12, 32  # on a table of 1 m x 1 m
-SEEN, AHEAD, FRAME = 3, 10, 0.1  # frames, frames, s from one to the next
-FASTEST, NOISE = 1.0, 0.03  # m/s in x and in y when it begins; of a pixel, whose range is 0 to 1
+SEEN, AHEAD, FRAME = 3, 10, 0.1  # frames; frames; s between two frames
+FASTEST, NOISE = 1.0, 0.03  # m/s, initially in x and in y; deviation of a pixel, whose range is 0 to 1
 LABELLED, UNLABELLED, HELD_OUT, BATCH = 48, 1000, 200, 32
 
 # starts [n, 4 BALLS]: x, y, vx, vy of each ball. Returns these numbers after each of `frames` frames.
@@ -116,7 +116,7 @@ def apart(places: torch.Tensor, passes: int = 10) -> torch.Tensor:
 
 
 def draw(places: torch.Tensor) -> torch.Tensor:
-    """Frames [..., BALLS, PIXELS, PIXELS] of places [..., BALLS, 2]: each ball a disc, soft by a pixel, in its own colour."""
+    """Frames [..., BALLS, PIXELS, PIXELS] of places [..., BALLS, 2]: discs in the colours of the balls, with soft edges."""
     at = (torch.arange(PIXELS) + 0.5) / PIXELS
     dx, dy = at - places[..., 0, None].float(), at - places[..., 1, None].float()
     distance = (dx[..., None, :] ** 2 + dy[..., :, None] ** 2 + 1e-9).sqrt()
@@ -124,7 +124,7 @@ def draw(places: torch.Tensor) -> torch.Tensor:
 
 
 class Samples:
-    """Sequences: noisy frames, those that are `seen` and those `after`; `states` in the last one seen, and `later`."""
+    """Sequences of noisy frames, `seen` and `after` these, with the `states` in the last seen frame, and `later`."""
 
     def __init__(self, count: int, rng: np.random.Generator):
         starts = []

@@ -1,8 +1,8 @@
-"""A network that fits friction but never sticks, compared with a layer that does: python friction_network.py [epochs] [seed]
+"""A network that fits friction but never sticks, compared with a layer that sticks: python friction_network.py [epochs] [seed]
 
-A block of 1 kg on a floor, pushed: from samples (speed, force) -> speed a step later, a network learns the step, and the engine,
-as a layer, learns its one number, the coefficient of friction. Then a force below the limit pushes the block at rest for ten
-seconds. pip install 'sim2d[torch]'.
+A block of 1 kg on a floor is pushed. From samples (speed, force) -> speed after a step, a network learns the step. The engine,
+used as a layer, learns a single number from them, the coefficient of friction. Then a force below the limit of friction pushes
+the block at rest for ten seconds. pip install 'sim2d[torch]'.
 """
 
 import sys

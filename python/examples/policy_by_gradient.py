@@ -1,7 +1,8 @@
 """A policy trained by gradients through the engine: python policy_by_gradient.py [iterations] [seed]
 
-The cart-pole of the task, with forces of any size up to 10 N, and a small network (four numbers in, one out), whose weights are
-passed to Lua. Each iteration runs some episodes of one second and takes the gradient of their cost. pip install 'sim2d[torch]'.
+The cart-pole is that of the task, but takes forces of any size up to 10 N. The policy is a small network (four numbers in, one
+out), whose weights are passed to Lua. Each iteration runs some episodes of one second and takes the gradient of their cost.
+pip install 'sim2d[torch]'.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """A force that the engine does not know, learned inside its steps: python residual_force.py [iterations] [seed]
 
 A ball of 1 kg is thrown over a floor that it bounces off. The engine knows weight, floor, restitution and friction. It does not
-know the air: a wind that grows with height, and a drag that grows with the square of the speed in it. A small network gives the
+know the air: a wind that grows with height, and a drag that grows with the square of the airspeed. A small network gives the
 missing force from the state at each step, and the engine takes the step with this force. The data are positions on a few short
-throws, to a millimetre. The gradient of their error goes back through every step: contacts and network in turn.
+throws, with errors of a millimetre. The gradient of their error goes back through every step: contacts and network in turn.
 pip install 'sim2d[torch]'.
 """
 

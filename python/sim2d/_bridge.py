@@ -78,9 +78,9 @@ class Bridge:
 
     def _alive(self) -> Any:
         if self._state is None:
-            raise Error("it is closed")
+            raise Error("the Lua state is closed")
         if self._forks != _forks:
-            raise Error("it was made before this process was forked: make one here (or start processes by 'spawn')")
+            raise Error("it was made before this process was forked: make another one here, or start processes with 'spawn'")
         return self._state
 
     def _result(self, state: Any) -> bytes:

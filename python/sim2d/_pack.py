@@ -55,7 +55,7 @@ def _pack(value: Any, out: bytearray, level: int) -> None:
         _pack_array(value, out)
     elif isinstance(value, (list, tuple, dict)):
         if level > _DEEPEST:
-            raise ValueError("too many lists in one another (does one contain itself?)")
+            raise ValueError("lists are nested too deeply (does one contain itself?)")
         _pack_items(value, out, level)
     else:
         raise TypeError(
@@ -80,7 +80,7 @@ def _pack_items(value: Any, out: bytearray, level: int) -> None:
 
 def _pack_array(value: np.ndarray, out: bytearray) -> None:
     if value.dtype.kind not in "fiub" or value.ndim > 2:
-        raise TypeError(f"an array of numbers with one or two axes expected, got {value.dtype} with {value.ndim}")
+        raise TypeError(f"an array of numbers with one or two axes expected, got {value.dtype} with {value.ndim} axes")
     if value.ndim == 0:
         _pack(value.item(), out, 0)
         return
@@ -125,7 +125,7 @@ def _unpack(reader: _Reader) -> Any:
         numbers = np.frombuffer(reader.data, "<f8", 2 if kind == 0 else 3, reader.at).copy()
         reader.at += 8 * numbers.size
         return numbers
-    raise ValueError(f"byte {reader.at - 1} of a result is no kind of value: {tag}")
+    raise ValueError(f"byte {reader.at - 1} of a result is not a known tag: {tag}")
 
 
 def _unpack_table(reader: _Reader) -> Any:

@@ -11,7 +11,7 @@ _FOLDER = pathlib.Path(__file__).parent / "tasks"
 
 
 def tasks() -> list[str]:
-    """Their names, for `make` and `make_vec`."""
+    """The names of the tasks in the package, for `make` and `make_vec`."""
     return sorted(path.stem for path in _FOLDER.glob("*.lua"))
 
 

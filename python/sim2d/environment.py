@@ -1,4 +1,4 @@
-"""Tasks as Gymnasium's environments."""
+"""Tasks as Gymnasium environments."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._tasks import task_source
 _TOLD = 7
 
 
-# The number of seeds of Lua's generators, from 0 on, among which entropy chooses.
+# Seeds drawn from entropy are from 0 to this number - 1.
 _SEEDS = 2**63
 
 
 def entropy_seed(random: np.random.Generator) -> int:
-    """A seed for an environment that was given none, from Gymnasium's generator, which is itself seeded from entropy."""
+    """A seed for an environment without a given one, from Gymnasium's generator, which is seeded from entropy."""
     return int(random.integers(_SEEDS))
 
 
@@ -36,7 +36,7 @@ def spaces_of(about: dict[str, Any]) -> tuple[gymnasium.Space, gymnasium.Space]:
 
 
 def action_numbers(action: Any, space: gymnasium.Space, shape: tuple[int, ...]) -> np.ndarray:
-    """The action as doubles; raises ValueError or TypeError if it does not belong to the space (bounds clip and do not raise)."""
+    """The action as doubles; ValueError or TypeError if it is not in the space (values out of bounds are only clipped)."""
     array = np.asarray(action)
     discrete = isinstance(space, (gymnasium.spaces.Discrete, gymnasium.spaces.MultiDiscrete))
     if array.dtype.kind not in ("iu" if discrete else "fiu"):
@@ -56,7 +56,7 @@ def action_numbers(action: Any, space: gymnasium.Space, shape: tuple[int, ...]) 
 class Env(gymnasium.Env):
     """A task (`sim.env` of a Lua script) as an environment of Gymnasium; `sim2d.make` makes it.
 
-    `info` of a step: residual (of the complementarity problem), unsolved (did it miss its tolerance?), time (s), mode_changes
+    `info` of a step: residual (of the complementarity problem), unsolved (did a step miss its tolerance?), time (s), mode_changes
     (contact points that began to stick, to slip or to part).
     reset(options={"randomise": True}) draws the task's parameters, options={"parameters": {...}} sets them.
     """
@@ -102,7 +102,7 @@ class Env(gymnasium.Env):
         return np.asarray(seen, dtype=float), {"parameters": parameters or {}}
 
     def step(self, action: Any):
-        # the usual actions, without a call of NumPy
+        # fast path for common actions, without NumPy
         if self._most > 0 and isinstance(action, (int, np.integer)) and 0 <= action < self._most:
             self._action[0] = action
         else:

@@ -14,7 +14,8 @@ from .gradient import Loss
 def function(loss: Loss, count: int | None = None):
     """A function of arrays with a reverse-mode derivative, also under `jit`. It calls the engine through a callback, in doubles.
 
-    count: how many numbers it returns (a list); None: one number. Results have JAX's usual type: set jax_enable_x64 for doubles.
+    count: the length of the list that it returns; None: it returns one number. Results have JAX's usual type: set
+    jax_enable_x64 for doubles.
     """
     if not isinstance(loss, Loss):
         raise TypeError(f"a sim2d.Loss expected, got {loss!r}")
@@ -26,7 +27,7 @@ def function(loss: Loss, count: int | None = None):
     def evaluate(*arrays: Any) -> Any:
         value = np.asarray(loss(*map(np.asarray, arrays)), dtype=jnp.zeros(0).dtype)
         if value.shape != shape:
-            raise ValueError(f"a value of shape {shape} was announced, the function's has {value.shape}")
+            raise ValueError(f"count promises a value of shape {shape}, but the function returned one of shape {value.shape}")
         return value
 
     def pull(weights: Any, *arrays: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Many environments of one task, stepped by threads."""
+"""Many environments of one task, stepped in threads."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MODES = {
 
 
 class VectorEnv(gymnasium.vector.VectorEnv):
-    """`num_envs` environments in one Lua state; their worlds are stepped by `threads`. `sim2d.make_vec` makes it.
+    """`num_envs` environments in one Lua state; their worlds are stepped in `threads` threads. `sim2d.make_vec` makes it.
 
-    With copy=False step returns the same arrays each time, with new values."""
+    With copy=False, `step` returns the same arrays each time, with new values."""
 
     def __init__(self, name: str | os.PathLike[str], num_envs: int, *, code: bool = False, threads: int | None = None,
                  autoreset: str | AutoresetMode = AutoresetMode.NEXT_STEP, randomise: bool = False, copy: bool = True):
         if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
-            raise ValueError(f"num_envs: a number from 1 on expected, got {num_envs!r}")
+            raise ValueError(f"num_envs: a number of at least 1 expected, got {num_envs!r}")
         mode = _mode(autoreset)
         source = task_source(name, code)
         self._bridge = Bridge()
@@ -65,7 +65,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._pointers = (pointer(self._action), self._action.size, pointer(self._told), self._told.size)
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
-        """options: {"reset_mask": bools} resets only these (autoreset "disabled"). Environment i begins with seed + i,
+        """options: {"reset_mask": bools} resets only the true ones (autoreset "disabled"). Environment i begins with seed + i,
         or with seed[i]. Without a seed, its first episode takes a seed from entropy, and later episodes continue
         with the same generator."""
         n = self.num_envs

@@ -13,7 +13,7 @@ from ._bridge import Bridge, Error, source_of
 def run(script: str | os.PathLike[str], *arguments: Any, code: bool | None = None) -> Any:
     """Runs a Lua program and returns its results: numbers, texts, lists, dicts, NumPy arrays; several values as a tuple.
 
-    script: the name of a file NAME.lua, a path, or (code=True decides) the text of a program.
+    script: the text of a program, or a file: a name that ends with .lua, or a path object. `code` overrides this rule.
     arguments: the values of `...` in the program.
 
     >>> sim2d.run("local a, b = ... return a + b", 1, 2)
@@ -48,10 +48,10 @@ class World:
 
     script: a file's name, or with code=True the text of a program. It returns a world, a function that builds one, a table
         with a function `build`, or a task (`sim.env`); or it makes a world and returns nothing.
-    builder: the name of another function of that table, or a global one.
+    builder: the name of another function of that table, or of a global function.
     parameters: given to the script (as `...`) and to the builder.
 
-    >>> with sim2d.World("scenes/basics/falling_ball.lua") as world:
+    >>> with sim2d.World("scenes/contacts/bouncing_balls.lua") as world:
     ...     world.step(100)
     ...     world.positions
     """
@@ -92,24 +92,24 @@ class World:
     def step(self, n: int = 1) -> None:
         """Steps n times. Raises `Error` if a callback raises an error or a step is impossible."""
         if isinstance(n, bool) or int(n) != n or n < 1:
-            raise ValueError(f"a number of steps from 1 on expected, got {n!r}")
+            raise ValueError(f"a number of steps of at least 1 expected, got {n!r}")
         self._bridge.call("call", self._number, "step", int(n))
 
     @property
     def time(self) -> float:
-        """s"""
+        """Simulated time, s"""
         return self._bridge.call("get", self._number, "time")
 
     @property
     def dt(self) -> float:
-        """s, of a step"""
+        """Length of a step, s"""
         return self._bridge.call("get", self._number, "dt")
 
     # ---- State ----
 
     @property
     def state(self) -> np.ndarray:
-        """The state as in `world:state()`, a list of numbers. May be assigned."""
+        """The state as in `world:state()`: a list of numbers, which may be assigned."""
         return np.asarray(self._bridge.call("state", self._number))
 
     @state.setter
@@ -133,7 +133,7 @@ class World:
 
     @property
     def names(self) -> list[str]:
-        """The names of the bodies, in the order of their creation; "" where there is none."""
+        """The names of the bodies, in the order of their creation; "" for a body without a name."""
         return self._bridge.call("names", self._number, "bodies")
 
     @property
@@ -146,12 +146,12 @@ class World:
 
     @property
     def positions(self) -> np.ndarray:
-        """[bodies, 3]: x, y, m, and the angle, rad; a copy."""
+        """[bodies, 3]: x and y in m, the angle in rad; a copy."""
         return self._numbers("x", "y", "angle")
 
     @property
     def velocities(self) -> np.ndarray:
-        """[bodies, 3]: vx, vy, m/s, and the angular velocity, rad/s; a copy."""
+        """[bodies, 3]: vx and vy in m/s, the angular velocity in rad/s; a copy."""
         return self._numbers("vx", "vy", "omega")
 
     def body(self, which: int | str, field: str) -> Any:
@@ -174,13 +174,13 @@ class World:
         return self._bridge.call("contacts", self._number) or []
 
     def residuals(self) -> dict[str, Any]:
-        """scaled: the residual of the last step; unsolved, steps: their numbers so far."""
+        """scaled: the residual of the last step; unsolved: the number of unsolved steps so far; steps: of all steps so far."""
         return self._bridge.call("residuals", self._number)
 
     # ---- Control ----
 
     def act(self, commands: Sequence[float] | Mapping[str, float]) -> None:
-        """A command for each actuator, in their order or by name; they hold until the next."""
+        """Sets a command for each actuator: a list in their order, or a dict by name. Commands hold until the next call."""
         given = dict(commands) if isinstance(commands, Mapping) else _finite(commands, "commands").tolist()
         self._bridge.call("call", self._number, "act", given)
 
@@ -190,12 +190,12 @@ class World:
 
     def rollout(self, controls: Any, cost: Sequence[Mapping[str, Any]], *, period: float | None = None, gradient: bool = False,
                 states: bool = False, threads: int | None = None) -> Any:
-        """The costs of n sequences of commands, each from the present state on; threads share them, and the world is unchanged.
+        """The costs of n sequences of commands, each from the present state on. They run in threads; the world is unchanged.
 
-        controls: [n, knots, actuators]. cost: terms as `sim.rollout` takes them, naming bodies and joints:
-            [{"of": "cart", "field": "x", "goal": 1, "terminal": 10}, {"of": "controls", "weight": 1e-3}]. period: s a knot
-            holds, default dt.
-        Returns costs [n]; with gradient=True costs and their gradients, shaped as the controls; with states=True costs
+        controls: [n, knots, actuators]. cost: terms as for `sim.rollout`, with the names of bodies and joints:
+            [{"of": "cart", "field": "x", "goal": 1, "terminal": 10}, {"of": "controls", "weight": 1e-3}]. period: s for
+            which a knot is held, default dt.
+        Returns costs [n]; with gradient=True costs and their gradients, in the shape of the controls; with states=True costs
         and states [n, knots, numbers of `state`]."""
         given = np.asarray(controls, dtype=np.float64)
         if given.ndim != 3 or given.size == 0:
@@ -210,7 +210,7 @@ class World:
         return (costs, ends.reshape(n, knots, -1)) if states else costs
 
     def draw(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """A picture, .svg or .png; options as of `world:draw`."""
+        """Draws a picture, .svg or .png; options as for `world:draw`."""
         self._bridge.call("draw", self._number, str(path), options or None)
 
     def __reduce__(self):

@@ -52,7 +52,7 @@ static void bridge_text(S2Bridge *bridge, const char *text, size_t size) {
 }
 
 static int bridge_exit(lua_State *L) {
-  return s2_lua_fail(L, "os.exit: a script that Python runs cannot end it; raise an error");
+  return s2_lua_fail(L, "os.exit: a script that Python runs cannot end Python; raise an error");
 }
 
 // ---- Opening ----------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ static int bridge_run(lua_State *L) {
   return 0;
 }
 
-// With the functions of bridge.lua as the upvalue of `body`.
+// Calls `body` with the functions of bridge.lua as its upvalue.
 static int bridge_enter(S2Bridge *bridge, lua_CFunction body, void *user) {
   if (bridge->L == NULL) {
     return 1; // `result` still contains the reason
@@ -193,8 +193,7 @@ static S2LuaArray *exchange_array(lua_State *L, int table, const char *field, si
   return array;
 }
 
-// exchanges[number] = { to = array, run = function, from = array }: the function may replace the
-// last
+// exchanges[number] = { to = array, run = function, from = array }: the function may replace `from`
 static int bridge_trade(lua_State *L) {
   BridgeExchange *exchange = lua_touserdata(L, 1);
   lua_getfield(L, lua_upvalueindex(1), "exchanges");

@@ -48,7 +48,7 @@ function bridge.world(source, name, builder, parameters)
   local made = load_source(source, name)(parameters)
   if builder then
     local f = type(made) == "table" and made[builder] or rawget(_G, builder)
-    if type(f) ~= "function" then error(("there is no function '%s' in what the script returns, and no global one"):format(builder), 0) end
+    if type(f) ~= "function" then error(("the script returned no table with a function '%s', and there is no global function of this name"):format(builder), 0) end
     made = f(parameters)
   end
   if type(made) == "table" and type(rawget(made, "build")) == "function" then made = made.build end
@@ -64,7 +64,7 @@ function bridge.world(source, name, builder, parameters)
     if #worlds > before then made = worlds[#worlds] end
   end
   if getmetatable(made) ~= "World" then
-    error(("a script that makes a world is expected: it returned a %s; return the world, or a function that builds it"):format(type(made)), 0)
+    error(("the script made no world and returned a %s: return a world, or a function that builds one"):format(type(made)), 0)
   end
   return keep(objects, made)
 end
@@ -80,7 +80,7 @@ function bridge.get(number, field) return object(number)[field] end
 
 function bridge.set(number, field, value) object(number)[field] = value end
 
--- Three numbers a body, one after the other, in the order of creation.
+-- Three numbers per body, one after the other, in the order of creation.
 function bridge.numbers(number, one, two, three)
   local bodies, all = object(number).bodies, {}
   for i, body in ipairs(bodies) do
@@ -166,13 +166,13 @@ end
 function bridge.loss(source, name, key)
   local made = load_source(source, name)()
   if key then made = type(made) == "table" and made[key] or rawget(_G, key) end
-  if type(made) ~= "function" then error("a script that returns a function is expected: it returned a " .. type(made), 0) end
+  if type(made) ~= "function" then error("the script must return a function; it returned a " .. type(made), 0) end
   return keep(objects, made)
 end
 
 function bridge.evaluate(number, parameters) return object(number)(table.unpack(parameters)) end
 
--- f(p1, p2 ...) as a function of only the parameters whose numbers `by` lists, and the list of these.
+-- f(p1, p2 ...) as a function of only those parameters whose numbers are in `by`, and the list of these parameters.
 local function of_some(f, parameters, by)
   local some, all = {}, table.move(parameters, 1, #parameters, 1, {})
   for k, i in ipairs(by) do some[k] = parameters[i] end
@@ -182,11 +182,11 @@ local function of_some(f, parameters, by)
   end, some
 end
 
--- The value of f(p1, p2 ...), a number, and a gradient for each that `by` lists.
+-- The value of f(p1, p2 ...), a number, and a gradient for each parameter whose number is in `by`.
 function bridge.value_and_grad(number, parameters, by) return sim.value_and_grad(of_some(object(number), parameters, by)) end
 
--- f(p1, p2 ...) is a list of numbers y; returns the derivative of weights . y by each parameter: reverse mode with a
--- vector.
+-- f(p1, p2 ...) is a list of numbers y; returns the derivative of weights . y with respect to each parameter: reverse
+-- mode with a vector.
 function bridge.vjp(number, parameters, by, weights)
   local f, some = of_some(object(number), parameters, by)
   local _, gradient = sim.value_and_grad(function(p)
@@ -207,7 +207,7 @@ local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME, MODES = 1, 2, 3, 
 local function load_env(source, name)
   local env = load_source(source, name)()
   if not is_env(env) then
-    error("a script that returns what sim.env gives is expected: it returned a " .. type(env), 0)
+    error("the script must return the result of sim.env; it returned a " .. type(env), 0)
   end
   return env
 end
@@ -266,8 +266,8 @@ end
 
 function bridge.env_world(number) return keep(objects, object(number).world) end
 
--- In: the actions; out: observations, rewards, terminated, truncated, final observations (where an episode ended), unsolved
--- steps, changes of mode.
+-- In: the actions; out: observations, rewards, terminated, truncated, final observations (of episodes that ended),
+-- unsolved steps, changes of mode.
 function bridge.vector(source, name, options)
   local vector = sim.env.vector(load_env(source, name), options)
   local n, env = vector.count, vector.envs[1]

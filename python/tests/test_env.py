@@ -149,7 +149,7 @@ def test_errors_within_a_reward():
     env.reset(seed=0)
     with pytest.raises(sim2d.Error, match="nothing.*nil|index a nil"):
         sim2d.make("return (nil).x", code=True)
-    with pytest.raises(sim2d.Error, match="what sim.env gives"):
+    with pytest.raises(sim2d.Error, match="the result of sim.env"):
         sim2d.make("return 5", code=True)
     with pytest.raises(FileNotFoundError, match="the tasks are acrobot"):
         sim2d.make("cart-pole")
@@ -171,7 +171,7 @@ def test_pictures():
 
 
 def apart_from_gymnasium(parts, actions):
-    """The distance of the ends when both divide a period of 0.02 s into so many steps."""
+    """The distance between the final states if both divide a period of 0.02 s into this many steps."""
     text = (sim2d._tasks._FOLDER / "cart_pole.lua").read_text()
     assert text.count("dt = 0.02,") == 1 and text.count("max_steps = 500,") == 1
     text = text.replace("dt = 0.02,", f"dt = 0.02 / {parts},").replace("max_steps = 500,", "max_steps = 500, period = 0.02,")
@@ -188,7 +188,7 @@ def apart_from_gymnasium(parts, actions):
 
 
 def test_cart_pole_moves_as_gymnasiums():
-    """Both take steps of the first order: the distance falls with the steps, to 0."""
+    """Both methods are of first order: the distance decreases with the length of the steps, to 0."""
     actions = [1, 0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0]
     apart = [apart_from_gymnasium(parts, actions) for parts in (1, 10, 100)]
     assert apart[0] < 0.05 and 0.08 < apart[1] / apart[0] < 0.12 and 0.08 < apart[2] / apart[1] < 0.12, apart

@@ -27,7 +27,7 @@ def test_pictures_find_the_state_through_the_engine():
         adam.zero_grad()
         billiards.picture_loss(frames(states), wanted).backward()
         adam.step()
-    # no frame shows a velocity, but velocities are found
+    # a single frame does not show velocities, but they are found
     assert (states - true).abs().max() < 3e-3
 
 
@@ -47,7 +47,7 @@ def test_balls_that_an_encoder_sees_are_apart():
     torch.manual_seed(0)
     places = billiards.apart(torch.rand(100, billiards.BALLS, 2, dtype=torch.float64))
     gaps = [torch.linalg.norm(places[:, i] - places[:, j], dim=-1) - 2 * billiards.RADIUS for i, j in ((0, 1), (0, 2), (1, 2))]
-    assert torch.stack(gaps).min() > -1 / billiards.PIXELS  # a pixel is left to the engine
+    assert torch.stack(gaps).min() > -1 / billiards.PIXELS  # the engine separates overlaps of less than a pixel
     assert places.min() >= billiards.RADIUS - 1e-12 and places.max() <= 1 - billiards.RADIUS + 1e-12
 
 

@@ -14,7 +14,7 @@ plain = st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), st
 keys = st.one_of(st.text(), st.integers(-(2**63), 2**63 - 1))
 values = st.recursive(plain, lambda v: st.one_of(st.lists(v, max_size=5), st.dictionaries(keys, v, max_size=5)), max_leaves=20)
 anything = st.one_of(values, st.binary(), st.complex_numbers(), st.tuples(plain), st.sets(st.integers()), st.just(print))
-# the same every time, without a limit on the time of an example
+# the same examples in every run, without a time limit for each
 few = settings(max_examples=150, deadline=None, derandomize=True, database=None,
                suppress_health_check=[hypothesis.HealthCheck.too_slow])
 
@@ -54,7 +54,7 @@ def test_worlds(what, one, two):
              "set_state": lambda: setattr(STATE, "state", one), "draw": lambda: STATE.draw("/nowhere/at/all.svg"),
              "restore": lambda: STATE.restore(one)}
     if what == "step" and isinstance(one, (int, float)) and not isinstance(one, bool) and one > 100:
-        return  # takes its time
+        return  # would take too long
     try:
         calls[what]()
     except (sim2d.Error, TypeError, ValueError, OverflowError, AttributeError):

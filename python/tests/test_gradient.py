@@ -116,7 +116,7 @@ def test_rollouts():
 
 
 def test_bad_input():
-    with pytest.raises(sim2d.Error, match="returns a function"):
+    with pytest.raises(sim2d.Error, match="must return a function"):
         sim2d.Loss("return 3", code=True)
     with pytest.raises(sim2d.Error, match="returned a nil|returned a table|function"):
         sim2d.Loss("return {}", code=True, function="none")

@@ -1,4 +1,4 @@
-"""Training that takes a minute: python -m pytest -m slow python/tests. Last figures are in docs/python.md."""
+"""Trainings that take a minute: python -m pytest -m slow python/tests. The latest figures are in docs/python.md."""
 
 import pathlib
 import sys

@@ -47,7 +47,7 @@ def test_errors_have_the_line_and_the_way_there():
     assert ":2:" in caught.value.traceback
     with pytest.raises(sim2d.Error, match="did you mean 'radius'"):
         sim2d.run("return require 'sim2d'.world {}:circle { radus = 1 }")
-    with pytest.raises(sim2d.Error, match="cannot end it"):
+    with pytest.raises(sim2d.Error, match="cannot end Python"):
         sim2d.run("os.exit(3)")
     with pytest.raises(sim2d.Error, match="cannot be sent"):
         sim2d.run("return print")
@@ -121,11 +121,11 @@ def test_builders(tmp_path):
     script.write_text(BALL + "function tall() return build { height = 7 } end\nreturn { build = build, tall = tall }")
     assert sim2d.World(script, parameters={"height": 5}).positions[1, 1] == 5
     assert sim2d.World(script, builder="tall").positions[1, 1] == 7
-    with pytest.raises(sim2d.Error, match="no function 'small'"):
+    with pytest.raises(sim2d.Error, match="no table with a function 'small'"):
         sim2d.World(script, builder="small")
     with pytest.raises(FileNotFoundError, match="no script"):
         sim2d.World(tmp_path / "none.lua")
-    with pytest.raises(sim2d.Error, match="it returned a number"):
+    with pytest.raises(sim2d.Error, match="returned a number"):
         sim2d.World("return 1", code=True)
     left = "local sim = require 'sim2d' local w = sim.world {} w:circle { radius = 1 } w:step(10)"
     assert sim2d.World(left, code=True).time > 0

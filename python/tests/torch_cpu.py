@@ -1,9 +1,9 @@
 """Installs PyTorch for the CPU into a virtual environment: python torch_cpu.py ENVIRONMENT
 
-On Linux PyPI has PyTorch with CUDA only (0.5 GB), which asks for all of CUDA's libraries, larger than itself, and does not load
-without them, although the CPU needs none. Here it is installed alone, with a replacement of each such library whose
+For Linux, PyPI has only PyTorch with CUDA (0.5 GB). It does not load without all CUDA libraries, which are even larger,
+although the CPU does not need them. This script installs PyTorch alone and a replacement for each of these libraries, whose
 functions return "no device" (100, cudaErrorNoDevice). For tests: `torch.cuda.is_available()` is False. Needs gcc and readelf.
-Does nothing where torch loads already.
+Does nothing if torch already loads.
 """
 
 import collections
@@ -15,7 +15,7 @@ import tempfile
 
 # The imports of torch's Python code; `pip install --no-deps` omits them.
 NEEDS = ["numpy", "filelock", "typing-extensions", "sympy", "networkx", "jinja2", "fsspec", "setuptools"]
-# Libraries whose symbols have no version with their name, by the prefix of the symbols.
+# Libraries that cannot be recognised by the version of their symbols: prefix of the symbols -> library.
 BEGINNINGS = {"cuFile": "libcufile", "nccl": "libnccl", "cusparseLt": "libcusparseLt", "nvshmem": "libnvshmem_host"}
 
 
@@ -24,7 +24,7 @@ def output(*command: str) -> str:
 
 
 def missing_symbols(folder: pathlib.Path) -> dict[str, set[tuple[str, str]]]:
-    """For each library that those in `folder` do not find: (symbol, its version or "") of the functions that they need."""
+    """For each library that the libraries in `folder` need but do not find: (symbol, version or "") of each needed function."""
     libraries = [str(path) for path in folder.glob("*.so*")]
     missing = {line.split()[0] for line in output("ldd", *libraries).splitlines() if "not found" in line}
     wanted: dict[str, set[tuple[str, str]]] = {name: set() for name in missing}
@@ -70,12 +70,12 @@ def main(environment: str) -> None:
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, *NEEDS], check=True)
     subprocess.run([*pip, "--no-deps", "torch"], check=True)
-    if subprocess.run(loads, capture_output=True).returncode == 0:  # elsewhere it is for the CPU
+    if subprocess.run(loads, capture_output=True).returncode == 0:  # on other systems PyPI has PyTorch for the CPU
         return
     where = output(python, "-c", "import importlib.util; print(importlib.util.find_spec('torch').submodule_search_locations[0])")
     folder = pathlib.Path(where.strip(), "lib")
     for name, symbols in missing_symbols(folder).items():
-        if name != "libcuda.so.1":  # the driver's: torch looks for it by itself, and has to find none
+        if name != "libcuda.so.1":  # of the driver: torch searches for it at run time, and must not find it
             stand_in(folder / name, symbols)
     subprocess.run(loads, check=True)
 

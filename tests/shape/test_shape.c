@@ -353,7 +353,7 @@ static void test_decompose_errors(void **state) {
   decompose_refuses(bow, 4, "edge 1-2 meets edge 3-4");
   decompose_refuses(bow, 2, "has 2 vertices");
   S2Vec2 line[] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}};
-  decompose_refuses(line, 4, "lie in one line");
+  decompose_refuses(line, 4, "lie on one line");
   S2Vec2 twice[] = {{0, 0}, {1, 0}, {1, 0}, {0, 1}};
   decompose_refuses(twice, 4, "vertices 2 and 3 are the same point (1, 0)");
   S2Vec2 back[] = {{0, 0}, {2, 0}, {1, 0}, {1, 1}};

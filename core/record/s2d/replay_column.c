@@ -144,17 +144,17 @@ static bool read_value(Wanted *wanted, const S2Moment *moment, double *value) {
 static S2Status replay_no_column(const Wanted *wanted) {
   const char *nearest = s2_text_nearest(wanted->name, of_moment, OF_MOMENT);
   if (nearest != NULL) {
-    return s2_error(S2_INVALID, "the recording has no '%.60s'; did you mean '%s'?", wanted->name,
-                    nearest);
+    return s2_error(S2_INVALID, "the recording has no column '%.60s'; did you mean '%s'?",
+                    wanted->name, nearest);
   }
   if (wanted->field != NULL && wanted->body < 0 && wanted->joint < 0) {
     return s2_error(S2_INVALID,
-                    "the recording has no '%.60s': a body has angle, x, y, omega, vx, vy, a joint "
-                    "angle, speed, impulse_x, impulse_y",
+                    "the recording has no column '%.60s': the columns of a body are angle, x, y, "
+                    "omega, vx, vy, those of a joint angle, speed, impulse_x, impulse_y",
                     wanted->name);
   }
   return s2_error(S2_INVALID,
-                  "the recording has no '%.60s': no channel, body or joint has such a name",
+                  "the recording has no column '%.60s': no channel, body or joint has this name",
                   wanted->name);
 }
 

@@ -55,7 +55,7 @@ static void prompt_push(lua_State *L, const char *name) {
 int s2_prompt_print(lua_State *L) {
   int count = lua_gettop(L);
   luaL_checkstack(L, count + LUA_MINSTACK, "too many results");
-  // Convert all to text first: a text of several lines needs lines of its own.
+  // Convert all to text first: a text of several lines is printed on separate lines.
   bool lines = false;
   for (int i = 1; i <= count; i++) {
     prompt_push(L, "show");

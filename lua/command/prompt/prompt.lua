@@ -22,7 +22,7 @@ return function(sim, host, read, texts)
     return type(value) == "userdata" and known.classes["sim2d." .. tostring(name)] or rawequal(value, sim) and known.classes.sim2d or nil
   end
 
-  -- Fields of a class and its parents; inherited ones that it does not override come first.
+  -- Fields of a class and its parents. Inherited fields come first, without those that the class overrides.
   local function fields_of(class)
     local fields = {}
     local own = {}
@@ -392,13 +392,13 @@ return function(sim, host, read, texts)
   end
 
   local OVERVIEW = [[
-help "world:box"     a function, its keys and what they mean; also help(sim.world), help "box"
+help "world:box"     a function, its keys and their meaning; also help(sim.world), help "box"
 help "gravity"       a field or a key, wherever it occurs
-help(world)          what an object has; also help "Body", help(sim)
+help(world)          the fields and methods of an object; also help "Body", help(sim)
 =x  or  x            shows a value
-sim.worlds()         the worlds there are, also those a script has left in its locals
+sim.worlds()         all open worlds, also those only in local variables of a script
 TAB                  completes names, and keys within the braces of a constructor
-Ctrl-C               clears the line, or ends what runs; Ctrl-D ends the prompt
+Ctrl-C               clears the line, or stops running code; Ctrl-D ends the prompt
 docs/lua.md          lists the pages of the reference]]
 
   local help = setmetatable({}, {

@@ -1,5 +1,5 @@
--- sim.batch: many worlds stepped at once by threads. The worlds are stepped in C (core/batch); this file has the
--- options and the methods for scripts.
+-- sim.batch: many worlds stepped at once in several threads. The worlds are stepped in C (core/batch); this file has
+-- the options and the methods for scripts.
 
 local MOST = 1000000 -- worlds
 local AUTORESET = { next_step = 0, same_step = 1, disabled = 2 }
@@ -55,7 +55,7 @@ return function(sim, host)
     option(what, "threads", whole(o.threads, 1, 1024), "an integer from 1 to 1024", o.threads)
     option(what, "seed", host.whole(o.seed), "an integer", o.seed)
     option(what, "autoreset", AUTORESET[o.autoreset], "'next_step', 'same_step' or 'disabled'", o.autoreset)
-    option(what, "max_steps", whole(o.max_steps, 1), "an integer from 1 on", o.max_steps)
+    option(what, "max_steps", whole(o.max_steps, 1), "an integer of at least 1", o.max_steps)
     option(what, "failures", o.failures == "raise" or o.failures == "keep", "'raise' or 'keep'", o.failures)
     option(what, "reuse", type(o.reuse) == "boolean", "true or false", o.reuse)
     return o
@@ -78,7 +78,7 @@ return function(sim, host)
         if getmetatable(world) ~= "World" then
           host.fail("sim.batch: world %d: the builder returned %s, not a World", i, host.describe(world))
         elseif seen[world] then
-          host.fail("sim.batch: world %d is the same one as world %d", i, seen[world])
+          host.fail("sim.batch: world %d is the same object as world %d", i, seen[world])
         end
         seen[world] = i
       end
@@ -224,7 +224,7 @@ return function(sim, host)
       actions = host.batch_matrix("batch:step: actions", actions, #inside.worlds, inside.controls)
     end
     if steps ~= nil and not host.batch_whole(steps, 1, 2 ^ 31 - 1) then
-      host.fail("batch:step: a number of steps from 1 on expected, got %s", host.describe(steps))
+      host.fail("batch:step: a number of steps of at least 1 expected, got %s", host.describe(steps))
     end
     local r = inside.reused or {}
     local seen, rewards, terminated, truncated, failed = inside.core:step(actions, steps or 1, r[1], r[2], r[3], r[4],
@@ -290,7 +290,7 @@ return function(sim, host)
     local held = taken[snapshot]
     if not held or held.core ~= inside.core then
       host.fail("bad argument #1 to 'restore' (a snapshot of this batch expected, got %s)",
-        held and "one of another" or host.describe(snapshot))
+        held and "a snapshot of another batch" or host.describe(snapshot))
     end
     for i, world in ipairs(inside.worlds) do
       world:restore(held.worlds[i])

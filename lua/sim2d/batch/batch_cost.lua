@@ -235,7 +235,7 @@ return function(sim, host)
 
   costs.value = value_of
 
-  -- The sum over the terms of their norm times their `key`, "weight" or "terminal".
+  -- The sum of norm times weight over all terms; `key`, "weight" or "terminal", selects the weight.
   function costs.sum(terms, key, world, controls)
     local sum = 0
     for _, term in ipairs(terms) do

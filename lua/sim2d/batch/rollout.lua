@@ -23,11 +23,11 @@ return function(sim, host)
         end
         rows[i] = array:reshape(array.size)
         if rows[i].size ~= rows[1].size then
-          host.fail("%s[%d]: as many knots as the first has expected, %d, got %d", what, i,
+          host.fail("%s[%d]: %d knots expected, as in the first sequence, got %d", what, i,
             rows[1].size // count, rows[i].size // count)
         end
       end
-      if #rows == 0 then host.fail("%s: 1 sequence or more expected, got none", what) end
+      if #rows == 0 then host.fail("%s: at least one sequence expected, got none", what) end
       controls = sim.array(rows)
     elseif getmetatable(controls) ~= "Array" then
       host.fail("%s: an array of sequences x (knots * %d) or a list of sequences expected, got %s", what, count,
@@ -119,7 +119,7 @@ return function(sim, host)
     return host.parallel.array(list), rows and sim.array(rows), failed, message
   end
 
-  -- ---- By threads -------------------------------------------------------------------------------
+  -- ---- In threads -------------------------------------------------------------------------------
 
   local function by_threads(world, controls, at, o, judge, threads)
     local workers = host.batch_workers(threads)
@@ -151,7 +151,7 @@ return function(sim, host)
     end
     local at = { controls = count, hold = hold, states = #world:state() }
     controls, at.samples, at.knots = read_controls(controls, count)
-    -- by threads, unless functions of the script have to be called
+    -- in threads, unless functions of the script have to be called
     local by_hand = type(o.cost) == "function" or C.alone(world) or C.on_tape(world)
     local judge, terms
     if type(o.cost) ~= "function" then

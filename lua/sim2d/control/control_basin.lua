@@ -1,8 +1,8 @@
 -- sim.control.basin: the set of starts from which a law brings a world to rest, found by a sweep over two numbers of
 -- the start.
 
-local POINTS = 21   -- default number of values of each
-local HOLD = 0.5    -- default s that it has to stay at rest
+local POINTS = 21   -- default number of values per parameter
+local HOLD = 0.5    -- default time that it has to stay at rest, s
 
 return function(sim, host)
   sim.control = sim.control or {}
@@ -64,7 +64,7 @@ return function(sim, host)
     end
     local x, xs, x_label = read_axis(def, "x")
     local y, ys, y_label = read_axis(def, "y")
-    if x == y then host.bad_law_key("basin", "y", "another name than that of x", y) end
+    if x == y then host.bad_law_key("basin", "y", "a name other than that of x", y) end
     local order = { grid = { [x] = xs, [y] = ys }, order = { x, y }, failures = def.failures or "raise" }
     for _, key in ipairs { "run", "common", "threads", "seed", "journal", "progress", "time_limit" } do order[key] = def[key] end
     local sweep = sim.sweep(order)

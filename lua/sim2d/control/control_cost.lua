@@ -3,9 +3,9 @@
 local NORMS = { linear = 0, quadratic = 1, smooth_abs = 2, huber = 3, l2 = 4, power = 5 } -- S2Norm
 local MOST = 16 -- most numbers of a term, S2_TERM_MOST
 local DEFAULT_P = { linear = 0, quadratic = 0, l2 = 0.1, smooth_abs = 0.1, huber = 1, power = 2 }
--- Numbers of bodies and joints: the index of the coordinate, and whether it is its speed. Coordinates of a body are 0
--- (angle), 1 (x) and 2 (y). The only coordinate of a joint is 0, the one its limits act on (1 for the angle of a
--- wheel).
+-- Numbers of bodies and joints: the index of the coordinate, and whether the number is its speed. Coordinates of a body
+-- are 0 (angle), 1 (x) and 2 (y). The coordinate of a joint is 0, the one its limits act on, or 1 for the angle of a
+-- wheel.
 local OF_BODY = { angle = { 0 }, x = { 1 }, y = { 2 }, position = { 1, 2 } }
 local OF_BODY_SPEED = { omega = { 0 }, angular_velocity = { 0 }, vx = { 1 }, vy = { 2 }, velocity = { 1, 2 } }
 local OF_JOINT = { angle = true, translation = true, length = true }

@@ -8,8 +8,8 @@ local IDLE_PART = 1e-2   -- of the largest cost so far: terms below this count a
 local STILL = 1e-9       -- relative change of the cost's numbers that counts as none
 
 return function(_, host)
-  -- Names of the terms that add more than `least` to the cost (default: by the tolerance), and of those among them that
-  -- no command changes: their derivatives are 0 because a body sticks or is out of reach.
+  -- Names of the terms that add more than `least` to the cost (default: derived from the tolerance), and of those among
+  -- them that no command changes: their derivatives are 0 because a body sticks or is out of reach.
   local function terms_left(problem, least)
     local value, slope = problem.solver:terms(#problem.terms)
     least = least or problem.tolerance * (math.abs(problem.result.cost) + problem.tolerance)
@@ -82,7 +82,7 @@ return function(_, host)
     if #dead == 0 then return end
     problem.warned_idle = true
     host.warn(world, ("planner: the cost has not changed for %d periods, because no command of its plan changes %s: a body sticks or is out of "
-      .. "reach, or the cost is flat there; give it u0, starts = n, gradient = \"smooth\" or a method that samples"):format(
+      .. "reach, or the cost is flat there; give the planner u0, starts = n, gradient = \"smooth\" or a method that samples"):format(
       STILL_PERIODS, quoted(dead)))
   end
 end

@@ -1,5 +1,5 @@
 -- sim.control: laws. A law is a callable object, law(world, t) -> u, with u as for world:act. Its data are fields. Its
--- memory is accessible by law:state() and law:set_state(s) as plain values, so that snapshots and clones of its world
+-- memory is accessible by law:state() and law:set_state(s) as plain values, so that snapshots and clones of the world
 -- are exact.
 
 return function(sim, host)

@@ -65,7 +65,7 @@ return function(sim, host)
   end
 
   -- The linear map from x and u to x+ while the active rows (lambda not 0) stay the same: A - D F^-1 E and B - D F^-1 H
-  -- with these rows. If F of these rows is singular, the least lambda is used.
+  -- with these rows. If F of these rows is singular, the lambda of least norm is used.
   function Lcs:linear(lambda)
     lambda = vector("linear", "lambda", lambda, self.c.size):table()
     local n, m, rows, F, EH, D = self.x0.size, self.u0.size, {}, {}, {}, {}

@@ -88,7 +88,7 @@ return function(sim, host)
 
   -- ---- Modes ------------------------------------------------------------------------------------
 
-  -- Eigenvalues as {re, im, modulus}, with both of each complex pair.
+  -- Eigenvalues as {re, im, modulus}, with both values of each complex pair.
   local function modes_of(A)
     local values, _, imaginary = linalg.eig(sim.stop_gradient(A))
     local list = {}

@@ -33,8 +33,8 @@ return function(sim, host)
     local period, runs = period_of(loop.law), math.max(loop.period, dt)
     if loop.told or not host.finite(period) or math.abs(period - runs) <= EARLY * period then return end
     loop.told = true
-    host.warn(world, ("world:control: %s: it was made for commands that hold for %g s, but it runs every %g s: "
-      .. "make it for this period (sim.control.lqr(world, { period = %g })), or run it by world:control(law, { period = %g })"):format(
+    host.warn(world, ("world:control: %s was designed for commands that hold for %g s, but it runs every %g s: "
+      .. "design it for this period (sim.control.lqr(world, { period = %g })), or run it with world:control(law, { period = %g })"):format(
       tostring(loop.law), period, runs, runs, period))
   end
 
@@ -48,7 +48,7 @@ return function(sim, host)
         host.fail("world:control: the law returned no value; commands as for world:act expected")
       end
       if type(u) == "number" or getmetatable(u) == "Tracked" then u = { u } end
-      -- a law that runs at every step needs no schedule
+      -- a law that runs at every step does not need a schedule
       loop.next = loop.period > 0 and loop.next + loop.period or now
       if loop.period > 0 and loop.next <= now - EARLY * dt then loop.next = now + loop.period end
       if loop.delay == 0 then

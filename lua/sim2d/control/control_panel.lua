@@ -2,7 +2,7 @@
 -- page.
 
 local POINTS = 400          -- frequencies per curve
-local BELOW, ABOVE = 30, 30 -- factors below the slowest and above the fastest pole that curves cover
+local BELOW, ABOVE = 30, 30 -- curves begin at the slowest pole / BELOW and end at the fastest pole * ABOVE
 local SAME = 1e-12          -- relative: a smaller change of a frequency counts as none
 local HALVINGS = 80         -- bisection steps for a crossing
 local STEP_POINTS = 400     -- smallest number of points of a step response
@@ -10,7 +10,7 @@ local STEP_MOST = 20000     -- largest number of steps of a step response
 local SETTLE = 8            -- duration of a step response in time constants of the slowest pole
 local STILL = 1e-6          -- 1/s: slower poles do not count for the duration
 local WIDTH, HEIGHT = 960, 720 -- px
-local BEYOND = 1e6          -- times the step: a growing response is cut here
+local BEYOND = 1e6          -- a growing response is cut at this multiple of the step
 
 return function(sim, host)
   local control = sim.control
@@ -116,7 +116,7 @@ return function(sim, host)
     elseif type(model) == "table" and model.A and model.B then
       host.check_panel_keys("panel: model", model, { A = true, B = true, C = true, dt = true })
       A, B, dt = model.A, model.B, model.dt
-      if dt ~= nil and not (host.finite(dt) and dt > 0) then fail("panel: dt: seconds of a step expected, got %s", describe(dt)) end
+      if dt ~= nil and not (host.finite(dt) and dt > 0) then fail("panel: dt: the length of a step in s expected, got %s", describe(dt)) end
     else
       fail("bad argument #2 to 'panel' (a world, or { A =, B =, C =, dt = }, expected, got %s)", describe(model))
     end
@@ -137,7 +137,7 @@ return function(sim, host)
     return { A = A, B = B, dt = dt, n = #A, m = #B[1], coordinates = list, names = names, C = type(model) == "table" and model.C }
   end
 
-  -- The row of the output: from the index of a number of x, a row, or a coordinate of the world.
+  -- The row of the output: from the index of an element of x, a row, or a coordinate of the world.
   local function read_output(loop, output)
     local row = zeros(1, loop.n)[1]
     if output == nil and loop.C then output = loop.C end
@@ -154,7 +154,7 @@ return function(sim, host)
     end
     local kind = getmetatable(output)
     if type(output) ~= "table" and kind ~= "Array" then
-      fail("bad argument #3 to 'panel' (key 'output': a number of x up to %d, a row of C, or a coordinate expected, got %s)",
+      fail("bad argument #3 to 'panel' (key 'output': an index of x up to %d, a row of C, or a coordinate expected, got %s)",
         loop.n, describe(output))
     end
     return matrix("panel", "output", output, 1, loop.n)[1]
@@ -163,7 +163,7 @@ return function(sim, host)
   -- Closes the loops of the other inputs, so that one input remains.
   local function single_input(loop, K, input)
     if not host.whole(input) or input < 1 or input > loop.m then
-      fail("bad argument #3 to 'panel' (key 'input': a number of u up to %d expected, got %s)", loop.m, describe(input))
+      fail("bad argument #3 to 'panel' (key 'input': an index of u up to %d expected, got %s)", loop.m, describe(input))
     end
     for i = 1, loop.n do
       local row = {}
@@ -191,7 +191,8 @@ return function(sim, host)
     for i = 1, loop.n do loop.G[i] = loop.B[i][1] * push end
   end
 
-  -- A PID as feedback of a larger state with its integral and derivative filter, discretised like the law.
+  -- A PID as feedback of a larger state, with the integral and the derivative filter of the PID, discretised like the
+  -- law.
   local function pid(loop, law, def)
     if loop.m > 1 then
       local input = def.input == nil and (loop.names and loop.names[law.actuator] or 1) or def.input
@@ -354,7 +355,7 @@ return function(sim, host)
     return w, magnitude, phase
   end
 
-  -- Crossings where abs(L) = 1 or L is a negative number; margins at the crossings next to them.
+  -- Crossings at which abs(L) = 1 (their phase margins) or at which L is real and negative (their gain factors).
   local function margins(loop, w)
     local function size(at)
       local re, im = open_loop(loop, at)
@@ -412,7 +413,7 @@ return function(sim, host)
 
   -- ---- Step response ----------------------------------------------------------------------------
 
-  -- exp(A t) of [A G; 0 0] t, by scaling and squaring of the series: the exact step of a linear system with constant r.
+  -- exp([A G; 0 0] t), by scaling and squaring of the series: the exact step of a linear system with constant r.
   local function exponential(M, t)
     local n = #M
     local norm = 0

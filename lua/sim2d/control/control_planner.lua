@@ -333,7 +333,8 @@ return function(sim, host)
     return sim.array(rows)
   end
 
-  -- Costs of the candidates in their order, by threads and lanes unless functions of the script have to be called.
+  -- Costs of the candidates in their order, computed in threads and lanes unless functions of the script have to be
+  -- called.
   local function judge(problem, candidates)
     local costs = {}
     problem.candidates = candidates
@@ -533,8 +534,8 @@ return function(sim, host)
     host.judge_end(problem)
   end
 
-  -- Starts from problem.u and from random changes of it; returns the best end, goals first. The searches share the
-  -- budget equally.
+  -- Starts from problem.u and from random changes of it; returns the best result, compared by the goals first. The
+  -- searches share the budget equally.
   local function search_from_starts(problem, iterations)
     local first, budget, best = problem.u, problem.budget, nil
     problem.budget = budget and budget / problem.starts
@@ -722,6 +723,6 @@ return function(sim, host)
   function Planner:state() return { u = self.u, x = self.x, K = self.K, at = self.at } end
   function Planner:set_state(state) self.u, self.x, self.K, self.at = state.u, state.x, state.K, state.at end
   function Planner:copy()
-    fail("a planner has one model: make another for a clone, sim.control.planner(clone, { ... })")
+    fail("a planner has one model, so it cannot be copied: make another planner for the clone, sim.control.planner(clone, { ... })")
   end
 end

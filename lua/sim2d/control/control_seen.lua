@@ -5,7 +5,7 @@ local ROLLOUTS = 10         -- default number of drawn candidates of a sampling 
 local PLAN_PX, ROLLOUT_PX = 2.5, 0.7 -- px, widths of lines
 local PLAN_COLOR, ROLLOUT_COLOR = "#1b6ca8", "#1b6ca866"
 local FAR = 1e9             -- m: paths beyond are not drawn
-local SLIDER_MOST = 4       -- upper end of a slider, times its first value
+local SLIDER_MOST = 4       -- upper end of a slider, as a multiple of its first value
 local SLIDER_OF_ZERO = 1    -- upper end of a slider whose first value is 0
 local LONGEST_CHANNEL = 47  -- bytes of a channel's name
 
@@ -44,7 +44,7 @@ return function(sim, host)
     return math.sqrt(sum) - p
   end
 
-  -- Values of fields of a body at a point of it, p in the world.
+  -- Values of fields of a body at one of its points; p: the point in world coordinates.
   local AT_POINT = {
     x = function(_, p) return { p.x } end, y = function(_, p) return { p.y } end,
     position = function(_, p) return { p.x, p.y } end,
@@ -97,8 +97,8 @@ return function(sim, host)
     return sum
   end
 
-  -- cost:parts(world [, u]): the present cost of each term per second, by name; `controls` for u, or for the commands
-  -- in effect.
+  -- cost:parts(world [, u]): a table with the present cost of each term per second, by name; `controls` is the cost of
+  -- u or, without u, of the commands in effect.
   function Cost:parts(world, u)
     world = host.world(world)
     local list = {}

@@ -6,10 +6,10 @@ return function(sim, host)
 
   local KEYS = { coordinates = true, acceleration = true }
 
-  local CORRECTIONS, EXACT = 4, 1e-12 -- relative, of efforts: with turning joints a step is not exactly linear in them
+  local CORRECTIONS, EXACT = 4, 1e-12 -- relative, of efforts: if joints turn, a step is not exactly linear in efforts
 
-  -- A step from here with the present commands: speeds before and after it (columns), the matrix B of the speeds, the
-  -- commands; and a function that returns the speeds after and B for other commands.
+  -- A step from the present state with the present commands: speeds before and after it (columns), the matrix B of the
+  -- speeds, the commands; and a function that returns the speeds after and B for other commands.
   local function step_of(what, world, def)
     world = host.world(world)
     host.check_law_keys(what, def, KEYS)

@@ -56,7 +56,7 @@ return function(sim, host)
     for name in pairs(given) do
       if p[name] == nil then fail("%s:reset: there is no parameter '%s'", env.name, tostring(name)) end
     end
-    -- an episode with the defaults has no key
+    -- an episode with the default parameters has an empty key
     local key, usual = {}, true
     for _, entry in ipairs(env.randomised) do usual = usual and p[entry.name] == entry.usual end
     if usual then return p, "" end
@@ -296,8 +296,8 @@ return function(sim, host)
     return mean, returns, lengths, told
   end
 
-  -- Plays episodes in the live viewer, by the baseline or a person, without end or a given number; returns true.
-  -- Without a viewer it returns false.
+  -- Plays a given number of episodes, or episodes without end, in the live viewer; the baseline or a person acts.
+  -- Returns true, or false without a viewer.
   function Env:play(options) return host.env.play(self, options) end
 
   -- Call this when a task's file runs as the script: with a viewer the task is played, otherwise the baseline runs some

@@ -233,7 +233,8 @@ return function(sim, host)
     return #names > 0 and table.concat(names, ", ") or "none"
   end
 
-  -- env:play { episodes = }: plays seeds one after the other, without end or a given number; false without a viewer.
+  -- env:play { episodes = }: plays one seed after the other, for a given number of episodes or without end; false
+  -- without a viewer.
   local function show(env, options)
     options = options or {}
     host.env.check_keys(env.name .. ":play", options, { episodes = true })

@@ -22,7 +22,8 @@ return function(sim, host)
     end,
   }
 
-  -- Returns 1 if x is within the bounds, and less with growing distance from them, `v` at the margin.
+  -- Returns 1 if x is within the bounds. Outside, the result falls with the distance from them; it is `v` at the
+  -- margin.
   function sim.env.tolerance(x, bounds, margin, shape, v)
     if type(bounds) == "number" then bounds = { bounds, bounds } end
     bounds, margin, shape, v = bounds or { 0, 0 }, margin or 0, shape or "gaussian", v or AT_MARGIN
@@ -99,9 +100,9 @@ return function(sim, host)
       local first, count = episode(env, seed)
       local again = episode(env, seed)
       if not same(first, again) then
-        fail("%s: the same seed and actions give other numbers: draw random numbers from the generator that is passed to 'world' and 'reset'", env.name)
+        fail("%s: two runs with equal seeds and actions differ: draw random numbers from the generator that is passed to 'world' and 'reset'", env.name)
       end
-      if pcall(env.step, env, any_action(env, sim.random.split())) then fail("%s: step raises no error after the end of an episode", env.name) end
+      if pcall(env.step, env, any_action(env, sim.random.split())) then fail("%s: step does not raise an error after the end of an episode", env.name) end
       steps = steps + 2 * count
     end
     return steps

@@ -4,14 +4,14 @@ local SPLIT = 0.8         -- part of a log's rows that is used for the fit
 local DUST = 1e-9         -- of a step: smaller differences of times count as 0
 -- singular values of the scaled Jacobian below this part of the largest: the direction is not determined
 local UNSEEN = 1e-7
-local LEAST = 1e-3        -- of its unit: scale of a parameter without bounds
+local LEAST = 1e-3        -- smallest scale of a parameter without bounds, in its unit
 local PART = 0.2          -- share in an undetermined direction from which a parameter is named
 local NORMAL = 1.95996398 -- standard deviations that contain 95 % of a normal distribution
 local MAD = 1.4826        -- standard deviation of a normal distribution divided by the median absolute value
 -- estimates of an unknown loss scale: searches, iterations of each, and relative change that ends them
 local SCALES, FEW, SAME = 20, 3, 1e-2
--- Residuals in deviations at which the losses depart from squares; they keep 95 % of the efficiency of least squares
--- for normal noise.
+-- Residuals, in standard deviations, at which the losses depart from squares; with these values they keep 95 % of the
+-- efficiency of least squares for normal noise.
 local LOSSES = { l2 = math.huge, huber = 1.345, cauchy = 2.3849 }
 
 local KEYS = { world = true, data = true, parameters = true, noise = true, bias = true, delays = true, split = true,
@@ -48,7 +48,7 @@ return function(sim, host)
     if type(entry.lo) ~= "number" or type(entry.hi) ~= "number" or not (entry.lo <= entry.start and entry.start <= entry.hi) then
       bad(what, "lo <= start <= hi", ("{%s, %s, %s}"):format(entry.start, tostring(entry.lo), tostring(entry.hi)))
     end
-    if entry.log and entry.start <= 0 then bad(what, "a start above 0 with log = true", entry.start) end
+    if entry.log and entry.start <= 0 then bad(what, "a start above 0, because of log = true", entry.start) end
     return entry
   end
 
@@ -80,7 +80,7 @@ return function(sim, host)
 
   -- ---- Worlds -----------------------------------------------------------------------------------
 
-  -- The world of a window; without a window, one without measured initial values.
+  -- The world of a window or, if no window is given, a world without measured initial values.
   local function build(fit, x, window)
     local p = named(fit, x)
     local world = fit.builder(p)
@@ -384,7 +384,7 @@ return function(sim, host)
       lines[#lines + 1] = ("%s: %d samples are missing and were left out"):format(name, result.missing[name])
     end
     for _, name in ipairs(host.sorted_keys(result.held)) do
-      lines[#lines + 1] = ("%s: %d commands are missing; the last command holds there"):format(name, result.held[name])
+      lines[#lines + 1] = ("%s: %d commands are missing; each is replaced by the last one before it"):format(name, result.held[name])
     end
     if result.repeated > 0 then lines[#lines + 1] = ("%d rows have the same time as the row before"):format(result.repeated) end
     return table.concat(lines, "\n")

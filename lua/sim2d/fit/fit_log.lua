@@ -55,7 +55,7 @@ return function(sim, host)
     end
     local list = as_list(what, column)
     if times == nil then fail("sim.fit: %s has no times: give the log a column 't', or the column { t =, value = }", what) end
-    if #list ~= #times then fail("sim.fit: %s has %d rows, the times have %d", what, #list, #times) end
+    if #list ~= #times then fail("sim.fit: %s has %d rows, but the times have %d", what, #list, #times) end
     check_numbers(what, list, #list, true)
     return { t = times, value = list, own = own }
   end
@@ -120,14 +120,14 @@ return function(sim, host)
       if value == value then
         last = value
       elseif last == nil then
-        fail("sim.fit: %s: row %d is nan: a command has to be known from the start on", what, i)
+        fail("sim.fit: %s: row %d is nan: a command has to be known from the start", what, i)
       else
         count.held[what] = (count.held[what] or 0) + 1
       end
       held[i] = last
     end
     if column.t[1] > log.t[1] then
-      fail("sim.fit: %s begins at %.9g, the log at %.9g: a command has to be known from the start on", what, column.t[1],
+      fail("sim.fit: %s begins at %.9g, the log at %.9g: a command has to be known from the start", what, column.t[1],
         log.t[1])
     end
     return held
@@ -214,8 +214,8 @@ return function(sim, host)
     return 0
   end
 
-  -- The positions of rows in steps. Rounded times that are multiples of dt become exact multiples; each is treated
-  -- separately if others are not multiples.
+  -- The positions of rows in steps. Rounded times that are multiples of dt become exact multiples; if not all times are
+  -- multiples, each is treated separately.
   local function places_of(fit, log, unit)
     local at, whole, off = {}, {}, 0
     for i, t in ipairs(log.t) do

@@ -136,7 +136,7 @@ return function(sim, host)
 
   -- ---- Parameters -------------------------------------------------------------------------------
 
-  -- Lists of the bounds (nil if there are none); moves x into them.
+  -- Lists of the bounds (nil if there are none); moves x between the bounds.
   local function read_bounds(what, layout, options, x)
     if options.lower == nil and options.upper == nil then return nil, nil end
     local lower = layout:read(options.lower, what .. ": lower", -math.huge)
@@ -215,7 +215,8 @@ return function(sim, host)
     return journal
   end
 
-  -- The result of `compute` at x, which must be packable. As long as the journal has results, it comes from there.
+  -- The result of `compute` at x, which must be packable. As long as the journal has results, the result comes from
+  -- there.
   local function remember(run, x, compute)
     run.evaluations = run.evaluations + 1
     if not run.options.journal then return compute() end

@@ -111,7 +111,7 @@ return function(_, host)
       end
       local next = take(run, here, rule(clipped(here.g, options.clip), rate_of(run)))
       if not next then
-        return finish("stalled", "the function is not finite beside this point")
+        return finish("stalled", "the function is not finite near this point")
       end
       here = next
       if here.value < best.value then best = here end

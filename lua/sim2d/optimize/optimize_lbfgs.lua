@@ -204,12 +204,12 @@ return function(_, host)
       elseif run.iterations == options.max_iterations then
         return finish("max_iterations", "not within tolerance after max_iterations")
       elseif flat == MOST_FLAT then
-        return finish("stalled", "the value does not get smaller any more")
+        return finish("stalled", "the value no longer decreases")
       end
       -- a line search along the quasi-Newton direction, or down the gradient
       local next = advance(run, memory, here)
       if not next then
-        return finish("stalled", "no smaller value was found down the gradient: rounding, noise, "
+        return finish("stalled", "no smaller value was found down the gradient, because of rounding, noise, "
           .. "a kink or a wrong gradient")
       end
       -- many tiny decreases in a row also end the search

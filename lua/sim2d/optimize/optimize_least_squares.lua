@@ -103,7 +103,7 @@ return function(sim, host)
     for i = 1, run.n do run.largest = math.max(run.largest, math.sqrt(lengths[i]) * math.abs(here.x[i])) end
     for i = 1, run.n do
       local column = math.sqrt(lengths[i])
-      -- The derivative of a parameter without effect is rounding, which must not move it.
+      -- The derivative of a parameter without effect is only rounding, which must not move the parameter.
       if column * math.max(1, math.abs(here.x[i])) <= NOTHING * run.largest then column = 0.0 end
       run.scale[i] = math.max(run.scale[i] or 0, column)
       local held = run:held(here.x, here.g, i)
@@ -155,7 +155,7 @@ return function(sim, host)
   -- If some parameters have no effect, they keep their initial values, and the message says so.
   local function idle_message(run, here)
     if #here.idle == 0 or #here.idle == run.n then return "" end
-    return ("; %s: no effect on the residuals where the search ended, so not determined: try other starts"):format(
+    return ("; at the end of the search the residuals do not depend on %s: try other starts"):format(
       table.concat(here.idle, ", "))
   end
 
@@ -177,7 +177,7 @@ return function(sim, host)
   local function converged(tolerance, here, value, promised, length, size)
     local least = math.max(ROUNDING, tolerance * tolerance) * here.value
     if math.abs(here.value - value) <= least and here.base - promised <= least then
-      return "the sum of squares does not get smaller any more"
+      return "the sum of squares no longer decreases"
     elseif length <= tolerance * size then
       return "steps are within tolerance"
     end
@@ -198,7 +198,7 @@ return function(sim, host)
         run.growth = 2
         return { x = x, r = r, value = value, step = length }, last
       elseif last then
-        -- steps that were shortened to nothing do not indicate a minimum
+        -- steps that were shortened to almost 0 do not indicate a minimum
         return nil, first and last or nil
       end
       first = false
@@ -210,8 +210,8 @@ return function(sim, host)
   function host.optimize.least_squares(f, p0, options)
     local run <close> = host.optimization("least_squares", f, p0, options, "least_squares")
     if options and options.scale ~= nil and run.options.loss == "l2" then
-      host.fail("bad argument #3 to 'least_squares' (key 'scale': squares have no scale: give loss = 'huber' or "
-        .. "'cauchy' with it, or leave it out)")
+      host.fail("bad argument #3 to 'least_squares' (key 'scale': the default loss has no scale: give loss = 'huber' or "
+        .. "'cauchy', too, or leave 'scale' out)")
     end
     local most = run.options.max_iterations or MOST_ITERATIONS
     local here, why = { x = run.x0 }, nil
@@ -237,7 +237,7 @@ return function(sim, host)
       next, why = advance(run, here)
       if not next then
         return finish(run, here, why and "converged" or "stalled",
-          why or "no smaller sum of squares was found: a kink, noise or a wrong derivative")
+          why or "no smaller sum of squares was found, because of a kink, noise or a wrong derivative")
       end
       here = next
       run.stop = run:iteration(here.x, here.value, nil, here.step)

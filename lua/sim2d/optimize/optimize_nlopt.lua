@@ -28,7 +28,7 @@ return function(_, host)
     -- global methods search the whole range between the bounds
     for i = 1, run.n do
       if about.bounds and not (run.lower and host.finite(run.lower[i]) and host.finite(run.upper[i])) then
-        host.fail("minimize: algorithm '%s' searches between bounds: give 'lower' and 'upper' for " ..
+        host.fail("minimize: algorithm '%s' searches only between bounds: give 'lower' and 'upper' for " ..
           "%s", options.algorithm,
           run.layout:name(i))
       end

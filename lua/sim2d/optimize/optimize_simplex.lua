@@ -1,6 +1,6 @@
--- sim.optimize.minimize{method = "nelder-mead"}: the simplex method, which needs no gradient, with the coefficients of
--- Gao and Han (2012), which depend on the number of parameters. After each end it restarts with a new simplex, because
--- it may stop at a point that is not a minimum.
+-- sim.optimize.minimize{method = "nelder-mead"}: the simplex method, which does not need a gradient, with the
+-- coefficients of Gao and Han (2012), which depend on the number of parameters. After each end it restarts with a new
+-- simplex, because it may stop at a point that is not a minimum.
 
 local RELATIVE_STEP = 0.05 -- of a parameter: edge of the first simplex
 local ZERO_STEP = 0.05     -- edge for a parameter that is 0

@@ -16,7 +16,7 @@ return function(sim, host)
 
   -- ---- The function of the jobs -----------------------------------------------------------------
 
-  -- Reads the upvalues that a function brings along; the library and globals exist in the other state.
+  -- Reads the upvalues that have to be sent with a function; the library and globals exist in the other state.
   local function read_upvalues(f, what)
     local upvalues = {}
     for i = 1, math.huge do
@@ -69,7 +69,7 @@ return function(sim, host)
     return f, globals
   end
 
-  -- Makes time limits find coroutines of coroutine.wrap, as they find those of coroutine.resume (job_state.c).
+  -- Makes time limits apply to coroutines of coroutine.wrap, too, as to those of coroutine.resume (job_state.c).
   local function watch_wrap()
     local create, resume = coroutine.create, coroutine.resume
     local function check(ok, ...)
@@ -156,7 +156,7 @@ return function(sim, host)
     end
     for key in pairs(items) do
       if math.type(key) ~= "integer" or key < 1 or key > #items then
-        host.fail("bad argument #2 to '%s' (a list of items expected: it has the key %s beside its %d items)", what,
+        host.fail("bad argument #2 to '%s' (a list of items expected, but the table has the key %s besides its %d items)", what,
           host.describe(key), #items)
       end
     end
@@ -213,7 +213,7 @@ return function(sim, host)
     return journal, begun
   end
 
-  -- Warns about jobs that had begun: one of them may have ended the whole process.
+  -- Warns about jobs that were running when the previous run ended: one of them may have ended the whole process.
   local function say_begun(path, begun, done, n)
     local jobs = host.sorted_keys(begun)
     if #jobs == 0 then return end
@@ -314,7 +314,7 @@ return function(sim, host)
   -- Returns results and failures, for sim.parallel.map and sim.sweep.
   function host.run_parallel(f, items, options, what)
     if inside then
-      host.fail("%s: a job cannot start jobs: make the list longer", what)
+      host.fail("%s: a job cannot start further jobs: put all items into the list of the outer call", what)
     end
     local o = read_options(options, what)
     local program, packed = make_program(f, o, what)

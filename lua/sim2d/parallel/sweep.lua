@@ -193,7 +193,7 @@ return function(sim, host)
     check_keys(def)
     local repeats = def.repeats or 1
     if not host.whole(repeats) or repeats < 1 then
-      fail("repeats: an integer from 1 expected, got %s", host.describe(repeats))
+      fail("repeats: an integer of at least 1 expected, got %s", host.describe(repeats))
     end
     local points, names = read_points(def)
     local items = {}

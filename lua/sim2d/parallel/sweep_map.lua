@@ -1,4 +1,4 @@
--- sweep:map: an output over two parameters as a picture. As a page, its pixels open their runs in the player; the page
+-- sweep:map: an output over two parameters as a picture. In a page, the pixels open their runs in the player; the page
 -- contains the recordings of the runs.
 
 -- From dark to light, suitable for colour-blind readers: five points of a scale from blue over green to yellow.
@@ -215,7 +215,7 @@ return function(sim, host)
     -- the player, once for all runs
     local player, why = C.page()
     if not player then host.fail("sweep:map: %s", why) end
-    -- messages and parameters of the runs; texts if they are not numbers
+    -- messages and parameters of the runs, as texts if they are not numbers
     local messages, cells = {}, {}
     for _, failure in ipairs(self.failures) do messages[failure.job] = failure.message end
     for i, cell in ipairs(grid.cells) do
@@ -233,11 +233,11 @@ return function(sim, host)
     local parts = { ('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
       .. '<meta http-equiv="Content-Security-Policy" content="%s">\n<title>%s</title>\n<style>%s</style></head>\n'
       .. '<body><div id="side">'):format(policy, escape(def.title or def.value), STYLE), svg,
-      '<div id="runs"></div><div id="about">A pixel shows its runs.</div></div>\n<iframe id="frame"></iframe>\n',
+      '<div id="runs"></div><div id="about">Click a pixel to see its runs.</div></div>\n<iframe id="frame"></iframe>\n',
       ('<script type="application/json" id="map">%s</script>\n'):format(json {
         cells = cells,
-        without = self.record and "this run has no recording: it stepped no world"
-          or "no recording: give sim.sweep record = \"folder\"",
+        without = self.record and "this run has no recording, because it did not step a world"
+          or "no recordings: give sim.sweep the key record = \"folder\"",
       }), ('<script type="text/plain" id="player">%s</script>\n'):format(C.base64(player)) }
     for _, row in ipairs(self.rows) do
       local run = recording(self, row.job)

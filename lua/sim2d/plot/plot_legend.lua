@@ -1,7 +1,7 @@
 -- Texts of a plot: names of curves, and notes at points and lines.
 
 local SIZE, LINE = 13, 18 -- px: size of letters, height of a line
-local SWATCH, STROKE, BETWEEN = 36, 28, 16 -- px: before a name, of its line, after the name
+local SWATCH, STROKE, BETWEEN = 36, 28, 16 -- px: space before a name, length of the line in it, space after the name
 local PAD = 8 -- px between a legend inside and the axes
 local GAP = 16 -- px between names at the ends of curves
 local MOVED = 20 -- px: largest distance of a name from the end of its curve

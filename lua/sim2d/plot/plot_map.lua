@@ -142,7 +142,7 @@ return function(_, host)
     return out
   end
 
-  -- Adjacent cells of one shade form a rectangle; those of a shade form a path.
+  -- Adjacent cells of one shade form a rectangle; the rectangles of one shade form a path.
   function parts.draw_heat(plot, series, sheet, ink)
     local us, vs = edges_of(placed(plot.x, series.across)), edges_of(placed(plot.y, series.up))
     local runs = {}

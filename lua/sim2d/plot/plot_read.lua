@@ -341,7 +341,7 @@ return function(_, host)
 
   local function read_edges(series, what)
     local edges = read_numbers(series.bins, what .. ".bins")
-    if #edges < 2 then fail("%s.bins: a count or two edges or more expected, got %d", what, #edges) end
+    if #edges < 2 then fail("%s.bins: a count, or at least two edges, expected, got %d", what, #edges) end
     for i, edge in ipairs(edges) do
       if not host.finite(edge) or i > 1 and edge <= edges[i - 1] then
         fail("%s.bins: increasing edges expected; number %d is %g", what, i, edge)

@@ -1,4 +1,4 @@
--- Reduces long lists of points to as few as look the same.
+-- Reduces long lists of points to shorter ones that look the same.
 
 local COLUMNS = 1200 -- across the range; no plot shows more
 local MOST = 20000 -- points of a cloud or of a curve that moves back and forth
@@ -28,7 +28,7 @@ return function(_, host)
     return runs
   end
 
-  -- Keeps of consecutive points in one column the first, lowest, highest and last, so that no peak is lost.
+  -- Of consecutive points in one column, keeps the first, lowest, highest and last, so that no peak is lost.
   local function thin_run(run, lo, width)
     local thin, n, i, count = {}, 0, 1, #run
     while i < count do

@@ -5,9 +5,9 @@
 // Refuses a tracked number and a world on a tape, whose derivative would be lost.
 static void coordinates_refuse(lua_State *L, int index, const S2LuaWorld *lw) {
   if (s2_lua_is_tracked(L, index) && s2_lua_recording(lw)) {
-    s2_lua_fail(L, "setting a joint's coordinate has no derivative yet: set angle, position and "
-                   "velocity of the bodies beyond it, as functions of the number, or create "
-                   "them there");
+    s2_lua_fail(L, "setting a joint's coordinate to a tracked number has no derivative yet: set "
+                   "angle, position and velocity of the bodies beyond the joint as functions of "
+                   "the number, or create these bodies there");
   }
 }
 

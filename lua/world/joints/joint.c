@@ -249,7 +249,7 @@ static void joint_measure(const void *user, const S2World *world, double *number
 }
 
 static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
-  // It depends on the poses and velocities of the joint's bodies.
+  // The value depends on the poses and velocities of the joint's bodies.
   S2Place places[S2_MEASURE_PLACES];
   Measured measured = {joint->id, field};
   int count = s2_measure_places(joint->lw->world, joint_slot(joint), places);
@@ -559,7 +559,7 @@ static void joint_set_number(lua_State *L, const S2LuaJoint *joint, S2JointField
     check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint), &complaint);
   }
   set_or_raise(L, s2_joint_set(joint->lw->world, joint->id, field, value));
-  // Record it on the tape. The ratio and `enabled` have special entries.
+  // Record the assignment on the tape. The ratio and `enabled` have special entries.
   if (field == S2_JOINT_RATIO) {
     wrote_ratio(L, joint, begin);
   } else {

@@ -12,7 +12,7 @@ static bool is_world(lua_State *L, int index) {
 }
 
 // The body at index `place` of the list or under `key`. nil is the world; for a `pair`, so are
-// "world" and false. *given: it is not nil.
+// "world" and false. *given: the value is not nil.
 static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key,
                           bool pair, bool *given) {
   // By index or by key, but not both.

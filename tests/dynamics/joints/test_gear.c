@@ -170,7 +170,7 @@ static void what_does_not_go_is_refused(void **state) {
   gear.joint_b = hinge(world, a, b, 1, 0);
   S2Status status = s2_joint_create(world, &gear, &id);
   assert_int_equal(status.code, S2_INVALID);
-  assert_non_null(strstr(status.message, "only if it joins two hinges"));
+  assert_non_null(strstr(status.message, "only if it couples two hinges"));
   gear.joint_a = hinge(world, c, b, 1, 0);
   gear.compliance.angular = 0.1;
   status = s2_joint_create(world, &gear, &id);

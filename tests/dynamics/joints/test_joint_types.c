@@ -677,7 +677,7 @@ static void nonsense_is_refused(void **state) {
   slide.anchor_a = s2_vec2(0, 18);
   slide.axis = s2_vec2(1, 0);
   def.joint_b = make(world, slide);
-  refused(world, def, S2_INVALID, "more than two bodies only if it joins two hinges");
+  refused(world, def, S2_INVALID, "more than two bodies only if it couples two hinges");
   def.ratio = 0;
   refused(world, def, S2_INVALID, "ratio");
   assert_int_equal(s2_world_joints(world, NULL, 0), 2);

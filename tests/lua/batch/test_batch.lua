@@ -143,7 +143,7 @@ test("snapshots restore everything, including resets that are due", function()
     near(batch.time[1], 0.03, 1e-12)
   end
   eq(runs[1], runs[2])
-  raises("a snapshot of this batch expected, got one of another",
+  raises("a snapshot of this batch expected, got a snapshot of another batch",
     function() sim.batch(build(1), 3):restore(snapshot) end)
 end)
 
@@ -230,7 +230,7 @@ test("messages name the worlds that differ, and the difference", function()
   end)
   raises("world 1: the builder returned nil, not a World", function() sim.batch(function() end, 3) end)
   local one = build(1)
-  raises("world 2 is the same one as world 1", function() sim.batch(function() return one end, 3) end)
+  raises("world 2 is the same object as world 1", function() sim.batch(function() return one end, 3) end)
 end)
 
 test("bad input is refused, and the message names the expected input", function()
@@ -240,7 +240,7 @@ test("bad input is refused, and the message names the expected input", function(
   raises("actions: an array of 2 x 1 expected, got 3", function() batch:step(3) end)
   raises("finite number expected, got nan", function() batch:step(sim.array { 1, 1 } * (0 / 0)) end)
   near(batch.time[1], 0, 0)
-  raises("a number of steps from 1 on expected, got 0", function() batch:step({ 1, 1 }, 0) end)
+  raises("a number of steps of at least 1 expected, got 0", function() batch:step({ 1, 1 }, 0) end)
   raises("an array of 2 x 1 expected", function() batch:reset { mask = { true } } end)
   raises("Batch has no field 'tme'; did you mean 'time'?", function() return batch.tme end)
   raises("Batch.time is read%-only", function() batch.time = 0 end)

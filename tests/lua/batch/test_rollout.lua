@@ -143,8 +143,8 @@ test("bad input is refused, and the message names the expected input", function(
     function() sim.rollout(world, sim.zeros(2, 3)) end)
   raises("controls: an array of sequences x %(knots %* 2%) or a list of sequences expected, got 3",
     function() sim.rollout(world, 3) end)
-  raises("controls: 1 sequence or more expected, got none", function() sim.rollout(world, {}) end)
-  raises("as many knots as the first has expected, 2, got 1",
+  raises("controls: at least one sequence expected, got none", function() sim.rollout(world, {}) end)
+  raises("2 knots expected, as in the first sequence, got 1",
     function() sim.rollout(world, { { { 1, 2 }, { 1, 2 } }, { { 1, 2 } } }) end)
   raises("sequence 2, knot 3, control 1: a finite number expected, got nan", function()
     local list = u:table()

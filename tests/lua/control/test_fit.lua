@@ -433,7 +433,7 @@ test("bad input", function()
   fails("no column 'push', the name of an actuator", { data = without(function(l) l.push = nil end) })
   fails("none of the columns that the world observes: cart.translation, cart.speed",
     { data = without(function(l) l["cart.translation"], l["cart.speed"] = nil, nil end) })
-  fails("cart.speed has 19 rows, the times have 20", { data = without(function(l) l["cart.speed"][20] = nil end) })
+  fails("cart.speed has 19 rows, but the times have 20", { data = without(function(l) l["cart.speed"][20] = nil end) })
   fails("push: row 1 is nan: a command has to be known from the start", { data = without(function(l) l.push[1] = 0 / 0 end) })
   fails("push: row 3 is inf", { data = without(function(l) l.push[3] = 1 / 0 end) })
   fails("cart.speed: row 4 is the text '1.0': a number expected", { data = without(function(l) l["cart.speed"][4] = "1.0" end) })

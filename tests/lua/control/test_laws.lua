@@ -335,7 +335,7 @@ local function warnings_of(text)
   local told = pipe:read "a"
   pipe:close()
   os.remove(out)
-  return told, select(2, told:gsub("it was made for commands that hold for", ""))
+  return told, select(2, told:gsub("was designed for commands that hold for", ""))
 end
 
 test("a regulator with a period is designed for A^n and the sum of A^k B, and works at this period", function()
@@ -451,8 +451,8 @@ world:step(20)
     eq(count, case[6], told)
   end
   local told = warnings_of(text:format(0.01, "nil", "", 0.05, ""))
-  ok(told:find("world:control: Law (lqr): it was made for commands that hold for 0.01 s, but it runs every 0.05 s: make it for this period "
-    .. "(sim.control.lqr(world, { period = 0.05 })), or run it by world:control(law, { period = 0.01 })", 1, true), told)
+  ok(told:find("world:control: Law (lqr) was designed for commands that hold for 0.01 s, but it runs every 0.05 s: design it for this period "
+    .. "(sim.control.lqr(world, { period = 0.05 })), or run it with world:control(law, { period = 0.01 })", 1, true), told)
 end)
 
 test("invalid periods of a regulator", function()

@@ -318,12 +318,12 @@ test("gains and the largest force can be set", function()
   raises("Actuator.kp: a number not below 0 expected, got number %-1", function() servo.kp = -1 end)
   raises("Actuator.max_force is read%-only", function() servo.max_force = 1 end)
   raises("Actuator.range is read%-only", function() servo.range = { 0, 1 } end)
-  raises("already holds a position of this joint: set implicit = false for one of them", world.actuator, world, { "again", joint = joint, kind = "position" })
+  raises("already holds a position of this joint: set implicit = false for one of the two", world.actuator, world, { "again", joint = joint, kind = "position" })
   world:actuator { "again", joint = joint, kind = "position", implicit = false, kp = 0, kd = 0 }
   raises("key 'max_force': 'max_torque' of a hinge", world.actuator, world, { "third", joint = joint, kind = "speed", max_force = 1 })
   world:actuator { "third", joint = joint, kind = "speed", max_torque = 0.5 }
   eq(joint.motor_max, 0.5)
-  raises("key 'max_torque': no value %(only a position or speed", world.actuator, world,
+  raises("key 'max_torque': no value %(only a position or a speed", world.actuator, world,
     { "fourth", joint = joint, kind = "torque", max_torque = 1 })
 end)
 

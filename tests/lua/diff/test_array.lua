@@ -357,7 +357,7 @@ end)
 
 test("malformed input raises", function()
   raises("bad argument #1 to 'solve' %(square matrix expected, got shape 2 x 3%)", linalg.solve, M, { 1, 2 })
-  raises("bad argument #2 to 'solve' %(right side: shapes do not fit: 2 x 2 and 3%)",
+  raises("bad argument #2 to 'solve' %(right%-hand side: shapes do not fit: 2 x 2 and 3%)",
     linalg.solve, sim.eye(2), { 1, 2, 3 })
   raises("bad argument #1 to 'det' %(square matrix expected, got shape 2%)", linalg.det, { 1, 2 })
   raises("bad argument #1 to 'svd' %(matrix expected, got a number%)", linalg.svd, 3)

@@ -371,7 +371,7 @@ test("check_grad distinguishes nearby kinks from wrong derivatives", function()
   end
   local function bent(p) return sim.abs(p.x - 0.0004) + p.y end
   local text = printed(bent, { x = 0, y = 1 })
-  ok(text:find("p.x: differences with step 1e%-03 give %-0.933333, with step 1e%-05 %-1: f has a kink"), text)
+  ok(text:find("p.x: differences with step 1e%-03 give %-0.933333, those with step 1e%-05 give %-1: f has a kink"), text)
   ok(not text:find("p.y: "), text)
   ok(not printed(bent, { x = 0, y = 1 }, { step = 1e-5 }):find "kink")
   local wrong = sim.custom { forward = function(x) return x ^ 2 end,

@@ -119,7 +119,7 @@ end)
 test("findings of check", function()
   local check = sim.env.check
   raises("a result of sim.env", check, {})
-  raises("the same seed and actions give other numbers", check, sim.env(def { reset = function(world)
+  raises("two runs with equal seeds and actions differ", check, sim.env(def { reset = function(world)
     world.bodies.cart.x = sim.random.uniform(0.5, 1.5)
   end }))
   raises("step 1: the reward is nan", check, sim.env(def { reward = function() return 0 / 0 end }))

@@ -186,7 +186,7 @@ test("functions that would leave something behind are refused", function()
   raises("a function written in Lua expected", map, print, 1)
   raises("function or {\"module\", \"function\"} expected, got 3", map, 3, 1)
   raises("bad argument #2 to 'sim.parallel.map' %(a list of items or a number of jobs", map, function() end, "x")
-  raises("a list of items expected: it has the key 'a' beside its 2 items", map, function() end, { 1, 2, a = 3 })
+  raises("a list of items expected, but the table has the key 'a' besides its 2 items", map, function() end, { 1, 2, a = 3 })
 end)
 
 test("options are checked", function()
@@ -199,7 +199,7 @@ test("options are checked", function()
 end)
 
 test("jobs cannot start jobs, and do not end the program", function()
-  raises("job 1 of 1 failed: .*a job cannot start jobs", map, function() sim.parallel.map(function() end, 1) end, 1)
+  raises("job 1 of 1 failed: .*a job cannot start further jobs", map, function() sim.parallel.map(function() end, 1) end, 1)
   raises("job 1 of 1 failed: .*os.exit: a job cannot end the program", map, function() os.exit(3) end, 1)
 end)
 

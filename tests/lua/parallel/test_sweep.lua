@@ -129,7 +129,7 @@ test("errors are named", function()
     { run = run, random = { a = { 2, 1 } }, count = 1 })
   raises("random.a: normal: a deviation of at least 0 expected, got %-1", sim.sweep,
     { run = run, random = { a = { normal = { 0, -1 } } }, count = 1 })
-  raises("repeats: an integer from 1", sim.sweep, { run = run, grid = { a = { 1 } }, repeats = 0 })
+  raises("repeats: an integer of at least 1", sim.sweep, { run = run, grid = { a = { 1 } }, repeats = 0 })
   raises("function or {\"module\", \"function\"} expected, got nil", sim.sweep, { grid = { a = { 1 } } })
 end)
 

@@ -85,7 +85,7 @@ test("columns are arrays over the frames", function()
   eq({ late[60], late[61] }, { 0 / 0, -3 })
   near(recording:column("pivot.angle")[1], 0, 1e-6)
   eq(recording:column("contacts")[1], 0)
-  for name, message in pairs { ["ball.z"] = "a body has angle, x, y", ["bal.x"] = "no channel, body or joint",
+  for name, message in pairs { ["ball.z"] = "the columns of a body are angle, x, y", ["bal.x"] = "no channel, body or joint",
     ["energy.totl"] = "did you mean 'energy.total'", [""] = "no channel" } do
     raises(message, recording.column, recording, name)
   end

@@ -203,7 +203,7 @@ world:step(3)
   local result = run "replay mark.s2d --validate"
   eq(result.status, 2)
   eq(result.out, "")
-  has(result.err, "this runs 'mark.lua', which is the script that was recorded; to let it run, add --run\n")
+  has(result.err, "this would run 'mark.lua', which is the script that was recorded; to allow this, add --run\n")
   has(result.err, "the recorded command line: sim2d --record mark.s2d mark.lua 'a b' 'it'\\''s'\n")
   ok(not exists "ran")
   write_file("mark.lua", read_file "mark.lua" .. "-- more\n")
@@ -231,7 +231,7 @@ test("validate runs no script outside of the folder, unless it is named", functi
     eq(inner("--record outer.s2d " .. script).status, 0)
     local result = inner "replay outer.s2d --validate --run"
     eq({ result.status, result.out }, { 2, "" })
-    has(result.err, "is outside this folder; to let it run, name it: --run=" .. script)
+    has(result.err, "is outside this folder; to allow it, name it: --run=" .. script)
     has(result.err, "the recorded command line: sim2d --record outer.s2d " .. script)
     eq(inner("replay outer.s2d --validate --run=../other.lua").status, 2)
     eq(inner("replay outer.s2d --validate --run=" .. script).status, 0)
@@ -269,7 +269,7 @@ test("validate takes no code from a recording, and writes nothing that it names"
     os.remove(FOLDER .. "/ran")
     local result = run "replay code.s2d --validate --run"
     eq({ result.status, result.out }, { 2, "" })
-    has(result.err, " is never taken from a recording\n  the recorded command line: sim2d --record code.s2d -")
+    has(result.err, " in a recorded command line is refused\n  the recorded command line: sim2d --record code.s2d -")
     ok(not exists "ran")
   end
   eq(run("--seed 3 --dump-problems dumped --record run2.s2d bounce.lua").status, 0)

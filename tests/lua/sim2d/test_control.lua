@@ -165,7 +165,7 @@ test("nonsense is refused", function()
   refuse("key 'delay': a number not below 0", "actuator",
     { name = "b", kind = "torque", body = cart, delay = -1 })
   refuse("lo <= hi", "actuator", { name = "b", kind = "torque", body = cart, range = { 2, 1 } })
-  refuse("'kp' and 'kd' are for", "actuator", { name = "b", kind = "torque", body = cart, kp = 1 })
+  refuse("'kp' and 'kd' apply only to", "actuator", { name = "b", kind = "torque", body = cart, kp = 1 })
   local function thruster(more)
     local def = { name = "b", kind = "force", body = cart, direction = { 0, 1 } }
     for key, value in pairs(more) do def[key] = value end
@@ -180,7 +180,7 @@ test("nonsense is refused", function()
   refuse("unknown key '2'; known: at, body, delay, direction,", "actuator", { "b", "force" })
   refuse("key 'name': the name is already given as the first entry, 'b'", "actuator", { "b", name = "c", kind = "torque", body = cart })
   refuse("'a': finite number expected", "act", { 0 / 0 })
-  refuse("a list or a table", "act", 1)
+  refuse("a list, or a table", "act", 1)
   refuse("key 'name': a text expected, got nil", "observe", {})
   refuse("key 'name': no number expected, got '1'", "observe", { "1", of = cart, field = "x" })
   refuse("either key 'of' or key 'read'", "observe", { "x" })
@@ -385,7 +385,7 @@ test("implicit positions hold their goal at any gains, with derivatives", functi
   near(B[2][1], rail.speed, 1e-12)
   raises("key 'implicit': no value %(only a position", world.actuator, world,
     { "force", body = cart, kind = "torque", implicit = true })
-  raises("already holds a position of this joint: set implicit = false for one of them", world.actuator, world,
+  raises("already holds a position of this joint: set implicit = false for one of the two", world.actuator, world,
     { "again", joint = rail, kind = "position" })
 end)
 

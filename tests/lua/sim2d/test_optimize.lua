@@ -491,7 +491,7 @@ test("least squares: parameters of very different size, and parameters without e
   end, { a = 1, b = 1e-9, idle = 7 })
   near({ p.a * 1e-8, p.b * 1e8, p.idle }, { 3, 5, 7 }, 1e-8)
   eq({ info.status, info.covariance }, { "converged" }) -- idle is not determined
-  ok(info.message:find("; p.idle: no effect on the residuals", 1, true), info.message)
+  ok(info.message:find("the residuals do not depend on p.idle", 1, true), info.message)
   -- a derivative that is only rounding moves nothing, however small the other parameters' are
   local function rounded(q) return { q.a - 2, 3 * q.a - 6, 1e-17 * q.a + 1e-17 * q.idle } end
   p, _, info = least_squares(rounded, { a = 5, idle = 7 }, { lower = -10, upper = 10 })

@@ -27,7 +27,7 @@ test("global methods, between bounds", function()
     near(p, -1.02, 0.15) -- the right well: some of them only sample
     eq(minimize(wells, 1, options), p)
   end
-  raises("searches between bounds: give 'lower' and 'upper' for p", minimize, wells, 1, { method = "nlopt", algorithm = "direct" })
+  raises("searches only between bounds: give 'lower' and 'upper' for p", minimize, wells, 1, { method = "nlopt", algorithm = "direct" })
 end)
 
 test("bounds, callbacks, errors", function()

@@ -86,11 +86,11 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
   }
   // With more than two bodies, wide_rows.c can split only rigid rows of angles.
   if (count > 2 && !hinges) {
-    return s2_error(
-        S2_INVALID,
-        "a gear can move more than two bodies only if it joins two hinges: its joints have %d that "
-        "are not static; for a gripper, hang the fingers on parallelograms",
-        count);
+    return s2_error(S2_INVALID,
+                    "a gear can move more than two bodies only if it couples two hinges, but the "
+                    "joints of this gear have %d bodies that are not static; for a gripper, "
+                    "replace the sliders by parallelograms of hinges",
+                    count);
   }
   if (count > 2 &&
       (gear->compliance.linear > 0 || gear->compliance.angular > 0 || gear->compliance.size > 0)) {
