@@ -7,7 +7,7 @@ local Data = {}
 ---A value in a data file: an array (also flags, as 0 and 1), a list or lists of texts, or a single value.
 ---@alias sim2d.DataValue sim2d.Array|number[]|number[][]|string[]|boolean[]|number|string|boolean
 
----Writes arrays by name, or one array without a name (.npy, .csv). The suffix picks the format: .csv, .npy, .npz, .h5.
+---Writes named arrays, or one array without a name (.npy, .csv). The suffix picks the format: .csv, .npy, .npz, .h5.
 ---@param path string
 ---@param values table<string, sim2d.DataValue>|sim2d.Array|number[]|number[][]
 ---@param options? { columns?: string[], units?: table<string, string> } `columns` picks and orders the arrays; default: all, sorted by name
@@ -29,7 +29,7 @@ function Data.save(path, values, options) end
 ---@field units table<string, string> units by name
 ---@field run table<string, string> origin of a recording: sim2d (its version), build, script, seed ...
 
----Reads a file. It returns arrays by name; for .npy, and for .csv without a header, it returns one array.
+---Reads a file. It returns a table of named arrays; for .npy, and for .csv without a header, it returns one array.
 ---@param path string
 ---@param options? sim2d.LoadOptions
 ---@return table<string, sim2d.DataValue>|sim2d.Array|sim2d.Array[]? data
@@ -126,7 +126,7 @@ function ReadRecording:frame(index) end
 ---@return integer
 function ReadRecording:frames() end
 
----Reads one number in all frames. The array has nan for frames without this number.
+---Reads one number from all frames. The array has nan for frames without this number.
 ---@param name string
 ---@return sim2d.Array? numbers
 ---@return string? message
