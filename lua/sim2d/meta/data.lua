@@ -56,7 +56,7 @@ local ReadRecording = {}
 ---@field seed? integer
 ---@field script? string path of the script
 ---@field recording? integer number of the recording in the run
----@field every? integer steps a frame
+---@field every? integer steps per frame
 ---@field words string[] words of the command line
 ---@field options table<string, string> options of the script, as the command line gave them
 

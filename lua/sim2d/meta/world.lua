@@ -23,7 +23,7 @@
 ---@field smoothing? number default 0.0001; kappa of smooth derivatives
 ---@field substeps? integer default 1; a step consists of this many steps of dt / substeps, see sub-steps
 ---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle" makes second-order steps where an island allows them, "projected" never does. "auto" is "rattle" with event stepping unless another setting excludes it, else "projected"
----@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; the method for islands of bodies and joints without contacts, if solver is "auto", see the linear system
+---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; the method for islands that have joints but no contacts, if solver is "auto", see the linear system
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; how the friction of a pair follows from its two bodies, see pairs
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; how the restitution of a pair follows from its two bodies
 ---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends after its first part, short of dt
@@ -293,7 +293,7 @@ function World:ground_friction(def) end
 ---@return sim2d.Joint
 function World:constraint(def) end
 
----Turns contact between two bodies off.
+---Turns off contact between two bodies.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
 function World:no_contact(a, b) end
