@@ -92,7 +92,7 @@ local EnvVector = {}
 ---@return sim2d.Array observations
 function EnvVector:reset(options) end
 
----Takes an action in each environment. Threads step the worlds.
+---Takes an action in each environment. The worlds are stepped in several threads.
 ---@param actions any[]|sim2d.Array one for each environment
 ---@return sim2d.Array observations, sim2d.Array rewards, sim2d.Array terminated, sim2d.Array truncated
 function EnvVector:step(actions) end

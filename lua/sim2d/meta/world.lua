@@ -133,7 +133,7 @@ function World:weld(def) end
 ---@field rest? number m, the translation at which that spring is at rest; default: the present translation
 ---@field reference? number m, value of the translation in the present pose; default 0
 
----Lets `a` move along a line that is fixed in `b`, without turning against `b`.
+---Lets `a` move along a line that is fixed in `b`, without turning relative to `b`.
 ---@param def sim2d.SliderDef
 ---@return sim2d.Joint
 function World:slider(def) end
@@ -148,7 +148,7 @@ function World:slider(def) end
 ---@field stiffness number N/m, of the spring along the axis
 ---@field damping? number N s/m, of that spring; default 0
 
----Lets `a` move along a line that is fixed in `b`, on a spring, and turn freely.
+---Lets `a` turn freely and move, on a spring, along a line that is fixed in `b`.
 ---@param def sim2d.WheelDef
 ---@return sim2d.Joint
 function World:wheel(def) end
@@ -179,7 +179,7 @@ function World:distance(def) end
 ---@field force? fun(x: number): number, number? in place of stiffness, quadratic and cubic: returns the pull, N, and optionally its derivative, N/m
 ---@field damping? number N s/m, default 0
 
----Pulls or pushes two points towards a distance.
+---Pulls or pushes two points towards a given distance from each other.
 ---@param def sim2d.SpringDef
 ---@return sim2d.Joint
 function World:spring(def) end
@@ -283,7 +283,7 @@ function World:ground_friction(def) end
 ---@field velocity_only? boolean true: the rows are jacobian v + rate = 0, and the value of phi is not held; default false
 ---@field compliance? sim2d.Weights m/N; default 0, rigid. Must be a number for unilateral constraints and for more than two bodies. Not with velocity_only
 ---@field damping? sim2d.Weights N s/m, in the same forms; default 0
----@field lo? number N or N m, least force of a single row jacobian v + rate = 0. `lo` and `hi` are finite; only for one or two bodies
+---@field lo? number N or N m, smallest force of a single row jacobian v + rate = 0. `lo` and `hi` are finite; only for one or two bodies
 ---@field hi? number N or N m, largest force of that row
 ---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order: this row is its friction
 ---@field friction? number coefficient of this friction
