@@ -82,7 +82,8 @@ local Plan = {}
 ---@class sim2d.Cost
 local Cost = {}
 
----Returns the present cost per second of each term, by name. `controls` is the cost of u, or of the current commands.
+---Returns the present cost per second of each term, keyed by name. `controls` is the cost of u, or of the current
+---commands.
 ---@param world sim2d.World
 ---@param u? table|number
 ---@return table<string, number>
@@ -92,7 +93,7 @@ function Cost:parts(world, u) end
 ---@return string[]
 function Cost:names() end
 
----Changes weights of a term. Planners use them from their next plan on.
+---Changes weights of a term. Planners use the new weights from their next plan on.
 ---@param name string name of a term, or "controls"
 ---@param weight? number|number[] for "controls" optionally a list, one for each actuator
 ---@param terminal? number weight at the end
@@ -142,7 +143,7 @@ function ControlLibrary.pid(def) end
 ---@param R? any weight of the commands, like Q
 ---@param N? any weight of products of state and commands, a matrix
 ---@param options? table { horizon =, Qf =, measure =, period = }
----@return sim2d.Law law with K, P, poles, x0, u0
+---@return sim2d.Law law with the fields K, P, poles, x0, u0
 function ControlLibrary.lqr(A, B, Q, R, N, options) end
 
 ---Returns the gains K with which A - B K has the given poles.
@@ -241,7 +242,7 @@ function ControlLibrary.basin(def) end
 ---@field undetermined string[][] groups of names that the data determine only together, or not at all
 ---@field train number rms of the residuals, in deviations
 ---@field test? number rms of the residuals after the split
----@field missing table<string, integer> number of samples that were left out, by column
+---@field missing table<string, integer> number of samples that were left out, keyed by column
 ---@field held table<string, integer> number of missing commands, for which the last command holds
 ---@field repeated integer number of rows that have the same time as the row before
 ---@field windows? table[] t, rows and free numbers of each window

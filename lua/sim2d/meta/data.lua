@@ -26,7 +26,7 @@ function Data.save(path, values, options) end
 
 ---@class sim2d.AboutData
 ---@field names string[] names of the arrays, in the order of the file
----@field units table<string, string> units by name
+---@field units table<string, string> units, keyed by name
 ---@field run table<string, string> origin of a recording: sim2d (its version), build, script, seed ...
 
 ---Reads a file. It returns a table of named arrays; for .npy, and for .csv without a header, it returns one array.

@@ -52,7 +52,7 @@ function Env:show(options) end
 ---@field reset? sim2d.EnvDraw[]|fun(world: sim2d.World, random: sim2d.Random, parameters: table<string, number>)
 ---@field period? number s, duration of a command; default dt
 ---@field max_steps? integer default 1000
----@field parameters? table<string, number|number[]> { usual, lo, hi } or a number, by name
+---@field parameters? table<string, number|number[]> { usual, lo, hi } or a number, keyed by name
 ---@field actions? number[][] commands of each numbered action
 ---@field low? number|number[] lower bounds of the observations
 ---@field high? number|number[] upper bounds of the observations

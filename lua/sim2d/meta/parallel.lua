@@ -47,7 +47,7 @@ function Parallel.threads() end
 ---@field order? string[] order of the parameters; default: alphabetical. The last one changes fastest
 ---@field repeats? integer runs of each point, with different seeds; default 1
 ---@field failures? "raise"|"keep" default: failed runs are rows without outputs
----@field threads? integer as in `sim.parallel.map`, like the following keys
+---@field threads? integer this key and the following ones are as in `sim.parallel.map`
 ---@field seed? integer
 ---@field common? any
 ---@field time_limit? number s

@@ -37,8 +37,8 @@
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
 ---@field time number s, read-only
----@field bodies table<integer|string, sim2d.Body> in creation order, and by name
----@field joints table<integer|string, sim2d.Joint> in creation order, and by name
+---@field bodies table<integer|string, sim2d.Body> in creation order, and also keyed by name
+---@field joints table<integer|string, sim2d.Joint> in creation order, and also keyed by name
 local World = {}
 
 ---Makes a disc.
@@ -274,18 +274,18 @@ function World:ground_friction(def) end
 
 ---@class sim2d.ConstraintDef: sim2d.JointDef
 ---@field bodies sim2d.Body[] one to four bodies
----@field phi? sim2d.PoseFunction returns 1 to 3 numbers (m or rad), one for each row, that the constraint holds at 0
+---@field phi? sim2d.PoseFunction returns 1 to 3 numbers (m or rad), one for each row; the constraint keeps them at 0
 ---@field jacobian? sim2d.PoseFunction returns for each row a list of its derivatives with respect to angle, x, y of each body; default: central differences
 ---@field hessian? sim2d.PoseFunction returns for each row the matrix of second derivatives, with 3 rows and columns for each body; default: differences
----@field rate? sim2d.PoseFunction|number partial derivative of each row with respect to time, in its unit per second; default: `(phi(t + dt) - phi(t)) / dt`
+---@field rate? sim2d.PoseFunction|number partial derivative of each row with respect to time, in the unit of the row per second; default: `(phi(t + dt) - phi(t)) / dt`
 ---@field unilateral? boolean true: phi >= 0, one row, a stop; default false
 ---@field restitution? number 0 to 1, of a unilateral constraint without compliance: phi leaves 0 at this fraction of the speed at which it reached 0; default 0
 ---@field velocity_only? boolean true: the rows are jacobian v + rate = 0, and the value of phi is not held; default false
 ---@field compliance? sim2d.Weights m/N; default 0, rigid. Must be a number for unilateral constraints and for more than two bodies. Not with velocity_only
----@field damping? sim2d.Weights N s/m, in the same forms; default 0
----@field lo? number N or N m, smallest force of a single row jacobian v + rate = 0. `lo` and `hi` are finite; only for one or two bodies
+---@field damping? sim2d.Weights N s/m, in the same forms as `compliance`; default 0
+---@field lo? number N or N m, smallest force of the single row jacobian v + rate = 0. `lo` and `hi` are finite; only for one or two bodies
 ---@field hi? number N or N m, largest force of that row
----@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order: this row is its friction
+---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order: this row becomes the friction of that constraint
 ---@field friction? number coefficient of this friction
 
 ---Makes a constraint from functions of your script.
