@@ -14,8 +14,8 @@
 ---@field x number for lists of two (x, y) and of three (a, x, y)
 ---@field y number
 ---@field a number
----@field angular number for lists of three: `a`, under its name in momenta
----@field va number for lists of three: a, x and y are va, vx and vy in velocities
+---@field angular number for lists of three: the same as a, which has this name in momenta
+---@field va number for lists of three: va, vx and vy are the same as a, x and y, which have these names in velocities
 ---@field vx number
 ---@field vy number
 ---@operator add(sim2d.Numbers): sim2d.Array
@@ -129,7 +129,7 @@ function Array:ge(b) end
 ---@return sim2d.Array
 function Array:eq(b) end
 
----Tests whether two arrays have the same shape and their numbers differ by at most a tolerance.
+---Tests whether two arrays have the same shape, and whether their numbers differ by at most a tolerance.
 ---@param b sim2d.Numbers
 ---@param tolerance? number default 0
 ---@return boolean
@@ -198,8 +198,8 @@ function Linalg.svd(a) end
 ---@return sim2d.Array? imaginary
 function Linalg.eig(a) end
 
----Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. From a state x,
----the sum is x'P x. A weight is a matrix, a list for the diagonal, or one number for all.
+---Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. Starting
+---from the state x, the sum is x'P x. A weight is a matrix, a list for the diagonal, or one number for all.
 ---@param a sim2d.Numbers
 ---@param b sim2d.Numbers
 ---@param q sim2d.Numbers|number

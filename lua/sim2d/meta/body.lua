@@ -166,10 +166,10 @@ function Body:destroy() end
 ---@field joint_b sim2d.Joint? of a gear
 ---@field collide boolean the jointed bodies may touch each other
 ---@field alive boolean false after the joint was destroyed
----@field angle number rad, of a relative to b; settable for hinges, which moves bodies
----@field translation number? m, along the axis, of sliders and wheels; settable for sliders, which moves bodies
+---@field angle number rad, of a relative to b; settable for hinges; setting it moves bodies
+---@field translation number? m, along the axis, of sliders and wheels; settable for sliders; setting it moves bodies
 ---@field length number? m, of distances, springs, ropes, mice and pulleys; settable for distances and pulleys: the length that is held
----@field speed number rad/s or m/s, the speed of the coordinate that the motor acts on. For distances and ropes it is the speed of the length, for other joints the speed of the angle. Settable for hinges, sliders, wheels, springs and ropes, which sets velocities
+---@field speed number rad/s or m/s, the speed of the coordinate that the motor acts on. For distances and ropes it is the speed of the length, for other joints the speed of the angle. Settable for hinges, sliders, wheels, springs and ropes; setting it changes velocities
 ---@field force sim2d.Vector N, on a, mean over the last step or sub-step
 ---@field torque number N m, on a about its anchor, mean over the last step or sub-step
 ---@field impulse sim2d.Vector N s, on a, over the last step or sub-step

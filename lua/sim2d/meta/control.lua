@@ -45,7 +45,7 @@
 ---@field u0? any commands at the start of the search: one number, a number for each actuator, or all commands
 ---@field x0? number[] initial state, as from `world:state()`; default: the state of the world
 ---@field iterations? integer limit of iterations
----@field budget? number s, limit of computing time. Recordings store how many iterations it allowed
+---@field budget? number s, limit of computing time. Recordings store how many iterations the budget allowed
 ---@field tolerance? number relative change of the cost below which the search has converged; default 1e-5
 ---@field violation? number largest violation of goals; default 1e-6
 ---@field coordinates? table[] joints and bodies of the reduced state
@@ -188,7 +188,7 @@ function ControlLibrary.computed_torque(def) end
 ---@return sim2d.Cost
 function ControlLibrary.cost(def) end
 
----Searches for commands that minimise a cost, from the present state of the world.
+---Searches for commands that minimise a cost, starting from the present state of the world.
 ---@param world sim2d.World
 ---@param def sim2d.PlanDef
 ---@return sim2d.Plan

@@ -114,7 +114,7 @@ local ReadRecording = {}
 ---@field annotations { type: "line"|"arrow"|"point"|"text", from: sim2d.Vector?, to: sim2d.Vector, text: string, color: integer, size: number, letters: number }[] drawings of the script
 ---@field settings table<string, any> settings of the world
 
----Reads a frame. If the file is damaged there, it returns nil and a message.
+---Reads a frame. If the file is damaged at this frame, it returns nil and a message.
 ---@param index integer from 1
 ---@return sim2d.RecordedFrame? frame
 ---@return string? message
@@ -137,6 +137,6 @@ function ReadRecording:column(name) end
 ---@return integer? index
 function ReadRecording:find(time) end
 
----Closes the file. The end of a `<close>` variable and the garbage collector do the same.
+---Closes the file. The file is also closed at the end of a `<close>` variable, and by the garbage collector.
 ---@return true
 function ReadRecording:close() end

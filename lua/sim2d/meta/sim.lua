@@ -62,7 +62,7 @@ local sim = {}
 function sim.batch(builder, n, options) end
 
 ---Computes the cost of each of many sequences of controls, from the present state of the world.
----@param world sim2d.World does not change
+---@param world sim2d.World the call does not change it
 ---@param controls sim2d.Array|sim2d.Array[] sequences x (knots * actuators), or a list of knots x actuators
 ---@param options? sim2d.RolloutOptions
 ---@return sim2d.Array costs
@@ -172,8 +172,8 @@ function Experiment:finish() end
 
 ---Data; or a line across the plot, {x = 3, label =} or {y = 3, label =}; or a note, {x =, y =, text =}.
 ---@class sim2d.PlotSeries
----@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number numbers across (the heights if there is no second list), samples, or a function
----@field [2]? sim2d.PlotNumbers|number numbers up, or the start of a function's range
+---@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number numbers on the x axis (on the y axis if there is no second list), samples, or a function
+---@field [2]? sim2d.PlotNumbers|number numbers on the y axis, or the start of a function's range
 ---@field [3]? number the end of a function's range
 ---@field label? string
 ---@field kind? "line"|"scatter"|"steps"|"band"|"stack"|"histogram"|"phase"|"field"|"heat"|"contour"

@@ -200,7 +200,7 @@ function ContactLibrary.solve(problem) end
 ---@field bias? number[]
 ---@field mu number[]|number
 ---@field regular boolean false: there is no derivative
----@field why? string reason, unless regular
+---@field why? string the reason, if regular is false
 
 ---Returns the derivatives of a loss with respect to the data, from its derivatives with respect to r, u and v. r, u and
 ---info are results of the solve.
@@ -391,7 +391,7 @@ local Ncp = {}
 ---@field centering? number share of the mean product that the step aims at, 0 to 1; default: from the affine direction
 
 ---@class sim2d.NcpDef
----@field residual sim2d.NcpFunction returns c, a list: as many numbers as x has dimensions plus y has entries
+---@field residual sim2d.NcpFunction returns c, a list with one number for each dimension of x and one for each entry of y
 ---@field jacobian? sim2d.NcpFunction returns dc/d(x, y, z), rows of numbers; default: differences
 ---@field theta_jacobian? sim2d.NcpFunction returns dc/dtheta; default: differences
 ---@field cones? { orthant?: integer, soc?: integer[] } of y and z: number of nonnegative numbers, then sizes of the cones

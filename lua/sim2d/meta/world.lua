@@ -21,7 +21,7 @@
 ---@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step; with "off", only in steps that are too long for forces of fixed direction
 ---@field gradient? "exact"|"smooth" default "exact"; the derivative of steps: "exact" covers contacts that act, "smooth" also covers contacts that may act, see gradients
 ---@field smoothing? number default 0.0001; kappa of smooth derivatives
----@field substeps? integer default 1; a step consists of this many steps of dt / substeps, see sub-steps
+---@field substeps? integer default 1; each step is divided into this many sub-steps of dt / substeps, see sub-steps
 ---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle" makes second-order steps where an island allows them, "projected" never does. "auto" is "rattle" with event stepping unless another setting excludes it, else "projected"
 ---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; the method for islands that have joints but no contacts, if solver is "auto", see the linear system
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; how the friction of a pair follows from its two bodies, see pairs
@@ -80,7 +80,7 @@ function World:compound(def) end
 ---@class sim2d.JointDef
 ---@field collide? boolean true: the jointed bodies may touch each other; default false
 ---@field break_force? number N (N m for joints without a force): the joint breaks if it carries more; default math.huge
----@field stabilization? "none"|"baumgarte" correction of the joint's own error; default: the setting of the world. Not for mice, ground friction and locks with a bound
+---@field stabilization? "none"|"baumgarte" how the joint's own error is corrected; default: the setting of the world. Not for mice, ground friction and locks with a bound
 ---@field name? string
 
 ---Keys of joints between two bodies, one of which may be the world.
@@ -198,7 +198,7 @@ function World:rope(def) end
 ---@class sim2d.PulleyDef: sim2d.PairDef
 ---@field anchor_a? sim2d.XY m, world coordinates; default: centre of mass of a
 ---@field anchor_b? sim2d.XY m, world coordinates; default: centre of mass of b; required if b is the world
----@field ground_a sim2d.XY m, world coordinates: the fixed point that the rope runs over on the side of a
+---@field ground_a sim2d.XY m, world coordinates: the fixed point over which the rope runs on the side of a
 ---@field ground_b sim2d.XY m, world coordinates: the fixed point on the side of b
 ---@field ratio? number number of strands on the side of b, default 1
 ---@field length? number m, default: the present length
@@ -240,7 +240,7 @@ function World:gear(def) end
 ---@field max_force? number N, along x and along y; beyond it the lock yields; default math.huge
 ---@field max_torque? number N m, the same for the angle
 
----Holds x, y or angle of a body, or moves them.
+---Holds or moves x, y or the angle of a body.
 ---@param def sim2d.LockDef
 ---@return sim2d.Joint
 function World:lock(def) end
@@ -414,7 +414,7 @@ function Handle:remove() end
 ---@field normal sim2d.Vector from b to a, direction in which the impulses acted
 ---@field gap number m, at the end of the step; negative if the shapes overlap
 ---@field normal_impulse number N s, on a, sum over the last step
----@field tangent_impulse number N s, on a; the tangent is the normal turned left
+---@field tangent_impulse number N s, on a; the tangent is the normal turned left by 90 degrees
 ---@field angular_impulse_a number N m s, of both impulses on a about its centre of mass
 ---@field angular_impulse_b number N m s, of both impulses on b about its centre of mass
 ---@field sliding boolean the contact carries an impulse, and its friction is at its bound
@@ -485,7 +485,7 @@ function World:stats() end
 ---@return sim2d.Problem
 function World:problem() end
 
----What an input of 1 does: names a body or a joint, and one of the other effects.
+---Describes what an input of 1 does: a body or a joint, and one of the other fields.
 ---@class sim2d.Input
 ---@field body? sim2d.Body|string
 ---@field joint? sim2d.Joint
@@ -711,7 +711,7 @@ local Recording = {}
 ---@return string? message
 function Recording:close() end
 
----Shows a plot of the script beside the run (.html, .s2d). It replaces an earlier plot of this name.
+---Shows a plot of the script beside the run (.html, .s2d). The plot replaces an earlier plot of the same name.
 ---@param plot sim2d.Plot
 ---@param name? string title of the plot
 ---@return true? success
