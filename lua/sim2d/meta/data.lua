@@ -98,7 +98,7 @@ local ReadRecording = {}
 ---@field speed number rad/s or m/s
 ---@field enabled boolean
 
----Lists also find items by their names: `frame.bodies.ball.y`.
+---You can also index the lists by name: `frame.bodies.ball.y`.
 ---@class sim2d.RecordedFrame
 ---@field time number s
 ---@field step integer

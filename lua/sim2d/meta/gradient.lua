@@ -54,7 +54,8 @@ function sim.grad(f, p, ...) end
 ---@return number|number[]|sim2d.Array value
 function sim.jacobian(f, x) end
 
----Returns the Hessian of f at p times d, by differences of exact gradients (relative error about 1e-11).
+---Returns the product of the Hessian of f at p and the direction d, by differences of exact gradients (relative error
+---about 1e-11).
 ---@param f fun(p): sim2d.Number
 ---@param p sim2d.Parameters
 ---@param d sim2d.Parameters in the shape of p

@@ -235,12 +235,12 @@ function Plot:save(path, options) end
 ---@return boolean shown
 function Plot:show(name) end
 
----Returns the plot drawn in letters.
----@param options? { width: integer?, height: integer? } in letters, default 80 and 20
+---Returns the plot drawn as text.
+---@param options? { width: integer?, height: integer? } in characters, default 80 and 20
 ---@return string
 function Plot:text(options) end
 
----Prints the plot in letters.
+---Prints the plot as text.
 ---@param options? { width: integer?, height: integer? }
 function Plot:print(options) end
 
