@@ -79,7 +79,7 @@ function World:compound(def) end
 ---Keys of all joints.
 ---@class sim2d.JointDef
 ---@field collide? boolean true: the jointed bodies may touch each other; default false
----@field break_force? number N (N m for joints without a force): the joint breaks if it carries more; default math.huge
+---@field break_force? number N (N m for joints that have no force): the joint breaks if it carries more; default math.huge
 ---@field stabilization? "none"|"baumgarte" how the joint's own error is corrected; default: the setting of the world. Not for mice, ground friction and locks with a bound
 ---@field name? string
 
@@ -173,7 +173,7 @@ function World:distance(def) end
 ---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N, largest force of dry friction; default 0
 ---@field motor? { speed: number, max_force?: number } m/s, N; without a maximum, the motor has no bound
----@field stiffness? number N/m; required without `force`
+---@field stiffness? number N/m; required unless `force` is given
 ---@field quadratic? number N/m^2, default 0: at the extension x, the spring pulls with `stiffness * x + quadratic * x^2 + cubic * x^3`
 ---@field cubic? number N/m^3, default 0
 ---@field force? fun(x: number): number, number? in place of stiffness, quadratic and cubic: returns the pull, N, and optionally its derivative, N/m
@@ -524,7 +524,7 @@ function World:mass_matrix() end
 ---@return number[][] jacobian 2 x 3
 function World:jacobian(body, point) end
 
----Selects the bodies that a query finds. Without a filter it finds all enabled bodies except sensors.
+---Selects the bodies that a query finds. If there is no filter, it finds all enabled bodies except sensors.
 ---@class sim2d.QueryFilter
 ---@field mask? integer the query finds only bodies whose `category` has one of these bits
 ---@field category? integer the query finds only bodies whose `mask` has one of these bits
@@ -646,10 +646,10 @@ function World:solve_static(options) end
 ---@field line? sim2d.XY[] m, a line through these points
 ---@field arrow? sim2d.XY[] m, an arrow { from, to }
 ---@field point? sim2d.XY m, a dot
----@field text? string a text alone, or at the end of the other element
----@field at? sim2d.XY m, place of a text alone
+---@field text? string a text on its own, or at the end of the other element
+---@field at? sim2d.XY m, place of a text on its own
 ---@field color? string "#rrggbb", "#rrggbbaa" or a name
----@field size? number px, width of a line, radius of a dot, or height of a text alone
+---@field size? number px, width of a line, radius of a dot, or height of a text on its own
 ---@field name? string keeps the annotation until this name is annotated again or cleared; default: it belongs to the next step
 
 ---Draws over pictures, recordings and the live view. It does not change any result.
@@ -670,12 +670,12 @@ function World:draw(path, options) end
 ---Columns of a recording: names in a list ("cart.x", "energy.total"), functions keyed by a name.
 ---@alias sim2d.Columns { [integer]: string, [string]: fun(world: sim2d.World, t: number): number }
 
----Options of a recording. Pictures and videos also take the options of `world:draw`.
+---Options of a recording. Pictures and videos also have the options of `world:draw`.
 ---@class sim2d.RecordOptions: sim2d.DrawOptions
 ---@field every? integer records every nth step; default 1
 ---@field from? number s, earlier frames are left out
 ---@field to? number s, later frames are left out
----@field trails? boolean | sim2d.Body[] for pictures and videos: bodies whose centres draw a line; true: all moving bodies. Pages take only true
+---@field trails? boolean | sim2d.Body[] for pictures and videos: bodies whose centres draw a line; true: all moving bodies. Pages accept only true
 ---@field strobe? number | number[] for pictures: a period, or a list of times, s; the picture shows the world at all of these times
 ---@field fps? number for videos: frames per second; default 30
 ---@field speed? number for videos and pages: simulated seconds per second; default 1, 0.1 is slow motion
