@@ -48,7 +48,7 @@ local Optimize = {}
 ---@field message string reason of the end
 ---@field iterations integer
 ---@field evaluations integer calls of the function
----@field gradient_norm? number largest derivative, except those that point beyond an active bound
+---@field gradient_norm? number largest derivative, ignoring derivatives that point beyond an active bound
 ---@field history? sim2d.OptimizeEntry[]
 
 ---@class sim2d.FitInfo: sim2d.OptimizeInfo
