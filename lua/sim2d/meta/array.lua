@@ -4,18 +4,18 @@
 ---Arguments of array functions: an array, a number, a list or a matrix as a table, or a vector.
 ---@alias sim2d.Numbers sim2d.Array|number|number[]|number[][]|sim2d.Vector
 
----A list (`{n}`) or matrix (`{rows, columns}`) of numbers, row by row. `a[i]` is number i of a list, or a copy of row i of a
----matrix. `a[{i, j}]` is a number of a matrix. Operators work element by element. They repeat an axis of length 1, or a
----missing first axis.
+---A list (`{n}`) or matrix (`{rows, columns}`) of numbers, row by row. `a[i]` is number i of a list, or a copy of row i
+---of a matrix. `a[{i, j}]` is an element of a matrix. Operators work element by element. An axis of length 1, or a
+---missing first axis, is repeated.
 ---@class sim2d.Array
 ---@field [integer] number|sim2d.Array
 ---@field shape integer[]
----@field size integer number of numbers
+---@field size integer number of elements
 ---@field x number for lists of two (x, y) and of three (a, x, y)
 ---@field y number
 ---@field a number
----@field angular number for lists of three: `a` by its name in momenta
----@field va number for lists of three: a, x, y by their names in velocities
+---@field angular number for lists of three: the same as a, which has this name in momenta
+---@field va number for lists of three: va, vx and vy are the same as a, x and y, which have these names in velocities
 ---@field vx number
 ---@field vy number
 ---@operator add(sim2d.Numbers): sim2d.Array
@@ -27,12 +27,12 @@
 ---@operator len: integer
 local Array = {}
 
----Returns the sum of all numbers, or along an axis: 1 over the rows, 2 over the columns.
+---Returns the sum of all numbers, or the sums along an axis: 1 over the rows, 2 over the columns.
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function Array:sum(axis) end
 
----Returns the mean of all numbers, or along an axis.
+---Returns the mean of all numbers, or the means along an axis.
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function Array:mean(axis) end
@@ -85,7 +85,8 @@ function Array:column(j) end
 ---@return sim2d.Array
 function Array:diagonal() end
 
----Returns numbers of a list from first to last, or rows and columns of a matrix. nil stands for all.
+---Returns part of an array: the numbers of a list from first to last, or rows and columns of a matrix. nil stands for
+---all.
 ---@param rows? integer[]
 ---@param columns? integer[]
 ---@return sim2d.Array
@@ -103,32 +104,32 @@ function Array:value() end
 ---@return number[]|number[][]
 function Array:table() end
 
----Returns 1 for each number that is below the other number, else 0.
+---Returns 1 for each number that is below the corresponding number of b, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:lt(b) end
 
----Returns 1 for each number that is at most the other number, else 0.
+---Returns 1 for each number that is at most the corresponding number of b, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:le(b) end
 
----Returns 1 for each number that is above the other number, else 0.
+---Returns 1 for each number that is above the corresponding number of b, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:gt(b) end
 
----Returns 1 for each number that is at least the other number, else 0.
+---Returns 1 for each number that is at least the corresponding number of b, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:ge(b) end
 
----Returns 1 for each number that equals the other number, else 0.
+---Returns 1 for each number that equals the corresponding number of b, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:eq(b) end
 
----Tests whether two arrays have the same shape and their numbers differ by at most a tolerance.
+---Tests whether two arrays have the same shape, and whether their numbers differ by at most a tolerance.
 ---@param b sim2d.Numbers
 ---@param tolerance? number default 0
 ---@return boolean
@@ -176,13 +177,13 @@ function Linalg.norm(a) end
 ---@return string? message
 function Linalg.cholesky(a) end
 
----Returns Q and R with A = Q R. Q has orthonormal columns. R is upper triangular, and its diagonal is not below 0.
+---Returns Q and R with A = Q R. Q has orthonormal columns. R is upper triangular, and its diagonal is not negative.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? Q
 ---@return sim2d.Array|string R
 function Linalg.qr(a) end
 
----Returns U, s and V with A = U diag(s) V'. The numbers of s descend.
+---Returns U, s and V with A = U diag(s) V'. The numbers of s are in descending order.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? U
 ---@return sim2d.Array|string s
@@ -197,8 +198,8 @@ function Linalg.svd(a) end
 ---@return sim2d.Array? imaginary
 function Linalg.eig(a) end
 
----Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. From a state x,
----the sum is x'P x. A weight is a matrix, a list for the diagonal, or one number for all.
+---Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. Starting
+---from the state x, the sum is x'P x. A weight is a matrix, a list for the diagonal, or one number for all.
 ---@param a sim2d.Numbers
 ---@param b sim2d.Numbers
 ---@param q sim2d.Numbers|number
@@ -217,8 +218,8 @@ function Linalg.expm(a) end
 ---@field linalg sim2d.Linalg
 local sim = {}
 
----Makes an array from a list `{1, 2}` or a matrix `{{1, 2}, {3, 4}}`, whose rows may be arrays, or copies an array. With
----rows and columns, it puts the numbers into that shape.
+---Makes an array from a list `{1, 2}` or a matrix `{{1, 2}, {3, 4}}`, or copies an array. Rows of a matrix may be
+---arrays. If you give rows and columns, the result has that shape.
 ---@param numbers sim2d.Numbers
 ---@param rows? integer|integer[]
 ---@param columns? integer
@@ -242,7 +243,7 @@ function sim.ones(rows, columns) end
 ---@return sim2d.Array
 function sim.eye(n) end
 
----Makes an array of normal random numbers from `sim.random`, or from the generator that is given last.
+---Makes an array of normal random numbers from `sim.random`, or from a generator given as the last argument.
 ---@param rows integer|integer[]
 ---@param columns? integer|sim2d.Random
 ---@param generator? sim2d.Random
@@ -268,13 +269,13 @@ function sim.concat(parts, axis) end
 ---@return sim2d.Array
 function sim.stack(parts, axis) end
 
----Returns the sum of all numbers, or along an axis.
+---Returns the sum of all numbers, or the sums along an axis.
 ---@param a sim2d.Numbers
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function sim.sum(a, axis) end
 
----Returns the mean of all numbers, or along an axis.
+---Returns the mean of all numbers, or the means along an axis.
 ---@param a sim2d.Numbers
 ---@param axis? 1|2
 ---@return number|sim2d.Array

@@ -10,9 +10,9 @@
 ---@field terminal? number weight of the last state, default 0
 ---@field norm? "quadratic"|"smooth_abs"|"huber"|"l2"|"power"|"linear" default "quadratic"
 ---@field p? number parameter of the norm
----@field wrap? boolean residuals are angles, which are taken to -pi .. pi
+---@field wrap? boolean residuals are angles, wrapped to -pi .. pi
 
----A bound of an episode, which ends when a field leaves the bound.
+---A bound on a field. The episode ends when the field leaves it.
 ---@class sim2d.EpisodeBound
 ---@field of string|sim2d.Body|sim2d.Joint
 ---@field field string|string[]
@@ -28,7 +28,7 @@
 ---@field normal? number[] {mean, deviation}, drawn at each reset
 
 ---@class sim2d.BatchOptions
----@field threads? integer default: the cores that this process may use
+---@field threads? integer default: as many as the cores that this process may use
 ---@field seed? integer default: the seed of the command
 ---@field autoreset? "next_step"|"same_step"|"disabled" default "next_step"
 ---@field max_steps? integer number of calls of `step` in an episode
@@ -40,7 +40,7 @@
 
 ---@class sim2d.RolloutOptions
 ---@field cost? sim2d.BatchTerm[]|fun(world: sim2d.World, controls: number[]): number
----@field threads? integer default: the cores that this process may use
+---@field threads? integer default: as many as the cores that this process may use
 ---@field period? number s, duration of a knot, in whole steps; default dt
 ---@field states? boolean true: also returns the states; default false
 ---@field failures? "raise"|"keep" default "raise"
@@ -52,8 +52,8 @@
 ---@field count integer number of worlds; also `#batch`
 ---@field threads integer
 ---@field controls integer number of commands of a world
----@field observed integer number of observed numbers of a world
----@field failures table<integer, string> messages of the last call, by world
+---@field observed integer length of the observation of a world
+---@field failures table<integer, string> messages of the last call, keyed by the number of the world
 ---@field unsolved integer number of steps so far that missed their tolerance
 ---@field final_observations sim2d.Array? with "same_step": last observations of the episodes that ended
 ---@field [integer] sim2d.World
@@ -68,7 +68,7 @@ local Batch = {}
 ---@return sim2d.Array truncated 1 or 0
 function Batch:step(actions, steps) end
 
----Starts new episodes, in all worlds or in those of the mask. With a seed, the draws also start again.
+---Starts new episodes in all worlds, or in the worlds that the mask selects. A seed also restarts the random draws.
 ---@param options? { seed?: integer, mask?: boolean[]|number[]|sim2d.Array }
 ---@return sim2d.Array observations
 function Batch:reset(options) end
@@ -83,7 +83,7 @@ function Batch:observe() end
 ---@return sim2d.Array values one for each world, or worlds x numbers
 function Batch:get(of, field) end
 
----Sets a field of all worlds. A single number sets all.
+---Sets a field of all worlds. A single number applies to all of them.
 ---@param of string|sim2d.Body|sim2d.Joint
 ---@param field string|string[]
 ---@param values number|number[]|number[][]|sim2d.Array

@@ -1,7 +1,7 @@
 ---@meta _
 -- Bodies, joints, and the keys from which they are made.
 
----Keys all bodies share.
+---Keys that all bodies share.
 ---@class sim2d.BodyDef
 ---@field position? sim2d.XY m, where the origin of the shapes is placed; default {0, 0}
 ---@field angle? number rad, default 0
@@ -17,11 +17,11 @@
 ---@field gravity_scale? number default 1; a factor on gravity
 ---@field surface_speed? number m/s, default 0; of a conveyor belt: the surface moves counter-clockwise around the body, so the top of a belt moves to -x if the value is positive
 ---@field contact_compliance? number m/N, default 0; of each contact point, up to 1e6; 0 is rigid, see soft contacts
----@field contact_damping? number N s/m, default 0; acts in parallel with the compliance of the body; without a compliance it has no effect
----@field contact_viscosity? number N s/m, default 0; a drag along the surface at each contact point, in addition to friction: this times the sliding speed. A pair has the sum of its bodies' values
+---@field contact_damping? number N s/m, default 0; acts in parallel with the compliance of the body; has no effect if the compliance is 0
+---@field contact_viscosity? number N s/m, default 0; a drag along the surface at each contact point, in addition to friction; it is this value times the sliding speed. A pair uses the sum of the values of its bodies
 ---@field type? "dynamic"|"static"|"kinematic" default "dynamic"; "static" does not move; "kinematic" moves with its velocity, or as a function of time, and other bodies do not move it, unless its force has a bound
----@field max_force? number N, default math.huge; along x and along y: a kinematic body pushes with at most this force and yields
----@field max_torque? number N m, default math.huge; a kinematic body turns with at most this torque
+---@field max_force? number N, default math.huge; the largest force of a kinematic body, along x and along y; beyond it the body yields
+---@field max_torque? number N m, default math.huge; the largest torque of a kinematic body; beyond it the body yields
 ---@field name? string at most 47 bytes
 ---@field color? string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); default: from a palette
 ---@field category? integer default 1; two shapes may touch if the mask of each has a bit of the other one's category
@@ -77,11 +77,11 @@
 ---@field gravity_scale number a factor on gravity
 ---@field surface_speed number m/s, of a conveyor belt: the surface moves counter-clockwise around the body, so the top of a belt moves to -x if the value is positive
 ---@field contact_compliance number m/N, of each contact point, up to 1e6; 0 is rigid, see soft contacts
----@field contact_damping number N s/m, acts in parallel with the compliance of the body; without a compliance it has no effect
----@field contact_viscosity number N s/m, a drag along the surface at each contact point, in addition to friction: this times the sliding speed. A pair has the sum of its bodies' values
----@field max_force number N, along x and along y: a kinematic body pushes with at most this force and yields
----@field max_torque number N m, a kinematic body turns with at most this torque
----@field drive sim2d.Joint? the lock that moves a kinematic body with a bound
+---@field contact_damping number N s/m, acts in parallel with the compliance of the body; has no effect if the compliance is 0
+---@field contact_viscosity number N s/m, a drag along the surface at each contact point, in addition to friction; it is this value times the sliding speed. A pair uses the sum of the values of its bodies
+---@field max_force number N, the largest force of a kinematic body, along x and along y; beyond it the body yields
+---@field max_torque number N m, the largest torque of a kinematic body; beyond it the body yields
+---@field drive sim2d.Joint? the lock that moves a kinematic body whose force or torque has a bound
 ---@field name string at most 47 bytes
 ---@field type "dynamic"|"static"|"kinematic" "static" does not move; "kinematic" moves with its velocity, or as a function of time, and other bodies do not move it, unless its force has a bound
 ---@field color string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); default: from a palette
@@ -94,10 +94,10 @@
 ---@field alive boolean read-only; false after the body was destroyed, true again after a snapshot restored it
 local Body = {}
 
----Applies a force during the next step only. Forces add up. Bodies that no force moves (static, and kinematic without a
----bound) ignore it.
+---Applies a force during the next step only. Forces add up. Static bodies, and kinematic bodies without a bound, ignore
+---it.
 ---@param force sim2d.XY N
----@param where? { at: sim2d.XY } m, point of attack in world coordinates; default: the centre of mass
+---@param where? { at: sim2d.XY } m, point of application in world coordinates; default: the centre of mass
 function Body:apply_force(force, where) end
 
 ---Applies a torque during the next step only. Torques add up.
@@ -106,11 +106,11 @@ function Body:apply_torque(torque) end
 
 ---Changes the velocity at once.
 ---@param impulse sim2d.XY N s
----@param where? { at: sim2d.XY } m, point of attack in world coordinates; default: the centre of mass
+---@param where? { at: sim2d.XY } m, point of application in world coordinates; default: the centre of mass
 function Body:apply_impulse(impulse, where) end
 
----Adds a continuous force, a pure function of the state and the time, which the engine evaluates several times in a step.
----Several laws add up. For a static or kinematic body it raises an error.
+---Adds a continuous force, a pure function of the state and the time, which the engine evaluates several times in a
+---step. Several laws add up. The call raises an error for a static or kinematic body.
 ---@param fn fun(body: sim2d.Body, t: number, dt: number): number, number, number returns torque, fx, fy (N m, N, N)
 ---@return sim2d.Handle
 function Body:force_law(fn) end
@@ -166,10 +166,10 @@ function Body:destroy() end
 ---@field joint_b sim2d.Joint? of a gear
 ---@field collide boolean the jointed bodies may touch each other
 ---@field alive boolean false after the joint was destroyed
----@field angle number rad, of a against b; settable for hinges, which moves bodies
----@field translation number? m, along the axis, of sliders and wheels; settable for sliders, which moves bodies
+---@field angle number rad, of a relative to b; settable for hinges; setting it moves bodies
+---@field translation number? m, along the axis, of sliders and wheels; settable for sliders; setting it moves bodies
 ---@field length number? m, of distances, springs, ropes, mice and pulleys; settable for distances and pulleys: the length that is held
----@field speed number rad/s or m/s, the speed of the coordinate that the motor acts on. For distances and ropes it is the speed of the length, for other joints the speed of the angle. Settable for hinges, sliders, wheels, springs and ropes, which sets velocities
+---@field speed number rad/s or m/s, the speed of the coordinate that the motor acts on. For distances and ropes it is the speed of the length, for other joints the speed of the angle. Settable for hinges, sliders, wheels, springs and ropes; setting it changes velocities
 ---@field force sim2d.Vector N, on a, mean over the last step or sub-step
 ---@field torque number N m, on a about its anchor, mean over the last step or sub-step
 ---@field impulse sim2d.Vector N s, on a, over the last step or sub-step
@@ -183,14 +183,14 @@ function Body:destroy() end
 ---@field limits number[]? {lo, hi}, settable; nil: no limits
 ---@field restitution number? 0 to 1, settable; at the limits, or of a unilateral constraint
 ---@field motor_speed number? rad/s or m/s, settable
----@field motor_max number? N m or N, settable; 0 without a motor
+---@field motor_max number? N m or N, settable; 0 if there is no motor
 ---@field servo_goal number? rad or m, settable; goal of an actuator of kind "position"
 ---@field servo_kp number? N m/rad or N/m, settable
 ---@field servo_kd number? N m s/rad or N s/m, settable
 ---@field servo_max number? N m or N, settable; largest effort
 ---@field friction number? N m or N, settable
----@field compliance number? m/N or rad/(N m), settable; nil for a matrix
----@field damping number? settable; nil for a matrix
+---@field compliance number? m/N or rad/(N m), settable; nil if it is a matrix
+---@field damping number? settable; nil if it is a matrix
 ---@field stiffness number? N/m or N m/rad, settable
 ---@field quadratic number? N/m^2, settable; of springs
 ---@field cubic number? N/m^3, settable; of springs
@@ -198,12 +198,12 @@ function Body:destroy() end
 ---@field rest_length number? m, settable; of springs
 ---@field max_length number? m, settable; of ropes
 ---@field ratio number? settable; of gears; setting it does not move the bodies
----@field lo number? N or N m, settable; of constraints, infinite without a bound
+---@field lo number? N or N m, settable; of constraints; infinite if there is no bound
 ---@field hi number? N or N m, settable; of constraints
----@field max_force number? N, settable; of ground friction and locks, math.huge without a bound
+---@field max_force number? N, settable; of ground friction and locks; math.huge if there is no bound
 ---@field max_torque number? N m, settable; of ground friction and locks
 ---@field target sim2d.XY? m, settable; of mice
----@field velocity sim2d.XY? m/s, of locks; settable unless functions move the lock; then it is their mean over the last step or sub-step
+---@field velocity sim2d.XY? m/s, of locks; settable, unless functions move the lock: then this is the mean velocity over the last step or sub-step
 ---@field angular_velocity number? rad/s, of locks; settable unless the lock has functions
 local Joint = {}
 

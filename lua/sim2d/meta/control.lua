@@ -1,7 +1,8 @@
 ---@meta
 -- sim.control: laws, costs, planners; world:control, world:dynamics, world:lcs.
 
----A law: a function `law(world, t)` that returns commands as `world:act` takes them, or an object that is called like one.
+---A law: a function `law(world, t)` that returns commands as `world:act` takes them, or an object that can be called in
+---the same form.
 ---@class sim2d.Law
 ---@overload fun(world: sim2d.World, t: number): table
 ---@field state fun(self: sim2d.Law): table returns the memory of the law
@@ -32,7 +33,7 @@
 ---@field weight? number 1/s, default 1
 ---@field norm? "quadratic"|"l2"|"smooth_abs"|"huber"|"power"|"linear" default "quadratic"
 ---@field p? number parameter of the norm
----@field wrap? boolean residuals are angles, which are taken to -pi .. pi
+---@field wrap? boolean residuals are angles, wrapped to -pi .. pi
 
 ---The task of a plan and the settings of its search.
 ---@class sim2d.PlanDef
@@ -40,39 +41,39 @@
 ---@field horizon number s
 ---@field period? number s between commands; default: dt of the world
 ---@field method? "ilqr"|"gradient"|"sampling"|"cem"|"mppi"|"cmaes"|"mixed"
----@field goal? table[] list of { of =, field =, value = } that hold at the end; for ilqr
----@field u0? any commands at the start of the search: a number, one for each actuator, or all
+---@field goal? table[] for ilqr: list of { of =, field =, value = }, conditions at the end
+---@field u0? any commands at the start of the search: one number, a number for each actuator, or all commands
 ---@field x0? number[] initial state, as from `world:state()`; default: the state of the world
 ---@field iterations? integer limit of iterations
----@field budget? number s, limit of computing time. Recordings store how many iterations it allowed
----@field tolerance? number relative change of the cost that counts as none; default 1e-5
+---@field budget? number s, limit of computing time. Recordings store how many iterations the budget allowed
+---@field tolerance? number relative change of the cost below which the search has converged; default 1e-5
 ---@field violation? number largest violation of goals; default 1e-6
 ---@field coordinates? table[] joints and bodies of the reduced state
----@field model? sim2d.World another world that replaces the clone as the model
+---@field model? sim2d.World another world to use as the model, in place of a clone
 ---@field knots? integer knots of the spline that sampling methods choose; default 10
 ---@field spline? "zero"|"linear"|"cubic" default "linear"
 ---@field samples? integer samples of an iteration; default 40
----@field elites? integer samples that cem keeps; default: a fifth
----@field noise? number|number[] first deviations; default: a quarter of the range
----@field temperature? number of mppi; default: 0.1 of the spread of costs
+---@field elites? integer samples that cem keeps; default: a fifth of them
+---@field noise? number|number[] initial standard deviations; default: a quarter of the range
+---@field temperature? number of mppi; default: 0.1 times the spread of costs
 ---@field seed? integer of the sampling; default: from `sim.random`
 ---@field starts? integer number of searches from random changes of u0; the best plan is returned
 ---@field gradient? "exact"|"smooth" derivatives of contacts
 ---@field smoothing? number kappa of smooth derivatives; default 1e-3
----@field show? table of planners: points whose planned paths are drawn, { body or { body, {x, y} }, ..., rollouts = 10 }
+---@field show? table for planners: points whose planned paths are drawn, { body or { body, {x, y} }, ..., rollouts = 10 }
 
 ---A plan: the commands that a search found, and the trajectory that they cause.
 ---@class sim2d.Plan
 ---@field u sim2d.Array commands, periods x actuators
 ---@field x sim2d.Array states, (periods + 1) x numbers of a state
----@field K? sim2d.Array[] gains, one for each period; not of sampling methods
+---@field K? sim2d.Array[] gains, one for each period; nil for sampling methods
 ---@field cost number
 ---@field violation number largest violation of goals
 ---@field iterations integer
 ---@field evaluations integer number of trajectories that were evaluated
 ---@field status "converged"|"stuck"|"out of iterations"|"out of time"
 ---@field unmet string[] names of terms and goals that a stuck plan does not meet
----@field message? string the reason why it is stuck
+---@field message? string the reason why the plan is stuck
 ---@field flags string[] flags of its derivatives
 ---@field start integer number of the best start
 ---@field law fun(self: sim2d.Plan, options?: table): sim2d.Law returns a law that follows the plan
@@ -81,7 +82,8 @@ local Plan = {}
 ---@class sim2d.Cost
 local Cost = {}
 
----Returns the present cost per second of each term, by name. `controls` is the cost of u, or of the current commands.
+---Returns the present cost per second of each term, keyed by name. `controls` is the cost of u, or of the current
+---commands.
 ---@param world sim2d.World
 ---@param u? table|number
 ---@return table<string, number>
@@ -91,7 +93,7 @@ function Cost:parts(world, u) end
 ---@return string[]
 function Cost:names() end
 
----Changes weights of a term. Planners use them from their next plan on.
+---Changes weights of a term. Planners use the new weights from their next plan on.
 ---@param name string name of a term, or "controls"
 ---@param weight? number|number[] for "controls" optionally a list, one for each actuator
 ---@param terminal? number weight at the end
@@ -117,7 +119,7 @@ function Cost:set_weight(name, weight, terminal) end
 ---@field plot sim2d.Plot
 
 ---@class sim2d.Basin
----@field after number[][] s, time to rest, a row for each y; nan without rest
+---@field after number[][] s, time to rest, a row for each y; nan if the system did not come to rest
 ---@field xs number[]
 ---@field ys number[]
 ---@field settled integer number of starts that came to rest
@@ -141,7 +143,7 @@ function ControlLibrary.pid(def) end
 ---@param R? any weight of the commands, like Q
 ---@param N? any weight of products of state and commands, a matrix
 ---@param options? table { horizon =, Qf =, measure =, period = }
----@return sim2d.Law law with K, P, poles, x0, u0
+---@return sim2d.Law law with the fields K, P, poles, x0, u0
 function ControlLibrary.lqr(A, B, Q, R, N, options) end
 
 ---Returns the gains K with which A - B K has the given poles.
@@ -186,7 +188,7 @@ function ControlLibrary.computed_torque(def) end
 ---@return sim2d.Cost
 function ControlLibrary.cost(def) end
 
----Searches for commands that minimise a cost, from the present state of the world.
+---Searches for commands that minimise a cost, starting from the present state of the world.
 ---@param world sim2d.World
 ---@param def sim2d.PlanDef
 ---@return sim2d.Plan
@@ -240,7 +242,7 @@ function ControlLibrary.basin(def) end
 ---@field undetermined string[][] groups of names that the data determine only together, or not at all
 ---@field train number rms of the residuals, in deviations
 ---@field test? number rms of the residuals after the split
----@field missing table<string, integer> number of samples that were left out, by column
+---@field missing table<string, integer> number of samples that were left out, keyed by column
 ---@field held table<string, integer> number of missing commands, for which the last command holds
 ---@field repeated integer number of rows that have the same time as the row before
 ---@field windows? table[] t, rows and free numbers of each window
@@ -285,8 +287,8 @@ function World:inverse_dynamics(def) end
 ---@class sim2d.LcsOptions
 ---@field coordinates? "reduced"|(sim2d.Joint|sim2d.Body)[] default "reduced"
 ---@field inputs? (sim2d.Input|sim2d.Actuator)[] default: all actuators
----@field margin? number m, gaps up to this have rows, in addition to pairs that may meet within the step
----@field impacts? boolean true: rows for impacts at the end of the step; default: whether the present step has an impact
+---@field margin? number m; pairs with gaps up to this have rows, too, in addition to pairs that may meet within the step
+---@field impacts? boolean true: rows for impacts at the end of the step; default: true if the present step has an impact
 
 ---@class sim2d.LcsContact
 ---@field a sim2d.Body
@@ -305,7 +307,7 @@ function World:inverse_dynamics(def) end
 ---@field rows table<string, integer> numbers of the rows: row; for motors and friction also slack
 ---@field impact? table<string, integer> numbers of the rows of the impact
 
----x+ = A x + B u + D lambda + d with lambda >= 0, E x + F lambda + H u + c >= 0, and one of the two is 0 in each row.
+---x+ = A x + B u + D lambda + d with lambda >= 0 and E x + F lambda + H u + c >= 0. In each row, one of these two is 0.
 ---@class sim2d.Lcs
 ---@field A sim2d.Array
 ---@field B sim2d.Array
@@ -316,7 +318,7 @@ function World:inverse_dynamics(def) end
 ---@field H sim2d.Array
 ---@field c sim2d.Array
 ---@field x0 sim2d.Array the present state: values of the coordinates, then their speeds
----@field u0 sim2d.Array the present commands; 0 for inputs that are no actuators
+---@field u0 sim2d.Array the present commands; 0 for inputs that are not actuators
 ---@field lambda0 sim2d.Array lambda of the step from x0 and u0
 ---@field defect sim2d.Array the part of d at x0 that no row causes
 ---@field difference sim2d.Array x+ of the world's own step from x0 and u0, minus x+ of the system
@@ -331,7 +333,8 @@ local Lcs = {}
 ---@return sim2d.Array x
 function Lcs:read(world) end
 
----Solves for the impulses and slacks at x and u, by `sim.lcp.solve`. Without a solution it returns nil and the status.
+---Solves for the impulses and slacks at x and u, by `sim.lcp.solve`. If it finds no solution, it returns nil and the
+---status.
 ---@param x number[]|sim2d.Array
 ---@param u? number|number[]|sim2d.Array default u0
 ---@param options? sim2d.LcpOptions
@@ -339,7 +342,7 @@ function Lcs:read(world) end
 ---@return string? status
 function Lcs:solve(x, u, options) end
 
----Returns the state after a step, and lambda of the step. Without a solution it returns nil and the status.
+---Returns the state after a step, and lambda of the step. If it finds no solution, it returns nil and the status.
 ---@param x number[]|sim2d.Array
 ---@param u? number|number[]|sim2d.Array default u0
 ---@param options? sim2d.LcpOptions

@@ -7,7 +7,7 @@ local Data = {}
 ---A value in a data file: an array (also flags, as 0 and 1), a list or lists of texts, or a single value.
 ---@alias sim2d.DataValue sim2d.Array|number[]|number[][]|string[]|boolean[]|number|string|boolean
 
----Writes arrays by name, or one array without a name (.npy, .csv). The suffix picks the format: .csv, .npy, .npz, .h5.
+---Writes named arrays, or one array without a name (.npy, .csv). The suffix picks the format: .csv, .npy, .npz, .h5.
 ---@param path string
 ---@param values table<string, sim2d.DataValue>|sim2d.Array|number[]|number[][]
 ---@param options? { columns?: string[], units?: table<string, string> } `columns` picks and orders the arrays; default: all, sorted by name
@@ -26,10 +26,10 @@ function Data.save(path, values, options) end
 
 ---@class sim2d.AboutData
 ---@field names string[] names of the arrays, in the order of the file
----@field units table<string, string> units by name
+---@field units table<string, string> units, keyed by name
 ---@field run table<string, string> origin of a recording: sim2d (its version), build, script, seed ...
 
----Reads a file. It returns arrays by name; for .npy, and for .csv without a header, it returns one array.
+---Reads a file. It returns a table of named arrays; for .npy, and for .csv without a header, it returns one array.
 ---@param path string
 ---@param options? sim2d.LoadOptions
 ---@return table<string, sim2d.DataValue>|sim2d.Array|sim2d.Array[]? data
@@ -56,7 +56,7 @@ local ReadRecording = {}
 ---@field seed? integer
 ---@field script? string path of the script
 ---@field recording? integer number of the recording in the run
----@field every? integer steps a frame
+---@field every? integer steps per frame
 ---@field words string[] words of the command line
 ---@field options table<string, string> options of the script, as the command line gave them
 
@@ -98,7 +98,7 @@ local ReadRecording = {}
 ---@field speed number rad/s or m/s
 ---@field enabled boolean
 
----Lists also find items by their names: `frame.bodies.ball.y`.
+---You can also index the lists by name: `frame.bodies.ball.y`.
 ---@class sim2d.RecordedFrame
 ---@field time number s
 ---@field step integer
@@ -114,7 +114,7 @@ local ReadRecording = {}
 ---@field annotations { type: "line"|"arrow"|"point"|"text", from: sim2d.Vector?, to: sim2d.Vector, text: string, color: integer, size: number, letters: number }[] drawings of the script
 ---@field settings table<string, any> settings of the world
 
----Reads a frame. If the file is damaged there, it returns nil and a message.
+---Reads a frame. If the file is damaged at this frame, it returns nil and a message.
 ---@param index integer from 1
 ---@return sim2d.RecordedFrame? frame
 ---@return string? message
@@ -126,7 +126,7 @@ function ReadRecording:frame(index) end
 ---@return integer
 function ReadRecording:frames() end
 
----Reads one number in all frames. The array has nan for frames without this number.
+---Reads one number from all frames. The array has nan for frames without this number.
 ---@param name string
 ---@return sim2d.Array? numbers
 ---@return string? message
@@ -137,6 +137,6 @@ function ReadRecording:column(name) end
 ---@return integer? index
 function ReadRecording:find(time) end
 
----Closes the file. The end of a `<close>` variable and the garbage collector do the same.
+---Closes the file. The file is also closed at the end of a `<close>` variable, and by the garbage collector.
 ---@return true
 function ReadRecording:close() end

@@ -18,7 +18,7 @@ local Env = {}
 ---@return number[] observation, { parameters: table } info
 function Env:reset(options) end
 
----Holds the commands for a period.
+---Applies the commands for one period.
 ---@param action any a list of commands, a number, or the number of an action
 ---@return number[] observation, number reward, boolean terminated, boolean truncated, table info
 function Env:step(action) end
@@ -33,13 +33,13 @@ function Env:evaluate(options) end
 ---@param options? table
 function Env:render(path, options) end
 
----Runs episodes in the live viewer, by the baseline or by a person, until Ctrl-C or for a number of episodes. Returns false
----without a viewer.
+---Runs episodes in the live viewer, by the baseline or by a person, until Ctrl-C or for a number of episodes. Returns
+---false if there is no viewer.
 ---@param options? { episodes?: integer }
 ---@return boolean played
 function Env:play(options) end
 
----Plays in the live viewer. Without a viewer it runs some episodes of the baseline and prints their results.
+---Plays in the live viewer. If there is no viewer, it runs some episodes of the baseline and prints their results.
 ---@param options? { episodes?: integer }
 ---@return number? mean
 function Env:show(options) end
@@ -52,8 +52,8 @@ function Env:show(options) end
 ---@field reset? sim2d.EnvDraw[]|fun(world: sim2d.World, random: sim2d.Random, parameters: table<string, number>)
 ---@field period? number s, duration of a command; default dt
 ---@field max_steps? integer default 1000
----@field parameters? table<string, number|number[]> { usual, lo, hi } or a number, by name
----@field actions? number[][] commands of each action by number
+---@field parameters? table<string, number|number[]> { usual, lo, hi } or a number, keyed by name
+---@field actions? number[][] commands of each numbered action
 ---@field low? number|number[] lower bounds of the observations
 ---@field high? number|number[] upper bounds of the observations
 ---@field baseline? fun(env: sim2d.Env): function
@@ -77,7 +77,7 @@ function Env:show(options) end
 ---environment after another.
 ---@class sim2d.EnvVector
 ---@field count integer
----@field observed integer number of observed numbers of an environment
+---@field observed integer length of the observation of an environment
 ---@field observations sim2d.Array
 ---@field final_observations sim2d.Array last observations of environments whose episode has ended, in their places
 ---@field unsolved sim2d.Array number of steps of the last call that missed their tolerance
@@ -86,12 +86,13 @@ function Env:show(options) end
 ---@field envs sim2d.Env[]
 local EnvVector = {}
 
----Starts new episodes, in all environments or in those of the mask. Environment i starts with seed + i - 1, or with seeds[i].
+---Starts new episodes in all environments, or in the environments that the mask selects. Environment i starts with seed
+---+ i - 1, or with seeds[i].
 ---@param options? { seed?: integer, seeds?: table<integer, integer>, mask?: table<integer, boolean> }
 ---@return sim2d.Array observations
 function EnvVector:reset(options) end
 
----Takes an action in each environment. Threads step the worlds.
+---Takes an action in each environment. The worlds are stepped in several threads.
 ---@param actions any[]|sim2d.Array one for each environment
 ---@return sim2d.Array observations, sim2d.Array rewards, sim2d.Array terminated, sim2d.Array truncated
 function EnvVector:step(actions) end

@@ -1,8 +1,8 @@
 ---@meta _
 -- Gradients: tracked numbers, the functions that take them, and derivatives of functions.
 
----A number that takes part in a gradient. Arithmetic, `<` and `<=` work on it, also together with plain numbers. `x == 1` is
----always false, because Lua compares types first. `math.sin` and the like do not take it.
+---A number that takes part in a gradient. Arithmetic, `<` and `<=` work on it, also together with plain numbers. `x ==
+---1` is always false, because Lua compares types first. `math.sin` and similar functions do not accept it.
 ---@class sim2d.Tracked
 ---@operator add(sim2d.Number): sim2d.Tracked
 ---@operator sub(sim2d.Number): sim2d.Tracked
@@ -35,8 +35,8 @@ local sim = {}
 ---@return any ...
 function sim.value_and_grad(f, p, ...) end
 
----Returns the gradient of f at p, then the value and the other results of f. Without p, it returns a function that does
----this.
+---Returns the gradient of f at p, then the value and the other results of f. If you leave out p, it returns a function
+---that does this.
 ---@param f fun(p, ...): sim2d.Number, ...
 ---@param p? sim2d.Parameters
 ---@param ... any passed to f
@@ -46,23 +46,24 @@ function sim.value_and_grad(f, p, ...) end
 ---@overload fun(f: fun(p, ...): sim2d.Number): fun(p: sim2d.Parameters, ...): any, number
 function sim.grad(f, p, ...) end
 
----Returns the derivatives of a list of numbers, with a row for each output, and f(x). The derivatives are an array if x or
----f(x) is an array.
+---Returns the Jacobian of f at x, with a row for each output, and f(x). The Jacobian is an array if x or f(x) is an
+---array.
 ---@param f fun(x): sim2d.Number|sim2d.Number[]|sim2d.Array
 ---@param x number|number[]|sim2d.Array
 ---@return number[][]|sim2d.Array jacobian
 ---@return number|number[]|sim2d.Array value
 function sim.jacobian(f, x) end
 
----Returns the Hessian of f at p times d, by differences of exact gradients (relative error about 1e-11).
+---Returns the product of the Hessian of f at p and the direction d, by differences of exact gradients (relative error
+---about 1e-11).
 ---@param f fun(p): sim2d.Number
 ---@param p sim2d.Parameters
 ---@param d sim2d.Parameters in the shape of p
 ---@return any product in the shape of p
 function sim.hvp(f, p, d) end
 
----Compares the gradient of f at p with differences of f, and prints a table. It also prints a line if both of them ignore
----the times of impacts.
+---Compares the gradient of f at p with differences of f, and prints a table. It also prints a line if both derivatives
+---ignore the times of impacts.
 ---@param f fun(p): sim2d.Number
 ---@param p sim2d.Parameters
 ---@param options? { step?: number, print?: boolean }
@@ -70,7 +71,7 @@ function sim.hvp(f, p, d) end
 ---@return string[] flags of the gradient, as in `sim.tape_stats()`
 function sim.check_grad(f, p, options) end
 
----Returns the plain value of a tracked value, also in tables. Derivatives end here.
+---Returns the plain value of a tracked value, also in tables. No derivative passes through it.
 ---@generic T
 ---@param x T
 ---@return T
@@ -82,14 +83,14 @@ function sim.stop_gradient(x) end
 ---@return fun(...): sim2d.Number|sim2d.Array
 function sim.custom(def) end
 
----Makes worlds keep an image every n steps, instead of the record of each step. This takes less memory and more time.
----Without n, worlds keep the records again.
+---Makes worlds keep an image every n steps, instead of a record of each step. This takes less memory and more time. If
+---you leave out n, worlds keep records again.
 ---@param n? integer
 ---@return integer? before the previous value
 function sim.checkpoint(n) end
 
 ---Returns statistics of the tape that is recording, or of the last one. `reason` is the reason why every derivative is
----0, or nil if one is not 0.
+---0, or nil if any derivative is not 0.
 ---@return { nodes: integer, bytes: integer, peak_bytes: integer, flags: string[], reason?: string }
 function sim.tape_stats() end
 

@@ -5,11 +5,11 @@
 local Optimize = {}
 
 ---@class sim2d.FitOptions
----@field max_iterations? integer default 1000; nelder-mead: 400 for each parameter; nlopt: 1000 evaluations for each parameter; cmaes: 1000 times the square root of the number of parameters; least_squares: 200
+---@field max_iterations? integer default 1000; for nelder-mead, 400 for each parameter; for nlopt, 1000 evaluations for each parameter; for cmaes, 1000 times the square root of the number of parameters; for least_squares, 200
 ---@field tolerance? number default 1e-8
 ---@field lower? number|table bound: one number for all, or in the shape of the parameters (parts may be missing)
 ---@field upper? number|table bound, in the same forms
----@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? true stops the search
+---@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? called after each iteration; if it returns true, the search stops
 ---@field history? boolean fills info.history
 ---@field loss? "l2"|"huber"|"cauchy" of least_squares: cost of a residual; default "l2"
 ---@field scale? number of least_squares: size beyond which residuals count less with "huber" and "cauchy"; default 1
@@ -31,10 +31,10 @@ local Optimize = {}
 ---@field decay? number of rmsprop; default 0.99
 ---@field initial_step? number|table of nelder-mead: edge of the first simplex; of nlopt: first step
 ---@field restarts? integer of nelder-mead: new simplexes at the best point, default 2; of cmaes: runs with twice the population, default 0
----@field sigma? number|table of cmaes: first deviation; default 0.3
+---@field sigma? number|table of cmaes: initial standard deviation; default 0.3
 ---@field population? integer of cmaes
 ---@field seed? integer of cmaes and nlopt
----@field target? number of cmaes: the search ends at this value
+---@field target? number of cmaes: the search ends at a value as small as this
 
 ---@class sim2d.OptimizeEntry
 ---@field iteration integer
@@ -48,7 +48,7 @@ local Optimize = {}
 ---@field message string reason of the end
 ---@field iterations integer
 ---@field evaluations integer calls of the function
----@field gradient_norm? number largest derivative, without those that point beyond an active bound
+---@field gradient_norm? number largest derivative, ignoring derivatives that point beyond an active bound
 ---@field history? sim2d.OptimizeEntry[]
 
 ---@class sim2d.FitInfo: sim2d.OptimizeInfo

@@ -2,13 +2,13 @@
 -- sim.parallel: many jobs on all cores.
 
 ---@class sim2d.ParallelOptions
----@field threads? integer threads of each process; default: the cores that it may use, under mpirun 1
+---@field threads? integer threads of each process; default: as many as the cores that it may use, or 1 under mpirun
 ---@field seed? integer seed of `sim.random` in jobs, together with the number of the job; default: the seed of the command
 ---@field common? any third argument of each job; it is sent once to each thread
----@field time_limit? number s, of each job
+---@field time_limit? number s, the longest time of a job
 ---@field journal? string file that keeps the results; an interrupted run continues from it
 ---@field failures? "raise"|"keep" a failed job raises an error (default), or is listed
----@field each? fun(result: any, job: integer) called in the order of the items; then results are not kept
+---@field each? fun(result: any, job: integer) called for each result, in the order of the items; `map` then keeps no results
 ---@field record? string folder: the first world of job 7 is recorded as folder/000007.s2d
 ---@field progress? boolean shows a progress bar on a terminal; default true
 
@@ -19,8 +19,9 @@
 ---@class sim2d.Parallel
 local Parallel = {}
 
----Returns `{ f(items[1], 1, common), f(items[2], 2, common), ... }`. Threads with separate Lua states compute it. The
----function must not use locals of its surroundings, except `sim`. `{"module", "name"}` stands for a function of a module.
+---Returns `{ f(items[1], 1, common), f(items[2], 2, common), ... }`. The calls run in threads with separate Lua states.
+---The function must not use local variables from outside it, except `sim`. `{"module", "name"}` stands for a function
+---of a module.
 ---@param f fun(item: any, job: integer, common: any): any|{ [1]: string, [2]: string }
 ---@param items any[]|integer a list, or the number of jobs
 ---@param options? sim2d.ParallelOptions
@@ -46,7 +47,7 @@ function Parallel.threads() end
 ---@field order? string[] order of the parameters; default: alphabetical. The last one changes fastest
 ---@field repeats? integer runs of each point, with different seeds; default 1
 ---@field failures? "raise"|"keep" default: failed runs are rows without outputs
----@field threads? integer as in `sim.parallel.map`, like the following keys
+---@field threads? integer this key and the following ones are as in `sim.parallel.map`
 ---@field seed? integer
 ---@field common? any
 ---@field time_limit? number s
@@ -78,14 +79,14 @@ function Sweep:column(name) end
 ---@return string? message
 function Sweep:save(path) end
 
----Prints a line for each output, over all runs. With names of columns, it prints a line with the means of the outputs for
----each combination of their values.
+---Prints a line for each output, over all runs. If you give names of columns, it prints a line for each combination of
+---values in these columns, with the means of the outputs.
 ---@param ... string
 ---@return sim2d.Table
 function Sweep:summary(...) end
 
----Plots means over `x`, one curve for each value of `by`. Bars show the deviation of repeats (for booleans: of their mean).
----It also takes the keys of `sim.plot`.
+---Plots means over `x`, one curve for each value of `by`. Bars show the standard deviation of the repeats (for
+---booleans: of their mean). `def` may also have the keys of `sim.plot`.
 ---@param def { x: string, y: string, by?: string, title?: string }
 ---@return sim2d.Plot
 function Sweep:plot(def) end

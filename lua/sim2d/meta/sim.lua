@@ -54,7 +54,7 @@ function Vector:dot(other) end
 ---@field parallel sim2d.Parallel
 local sim = {}
 
----Makes many worlds, which threads step without Lua.
+---Makes many worlds, which are stepped in several threads without Lua.
 ---@param builder sim2d.World|fun(i: integer, random: sim2d.Random): sim2d.World a function that makes world i, or a world to clone
 ---@param n integer number of worlds
 ---@param options? sim2d.BatchOptions
@@ -62,7 +62,7 @@ local sim = {}
 function sim.batch(builder, n, options) end
 
 ---Computes the cost of each of many sequences of controls, from the present state of the world.
----@param world sim2d.World does not change
+---@param world sim2d.World the call does not change it
 ---@param controls sim2d.Array|sim2d.Array[] sequences x (knots * actuators), or a list of knots x actuators
 ---@param options? sim2d.RolloutOptions
 ---@return sim2d.Array costs
@@ -92,7 +92,7 @@ function sim.solver(name, fn) end
 ---@return boolean
 function sim.is_main() end
 
----Returns the time of a clock that never goes back. Its start is arbitrary.
+---Returns the time of a clock that never runs backwards. Its start is arbitrary.
 ---@return number time s
 function sim.clock() end
 
@@ -100,14 +100,14 @@ function sim.clock() end
 ---@param seconds number s
 function sim.wait(seconds) end
 
----Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }` takes `--mu 0.3` and
----`--mu=0.3` after the script. Each value has the type of its default. Words that were read are removed from the global `arg`.
----`--help` prints the options and exits.
+---Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }` reads `--mu 0.3` or
+---`--mu=0.3` after the script. Each value has the type of its default. Words that were read are removed from the global
+---`arg`. `--help` prints the options and exits.
 ---@param declared table<string, number|boolean|string|{ [1]: number|boolean|string, [2]: string? }>
 ---@return table<string, any> values
 function sim.options(declared) end
 
----Prints rows as an aligned table. Rows are lists, or tables by column name.
+---Prints rows as an aligned table. Rows are lists, or tables keyed by column name.
 ---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
 ---@return sim2d.Table
 function sim.table(def) end
@@ -122,7 +122,7 @@ local Table = {}
 function Table:save(path) end
 
 ---Starts an experiment, which compares expected and obtained values. `options` are declared as for `sim.options`. The
----option `--out FILE`, the file of the figure, is added. The values are in `.options`.
+---experiment adds the option `--out FILE` for the file of the figure. The values of all options are in `.options`.
 ---@param title string
 ---@param options? table
 ---@return sim2d.Experiment
@@ -172,8 +172,8 @@ function Experiment:finish() end
 
 ---Data; or a line across the plot, {x = 3, label =} or {y = 3, label =}; or a note, {x =, y =, text =}.
 ---@class sim2d.PlotSeries
----@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number numbers across (the heights if there is no second list), samples, or a function
----@field [2]? sim2d.PlotNumbers|number numbers up, or the start of a function's range
+---@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number numbers on the x axis (on the y axis if there is no second list), samples, or a function
+---@field [2]? sim2d.PlotNumbers|number numbers on the y axis, or the start of a function's range
 ---@field [3]? number the end of a function's range
 ---@field label? string
 ---@field kind? "line"|"scatter"|"steps"|"band"|"stack"|"histogram"|"phase"|"field"|"heat"|"contour"
@@ -187,7 +187,7 @@ function Experiment:finish() end
 ---@field low? sim2d.PlotNumbers of a band
 ---@field high? sim2d.PlotNumbers
 ---@field bins? integer|sim2d.PlotNumbers of a histogram: number of bins, or a list of their edges
----@field density? boolean scales the area to 1, in place of counts
+---@field density? boolean scales the bars to a total area of 1, in place of counts
 ---@field from? number of a function
 ---@field to? number
 ---@field points? integer number of places at which a function is computed; default 400, for heat maps and contours 60 along each axis
@@ -235,12 +235,12 @@ function Plot:save(path, options) end
 ---@return boolean shown
 function Plot:show(name) end
 
----Returns the plot drawn in letters.
----@param options? { width: integer?, height: integer? } in letters, default 80 and 20
+---Returns the plot drawn as text.
+---@param options? { width: integer?, height: integer? } in characters, default 80 and 20
 ---@return string
 function Plot:text(options) end
 
----Prints the plot in letters.
+---Prints the plot as text.
 ---@param options? { width: integer?, height: integer? }
 function Plot:print(options) end
 
@@ -277,7 +277,7 @@ function Progress:done() end
 ---@field unit string
 ---@field value number settable, from min to max
 
----Adds a slider to the live viewer. Without a viewer it keeps its default.
+---Adds a slider to the live viewer. If there is no viewer, it keeps its default.
 ---@param def { name: string, min?: number, max?: number, value?: number, unit?: string, on_change?: fun(value: number) }
 ---@return sim2d.SliderControl
 function sim.slider(def) end
@@ -287,7 +287,7 @@ function sim.slider(def) end
 ---@field values string[]
 ---@field value string settable, to one of the values
 
----Adds a choice of texts to the live viewer. `key` selects the next text. Without a viewer it keeps its default.
+---Adds a choice of texts to the live viewer. `key` selects the next text. If there is no viewer, it keeps its default.
 ---@param def { name: string, values: string[], value?: string, key?: string, on_change?: fun(value: string) }
 ---@return sim2d.ChoiceControl
 function sim.choice(def) end
@@ -296,8 +296,8 @@ function sim.choice(def) end
 ---@param def { name: string, key?: string, on_press: fun() }
 function sim.button(def) end
 
----Returns the position of an axis of a gamepad in the live viewer: -1 to 1, right and up positive; triggers 0 to 1. Without
----a gamepad it is 0.
+---Returns the position of an axis of a gamepad in the live viewer: -1 to 1, right and up positive; triggers 0 to 1. If
+---there is no gamepad, it is 0.
 ---@param name "left_x"|"left_y"|"right_x"|"right_y"|"lt"|"rt"
 ---@return number
 function sim.axis(name) end
@@ -338,7 +338,7 @@ function Random:uniform(lo, hi) end
 function Random:normal(mean, deviation) end
 
 ---Returns an integer from lo to hi, both included.
----@param lo integer alone: the upper end, and the lower end is 1
+---@param lo integer the lower end; if it is the only argument, it is the upper end and the lower end is 1
 ---@param hi? integer
 ---@return integer
 function Random:integer(lo, hi) end

@@ -20,7 +20,7 @@ local Lcp = {}
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field solver sim2d.LcpSolver the solver that found the answer
 ---@field iterations integer
----@field residual number max |min(z, w)|; with kappa max |z w - kappa|
+---@field residual number max |min(z, w)|; with kappa, max |z w - kappa|
 ---@field time number s
 ---@field kappa? number kappa of the call
 ---@field ray? number[] ray on which Lemke's method went to infinity
@@ -92,7 +92,7 @@ local Mlcp = {}
 ---@field iterations integer
 ---@field residual number max |A u + C v + a| and |min(v, w)|, or |v - clip(v - w, lo, hi)|
 ---@field r_vio number max |A u + C v + a|
----@field b_vio number max |v w|; with kappa |v w - kappa|
+---@field b_vio number max |v w|; with kappa, max |v w - kappa|
 ---@field time number s
 ---@field kappa? number kappa of the call
 ---@field w? number[] if solved
@@ -194,13 +194,13 @@ function ContactLibrary.solve(problem) end
 ---Derivatives with respect to the data that the problem has, in their shapes.
 ---@class sim2d.ContactGradient
 ---@field W? sim2d.Matrix
----@field M? sim2d.Matrix the part below the diagonal stands for both halves; 0 above
+---@field M? sim2d.Matrix the part below the diagonal counts for both halves; the part above is 0
 ---@field H? sim2d.Matrix
 ---@field q number[]
 ---@field bias? number[]
 ---@field mu number[]|number
 ---@field regular boolean false: there is no derivative
----@field why? string reason, unless regular
+---@field why? string the reason, if regular is false
 
 ---Returns the derivatives of a loss with respect to the data, from its derivatives with respect to r, u and v. r, u and
 ---info are results of the solve.
@@ -284,7 +284,7 @@ local Qp = {}
 ---@field residual number the largest of primal, dual and complementarity
 ---@field primal number violation of a constraint, relative to max(1, its right side)
 ---@field dual number violation of P x + q + A'y + G'z = 0, relative to max(1, max |q|)
----@field complementarity number |min(z, h - G x)| of a row, relative to max(1, |h|); with kappa |z (h - G x) - kappa|
+---@field complementarity number |min(z, h - G x)| of a row, relative to max(1, |h|); with kappa, |z (h - G x) - kappa|
 ---@field r_vio number the larger of primal and dual
 ---@field b_vio number complementarity
 ---@field time number s
@@ -292,8 +292,8 @@ local Qp = {}
 ---@field objective? number if solved
 ---@field y? number[] multipliers of A x = b, if solved
 ---@field z? number[] multipliers of G x <= h, if solved
----@field unbounded? boolean if infeasible: the objective falls without a bound
----@field direction? number[] direction in which it falls
+---@field unbounded? boolean if infeasible: the objective decreases without bound
+---@field direction? number[] direction in which it decreases
 ---@field certificate? { y: number[], z: number[] } proof, if infeasible and not unbounded
 ---@field history? { residual: number, step: number, mu: number }[]
 
@@ -369,8 +369,8 @@ function Lp.solve(def) end
 ---@return sim2d.LpGradient
 function Lp.vjp(def, x, info, dl) end
 
----Nonlinear complementarity problems over cones: c(x, y, z; theta) = 0, y o z = kappa e, y and z in
----nonnegative numbers and second-order cones.
+---Nonlinear complementarity problems over cones: c(x, y, z; theta) = 0, y o z = kappa e, where y and z consist of
+---nonnegative numbers and vectors in second-order cones.
 ---@class sim2d.Ncp
 local Ncp = {}
 
@@ -383,7 +383,7 @@ local Ncp = {}
 ---@field max_iter? integer default 50
 ---@field ls_scale? number factor by which a refused step is shortened; default 0.5
 ---@field max_ls? integer number of steps that the line search tries; default 25
----@field undercut? number with kappa = 0, the target of kappa stays at or above b_tol / undercut; default 5; math.huge: no such floor
+---@field undercut? number with kappa = 0, the target for kappa stays at or above b_tol / undercut; default 5; math.huge: no such floor
 ---@field no_progress_max? integer undercut grows when steps without progress outnumber the others by this; default 3
 ---@field no_progress_undercut? number factor of this growth; default 10
 ---@field reg? number added to y and z if the matrix yields no direction; default 1e-10
@@ -391,7 +391,7 @@ local Ncp = {}
 ---@field centering? number share of the mean product that the step aims at, 0 to 1; default: from the affine direction
 
 ---@class sim2d.NcpDef
----@field residual sim2d.NcpFunction returns c, a list: dimensions of x + size of the cones
+---@field residual sim2d.NcpFunction returns c, a list with one number for each dimension of x and one for each entry of y
 ---@field jacobian? sim2d.NcpFunction returns dc/d(x, y, z), rows of numbers; default: differences
 ---@field theta_jacobian? sim2d.NcpFunction returns dc/dtheta; default: differences
 ---@field cones? { orthant?: integer, soc?: integer[] } of y and z: number of nonnegative numbers, then sizes of the cones

@@ -15,30 +15,30 @@
 ---@field restitution_model? "newton"|"reflections" default "newton"; with "reflections", impacts travel through bodies that touch
 ---@field post_stabilization? boolean default true; false is short for stabilization = "none"
 ---@field alpha? number default 1; implicit blending: the share of the forces at the end of the step
----@field beta? number default 1; the share of the velocity at the end of the step, for the motion of the bodies. alpha = beta = 1 damps; alpha = beta = 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
----@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; the unknown of the step problem; the trajectory is the same
----@field elasticity? "compliance"|"stiffness" default "compliance"; how springs and compliant joints enter the step problem; the trajectory is the same
+---@field beta? number default 1; the share of the velocity at the end of the step in the motion of the bodies. alpha = beta = 1 damps; alpha = beta = 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
+---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; the unknown of the step problem; the choice does not change the trajectory
+---@field elasticity? "compliance"|"stiffness" default "compliance"; how springs and compliant joints enter the step problem; the choice does not change the trajectory
 ---@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step; with "off", only in steps that are too long for forces of fixed direction
----@field gradient? "exact"|"smooth" default "exact"; the derivative of steps: "exact" covers the contacts that act, "smooth" also those that may act, see gradients
+---@field gradient? "exact"|"smooth" default "exact"; the derivative of steps: "exact" covers contacts that act, "smooth" also covers contacts that may act, see gradients
 ---@field smoothing? number default 0.0001; kappa of smooth derivatives
----@field substeps? integer default 1; a step consists of this many steps of dt / substeps, see sub-steps
----@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle" takes second-order steps where an island allows them, "projected" never. "auto" is "rattle" with event stepping unless another setting excludes it, else "projected"
----@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; the method for islands that only joints hold, if solver is "auto", see the linear system
+---@field substeps? integer default 1; each step is divided into this many sub-steps of dt / substeps, see sub-steps
+---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle" makes second-order steps where an island allows them, "projected" never does. "auto" is "rattle" with event stepping unless another setting excludes it, else "projected"
+---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; the method for islands that have joints but no contacts, if solver is "auto", see the linear system
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; how the friction of a pair follows from its two bodies, see pairs
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; how the restitution of a pair follows from its two bodies
 ---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends after its first part, short of dt
----@field ncp_kappa? number default 0; with solver = "ncp": the target of impulse times speed at each contact, in place of 0, see ncp
----@field ncp_undercut? number default 5; with solver = "ncp": during the search, the target of kappa stays at or above tolerance / ncp_undercut
----@field profile? boolean default false; true: stats() measures times, which makes the step of a small world a tenth longer; sim2d --stats sets it to true
+---@field ncp_kappa? number default 0; with solver = "ncp": the target for impulse times speed at each contact, in place of 0, see ncp
+---@field ncp_undercut? number default 5; with solver = "ncp": during the search, the target for kappa stays at or above tolerance / ncp_undercut
+---@field profile? boolean default false; true: stats() also measures times; a step of a small world then takes 10 % longer. sim2d --stats sets profile to true
 ---@field budget? number default math.huge; the work that a step may spend on large islands, see budgets
----@field threads? integer default 1; the number of threads that step large islands side by side, without a change of any bit of the results, see threads
----@field audit? boolean default false; each step is judged as a whole; on under --strict
+---@field threads? integer default 1; the number of threads that step large islands in parallel; the results are the same to the last bit, see threads
+---@field audit? boolean default false; true: each step is also checked as a whole; --strict makes this the default
 
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
 ---@field time number s, read-only
----@field bodies table<integer|string, sim2d.Body> in creation order, and by name
----@field joints table<integer|string, sim2d.Joint> in creation order, and by name
+---@field bodies table<integer|string, sim2d.Body> in creation order, and also keyed by name
+---@field joints table<integer|string, sim2d.Joint> in creation order, and also keyed by name
 local World = {}
 
 ---Makes a disc.
@@ -79,8 +79,8 @@ function World:compound(def) end
 ---Keys of all joints.
 ---@class sim2d.JointDef
 ---@field collide? boolean true: the jointed bodies may touch each other; default false
----@field break_force? number N (N m for joints without a force): the joint breaks if it carries more; default math.huge
----@field stabilization? "none"|"baumgarte" correction of the joint's own error; default: that of the world. Not for mice, ground friction and locks with a bound
+---@field break_force? number N (N m for joints that have no force): the joint breaks if it carries more; default math.huge
+---@field stabilization? "none"|"baumgarte" how the joint's own error is corrected; default: the setting of the world. Not for mice, ground friction and locks with a bound
 ---@field name? string
 
 ---Keys of joints between two bodies, one of which may be the world.
@@ -98,9 +98,9 @@ function World:compound(def) end
 ---@field limits? number[] {lo, hi} of the coordinate, rad; either may be nil or infinite
 ---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N m, largest torque of dry friction; default 0
----@field motor? { speed: number, max_torque?: number } rad/s, N m; default: no bound
+---@field motor? { speed: number, max_torque?: number } rad/s, N m; without a maximum, the motor has no bound
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
----@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; or N m s/rad of the spring
+---@field damping? sim2d.Weights with `compliance`: N s/m, N m s/rad; with `stiffness` or alone: N m s/rad, of the spring
 ---@field stiffness? number N m/rad, of a spring along the angle, in place of compliance
 ---@field rest? number rad, the angle at which that spring is at rest; default: the present angle
 ---@field reference? number rad, value of the angle in the present pose; default 0
@@ -126,14 +126,14 @@ function World:weld(def) end
 ---@field limits? number[] {lo, hi} of the coordinate, m; either may be nil or infinite
 ---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N, largest force of dry friction; default 0
----@field motor? { speed: number, max_force?: number } m/s, N; default: no bound
+---@field motor? { speed: number, max_force?: number } m/s, N; without a maximum, the motor has no bound
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
----@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; or N s/m of the spring
+---@field damping? sim2d.Weights with `compliance`: N s/m, N m s/rad; with `stiffness` or alone: N s/m, of the spring
 ---@field stiffness? number N/m, of a spring along the axis, in place of compliance
 ---@field rest? number m, the translation at which that spring is at rest; default: the present translation
 ---@field reference? number m, value of the translation in the present pose; default 0
 
----Lets `a` move along a line that is fixed in `b`, without turning against `b`.
+---Lets `a` move along a line that is fixed in `b`, without turning relative to `b`.
 ---@param def sim2d.SliderDef
 ---@return sim2d.Joint
 function World:slider(def) end
@@ -144,11 +144,11 @@ function World:slider(def) end
 ---@field limits? number[] {lo, hi} of the translation, m; either may be nil or infinite
 ---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N m, largest torque of dry friction; default 0
----@field motor? { speed: number, max_torque?: number } rad/s, N m; default: no bound
+---@field motor? { speed: number, max_torque?: number } rad/s, N m; without a maximum, the motor has no bound
 ---@field stiffness number N/m, of the spring along the axis
 ---@field damping? number N s/m, of that spring; default 0
 
----Lets `a` move along a line that is fixed in `b`, on a spring, and turn freely.
+---Lets `a` turn freely and move, on a spring, along a line that is fixed in `b`.
 ---@param def sim2d.WheelDef
 ---@return sim2d.Joint
 function World:wheel(def) end
@@ -160,7 +160,7 @@ function World:wheel(def) end
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
 ---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; default 0
 
----Fixes the distance of two points.
+---Fixes the distance between two points.
 ---@param def sim2d.DistanceDef
 ---@return sim2d.Joint
 function World:distance(def) end
@@ -172,14 +172,14 @@ function World:distance(def) end
 ---@field limits? number[] {lo, hi} of the length, m; either may be nil or infinite
 ---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N, largest force of dry friction; default 0
----@field motor? { speed: number, max_force?: number } m/s, N; default: no bound
----@field stiffness? number N/m; required without `force`
----@field quadratic? number N/m^2, default 0: the spring pulls with stiffness x + quadratic x^2 + cubic x^3 at the extension x
+---@field motor? { speed: number, max_force?: number } m/s, N; without a maximum, the motor has no bound
+---@field stiffness? number N/m; required unless `force` is given
+---@field quadratic? number N/m^2, default 0: at the extension x, the spring pulls with `stiffness * x + quadratic * x^2 + cubic * x^3`
 ---@field cubic? number N/m^3, default 0
 ---@field force? fun(x: number): number, number? in place of stiffness, quadratic and cubic: returns the pull, N, and optionally its derivative, N/m
 ---@field damping? number N s/m, default 0
 
----Pulls or pushes two points towards a distance.
+---Pulls or pushes two points towards a given distance from each other.
 ---@param def sim2d.SpringDef
 ---@return sim2d.Joint
 function World:spring(def) end
@@ -190,7 +190,7 @@ function World:spring(def) end
 ---@field max_length? number m, default: the present distance
 ---@field restitution? number 0 to 1, when the rope becomes taut; default 0
 
----Bounds the distance of two points.
+---Bounds the distance between two points.
 ---@param def sim2d.RopeDef
 ---@return sim2d.Joint
 function World:rope(def) end
@@ -198,16 +198,16 @@ function World:rope(def) end
 ---@class sim2d.PulleyDef: sim2d.PairDef
 ---@field anchor_a? sim2d.XY m, world coordinates; default: centre of mass of a
 ---@field anchor_b? sim2d.XY m, world coordinates; default: centre of mass of b; required if b is the world
----@field ground_a sim2d.XY m, world coordinates: the fixed point that the rope runs over on the side of a
+---@field ground_a sim2d.XY m, world coordinates: the fixed point over which the rope runs on the side of a
 ---@field ground_b sim2d.XY m, world coordinates: the fixed point on the side of b
----@field ratio? number strands on the side of b, default 1
+---@field ratio? number number of strands on the side of b, default 1
 ---@field length? number m, default: the present length
 ---@field limits? number[] {lo, hi} of the length on the side of a, m
 ---@field restitution? number 0 to 1, at the limits; default 0
 ---@field compliance? sim2d.Weights m/N; default 0, rigid
 ---@field damping? sim2d.Weights N s/m, with compliance; default 0
 
----Leads a rope from `a` over two fixed points to `b`: `|a - ground_a| + ratio |b - ground_b| = length`. It holds
+---Leads a rope from `a` over two fixed points to `b`: `|a - ground_a| + ratio |b - ground_b| = length`. The joint holds
 ---this length, so it also pushes.
 ---@param def sim2d.PulleyDef
 ---@return sim2d.Joint
@@ -240,7 +240,7 @@ function World:gear(def) end
 ---@field max_force? number N, along x and along y; beyond it the lock yields; default math.huge
 ---@field max_torque? number N m, the same for the angle
 
----Holds x, y or angle of a body, or moves them.
+---Holds or moves x, y or the angle of a body.
 ---@param def sim2d.LockDef
 ---@return sim2d.Joint
 function World:lock(def) end
@@ -269,23 +269,23 @@ function World:mouse(def) end
 ---@return sim2d.Joint
 function World:ground_friction(def) end
 
----Its arguments are the poses of all bodies and then the time. If there is one body, the second pose is nil.
+---A function of the poses of all bodies and then the time. If there is one body, the second pose is nil.
 ---@alias sim2d.PoseFunction fun(qa: sim2d.Vector, qb: sim2d.Vector?, ...): ...
 
 ---@class sim2d.ConstraintDef: sim2d.JointDef
 ---@field bodies sim2d.Body[] one to four bodies
----@field phi? sim2d.PoseFunction returns 1 to 3 numbers (m or rad), one for each row, that the constraint holds at 0
+---@field phi? sim2d.PoseFunction returns 1 to 3 numbers (m or rad), one for each row; the constraint keeps them at 0
 ---@field jacobian? sim2d.PoseFunction returns for each row a list of its derivatives with respect to angle, x, y of each body; default: central differences
 ---@field hessian? sim2d.PoseFunction returns for each row the matrix of second derivatives, with 3 rows and columns for each body; default: differences
----@field rate? sim2d.PoseFunction|number partial derivative of each row with respect to time, in its unit per second; default: `(phi(t + dt) - phi(t)) / dt`
+---@field rate? sim2d.PoseFunction|number partial derivative of each row with respect to time, in the unit of the row per second; default: `(phi(t + dt) - phi(t)) / dt`
 ---@field unilateral? boolean true: phi >= 0, one row, a stop; default false
 ---@field restitution? number 0 to 1, of a unilateral constraint without compliance: phi leaves 0 at this fraction of the speed at which it reached 0; default 0
----@field velocity_only? boolean true: rows jacobian v + rate = 0 without phi; default false
+---@field velocity_only? boolean true: the rows are jacobian v + rate = 0, and the value of phi is not held; default false
 ---@field compliance? sim2d.Weights m/N; default 0, rigid. Must be a number for unilateral constraints and for more than two bodies. Not with velocity_only
----@field damping? sim2d.Weights N s/m, in the same forms; default 0
----@field lo? number N or N m, least force of a single row jacobian v + rate = 0. `lo` and `hi` are finite; only for one or two bodies
+---@field damping? sim2d.Weights N s/m, in the same forms as `compliance`; default 0
+---@field lo? number N or N m, smallest force of the single row jacobian v + rate = 0. `lo` and `hi` are finite; only for one or two bodies
 ---@field hi? number N or N m, largest force of that row
----@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order: this row is its friction
+---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order: this row becomes the friction of that constraint
 ---@field friction? number coefficient of this friction
 
 ---Makes a constraint from functions of your script.
@@ -293,7 +293,7 @@ function World:ground_friction(def) end
 ---@return sim2d.Joint
 function World:constraint(def) end
 
----Turns contact between two bodies off.
+---Turns off contact between two bodies.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
 function World:no_contact(a, b) end
@@ -414,7 +414,7 @@ function Handle:remove() end
 ---@field normal sim2d.Vector from b to a, direction in which the impulses acted
 ---@field gap number m, at the end of the step; negative if the shapes overlap
 ---@field normal_impulse number N s, on a, sum over the last step
----@field tangent_impulse number N s, on a; the tangent is the normal turned left
+---@field tangent_impulse number N s, on a; the tangent is the normal turned left by 90 degrees
 ---@field angular_impulse_a number N m s, of both impulses on a about its centre of mass
 ---@field angular_impulse_b number N m s, of both impulses on b about its centre of mass
 ---@field sliding boolean the contact carries an impulse, and its friction is at its bound
@@ -423,8 +423,8 @@ function Handle:remove() end
 ---@return sim2d.Contact[]
 function World:contacts() end
 
----Returns the energy of all bodies. Potential energy is 0 at the origin. It includes the elastic energy of springs,
----compliant joints and soft contacts at the end of the last step.
+---Returns the energy of all bodies. The potential energy of gravity is 0 at the origin. `potential` also includes the
+---elastic energy of springs, compliant joints and soft contacts at the end of the last step.
 ---@return { kinetic: number, potential: number, total: number } energy J
 function World:energy() end
 
@@ -434,7 +434,7 @@ function World:momentum() end
 
 ---@class sim2d.Residuals
 ---@field scaled number largest error of the step problem, as a velocity divided by a typical velocity; compared with `tolerance`
----@field dynamics number N s (N m s), momentum that no impulse accounts for
+---@field dynamics number N s (N m s), momentum that no impulse explains
 ---@field complementarity number N s or m/s, the smaller of normal impulse and separating velocity
 ---@field cone number N s, distance from Coulomb's law
 ---@field joint number m/s, velocity across joints
@@ -445,8 +445,8 @@ function World:momentum() end
 ---@field momentum number N s, audit: momentum of a body that forces, contacts and joints do not explain
 ---@field energy number J, audit: energy that bodies gained (> 0) or lost without a cause
 ---@field distance number m, audit: gap of a pair that an impulse acted on
----@field slip number m, audit: relative motion of surfaces that friction holds
----@field drift number m/s or rad/s, audit: speed of a rigid joint's equation at the end of the step; the audit reports it if it amounts to a thousandth of the kinetic energy
+---@field slip number m, audit: relative motion of surfaces that stick
+---@field drift number m/s or rad/s, audit: speed at which a rigid joint's equation changes at the end of the step; the audit reports a drift whose energy exceeds a thousandth of the kinetic energy
 
 ---Returns the residuals of the last step, as largest absolute values.
 ---@return sim2d.Residuals
@@ -485,7 +485,7 @@ function World:stats() end
 ---@return sim2d.Problem
 function World:problem() end
 
----The effect of an input of 1: a body or a joint, and one of the other fields.
+---Describes what an input of 1 does: a body or a joint, and one of the other fields.
 ---@class sim2d.Input
 ---@field body? sim2d.Body|string
 ---@field joint? sim2d.Joint
@@ -524,11 +524,11 @@ function World:mass_matrix() end
 ---@return number[][] jacobian 2 x 3
 function World:jacobian(body, point) end
 
----Selects the bodies that a query finds. Without a filter it finds all enabled bodies except sensors.
+---Selects the bodies that a query finds. If there is no filter, it finds all enabled bodies except sensors.
 ---@class sim2d.QueryFilter
 ---@field mask? integer the query finds only bodies whose `category` has one of these bits
 ---@field category? integer the query finds only bodies whose `mask` has one of these bits
----@field ignore? sim2d.Body|sim2d.Body[] the query does not find this body, or these
+---@field ignore? sim2d.Body|sim2d.Body[] one body or a list of bodies that the query does not find
 ---@field sensors? boolean true: the query also finds sensors
 
 ---@class sim2d.RayHit
@@ -558,14 +558,14 @@ function World:raycast(from, to, filter) end
 ---@return sim2d.RayHit[]
 function World:raycast_all(from, to, filter) end
 
----Casts many rays from one point, like a lidar. Each ray has its angle (rad, in the world), its distance (m; `range`
----without a hit) and its hit (false without a hit).
+---Casts many rays from one point, like a lidar. For each ray, the lists hold its angle (rad, in the world), its
+---distance (m; `range` if it hits nothing) and its hit (false if it hits nothing).
 ---@param from sim2d.XY
 ---@param options sim2d.FanOptions
 ---@return { angles: number[], distances: number[], hits: (sim2d.RayHit|false)[] }
 function World:raycast_fan(from, options) end
 
----Finds the bodies with a shape whose bounding box overlaps this one.
+---Finds the bodies with a shape whose bounding box overlaps the given box.
 ---@param lo sim2d.XY m, lower left corner
 ---@param hi sim2d.XY m, upper right corner
 ---@param filter? sim2d.QueryFilter
@@ -584,7 +584,7 @@ function World:query_point(point, filter) end
 ---@field point_b sim2d.Vector m, the nearest point of the second body
 ---@field normal sim2d.Vector unit vector
 
----Measures the distance of two bodies and finds their nearest points.
+---Measures the distance between two bodies and finds their nearest points.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
 ---@return sim2d.Closest
@@ -601,26 +601,26 @@ function World:state() end
 function World:set_state(state) end
 
 ---Moves bodies so that hinges and sliders have the given coordinates. All joints stay exact.
----@param coordinates table<sim2d.Joint|string, number> rad or m, by joint or by name
+---@param coordinates table<sim2d.Joint|string, number> rad or m, keyed by joint or by name
 function World:set_coordinates(coordinates) end
 
 ---Copies the engine's world, bit for bit.
 ---@return sim2d.Snapshot
 function World:snapshot() end
 
----Brings a snapshot back. Callbacks and timers do not change. A clone may restore a snapshot of its original.
+---Restores a snapshot. Callbacks and timers do not change. A clone may restore a snapshot of its original.
 ---@param snapshot sim2d.Snapshot
 function World:restore(snapshot) end
 
 ---@class sim2d.Snapshot
 
 ---Makes another world in the same state.
----@param def? { callbacks?: boolean, functions?: boolean } what the clone copies too, default false
+---@param def? { callbacks?: boolean, functions?: boolean } what else the clone copies; default: false for both
 ---@return sim2d.World
 function World:clone(def) end
 
 ---Moves overlapping bodies apart, as little as possible, weighted by mass.
----@return number overlap m, the largest one left
+---@return number overlap m, the largest remaining overlap
 function World:resolve_overlaps() end
 
 ---Moves the bodies to places where none accelerates from rest by more than the tolerance. Time does not advance, applied
@@ -628,7 +628,7 @@ function World:resolve_overlaps() end
 ---force laws.
 ---@param options? { tolerance?: number, max_steps?: integer } `tolerance` in m/s^2, default 1e-6; `max_steps`, default 100000
 ---@return boolean solved
----@return number residual m/s^2, the largest acceleration left
+---@return number residual m/s^2, the largest remaining acceleration
 function World:solve_static(options) end
 
 ---@class sim2d.DrawOptions
@@ -646,10 +646,10 @@ function World:solve_static(options) end
 ---@field line? sim2d.XY[] m, a line through these points
 ---@field arrow? sim2d.XY[] m, an arrow { from, to }
 ---@field point? sim2d.XY m, a dot
----@field text? string a text alone, or at the end of the other element
----@field at? sim2d.XY m, place of a text alone
+---@field text? string a text on its own, or at the end of the other element
+---@field at? sim2d.XY m, place of a text on its own
 ---@field color? string "#rrggbb", "#rrggbbaa" or a name
----@field size? number px, width of a line, radius of a dot, or height of a text alone
+---@field size? number px, width of a line, radius of a dot, or height of a text on its own
 ---@field name? string keeps the annotation until this name is annotated again or cleared; default: it belongs to the next step
 
 ---Draws over pictures, recordings and the live view. It does not change any result.
@@ -667,15 +667,15 @@ function World:clear_annotations(name) end
 ---@return string? message
 function World:draw(path, options) end
 
----Columns of a recording: names in a list ("cart.x", "energy.total"), functions under a name.
+---Columns of a recording: names in a list ("cart.x", "energy.total"), functions keyed by a name.
 ---@alias sim2d.Columns { [integer]: string, [string]: fun(world: sim2d.World, t: number): number }
 
----Options of a recording. Pictures and videos also take the options of `world:draw`.
+---Options of a recording. Pictures and videos also have the options of `world:draw`.
 ---@class sim2d.RecordOptions: sim2d.DrawOptions
 ---@field every? integer records every nth step; default 1
 ---@field from? number s, earlier frames are left out
 ---@field to? number s, later frames are left out
----@field trails? boolean | sim2d.Body[] for pictures and videos: bodies whose centres draw a line; true: all moving bodies. Pages take only true
+---@field trails? boolean | sim2d.Body[] for pictures and videos: bodies whose centres draw a line; true: all moving bodies. Pages accept only true
 ---@field strobe? number | number[] for pictures: a period, or a list of times, s; the picture shows the world at all of these times
 ---@field fps? number for videos: frames per second; default 30
 ---@field speed? number for videos and pages: simulated seconds per second; default 1, 0.1 is slow motion
@@ -711,7 +711,7 @@ local Recording = {}
 ---@return string? message
 function Recording:close() end
 
----Shows a plot of the script beside the run (.html, .s2d). It replaces an earlier plot of this name.
+---Shows a plot of the script beside the run (.html, .s2d). The plot replaces an earlier plot of the same name.
 ---@param plot sim2d.Plot
 ---@param name? string title of the plot
 ---@return true? success
@@ -760,7 +760,7 @@ function World:close() end
 ---@return sim2d.Actuator
 function World:actuator(def) end
 
----Commands all actuators (a list) or some of them (a table by name). A command holds until the next one.
+---Commands all actuators (a list) or some of them (a table keyed by name). A command holds until the next one.
 ---@param u number[]|table<string, number>
 ---@return integer clipped number of commands beyond their range
 function World:act(u) end
@@ -777,6 +777,6 @@ function World:act(u) end
 ---@param def sim2d.ObserveDef
 function World:observe(def) end
 
----Returns all observations, as a list in the order of declaration, and by name.
+---Returns all observations, as a list in the order of declaration, and also keyed by name.
 ---@return table
 function World:observation() end
