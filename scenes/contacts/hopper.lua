@@ -1,5 +1,5 @@
--- Discs run out of a hopper: the wider its mouth, the faster. By Beverloo's law the flow grows with the power 3/2 of
--- the width.
+-- Discs flow out of a hopper: the wider its outlet, the faster they flow. By Beverloo's law the flow grows as the width
+-- to the power 3/2.
 local sim = require "sim2d"
 
 local DISCS, RADIUS, FRICTION = 80, 0.1, 0.3

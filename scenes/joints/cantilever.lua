@@ -1,6 +1,6 @@
 -- A beam of boxes welded to each other and to a wall bends under its weight. A weld with compliance h / (E I)
--- represents a piece of beam of length h. With more boxes the deflection of the tip converges to the result of the
--- theory of thin beams.
+-- represents a piece of beam of length h. As the number of boxes grows, the deflection of the tip converges to the
+-- result of the theory of thin beams.
 local sim = require "sim2d"
 
 local options = sim.options { count = { 40, "boxes" } }

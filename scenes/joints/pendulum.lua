@@ -1,5 +1,5 @@
--- A pendulum and a double pendulum, released from the horizontal. The hinges hold to rounding. Steps are of second
--- order: halving the step leaves a quarter of the oscillation of the energy, and of the error in time.
+-- A pendulum and a double pendulum, released from the horizontal. The joint errors are rounding errors. Steps are of
+-- second order: with half the step, the oscillation of the energy and the error in time are a quarter as large.
 local sim = require "sim2d"
 
 local LENGTH, MASS, G = 1, 1, 9.81

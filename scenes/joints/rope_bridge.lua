@@ -1,5 +1,5 @@
--- A slack bridge of 100 hinged links, released in the shape of a V. Its hinges hold to rounding while it swings. The
--- oscillation of its energy shrinks with the square of the step, and the energy does not drift.
+-- A slack bridge of 100 hinged links, released in the shape of a V. While it swings, its joint errors are rounding
+-- errors. The oscillation of its energy shrinks with the square of the step, and the energy does not drift.
 local sim = require "sim2d"
 
 local options = sim.options { links = { 100, "links, an even number" } }

@@ -1,4 +1,5 @@
--- A robot on wheels, seen from above, drives around a room by the distances along 36 rays and hits nothing.
+-- A robot on wheels, seen from above, measures distances along 36 rays and drives around a room without hitting
+-- anything.
 local sim = require "sim2d"
 
 local RAYS, RANGE, RADIUS = 36, 6, 0.25

@@ -1,4 +1,4 @@
--- A gripper on a hand that lifts: each finger hangs on a parallelogram, and a gear makes both close equally.
+-- A gripper on a hand that lifts: each finger hangs on a parallelogram, and a gear makes both fingers close equally.
 local sim = require "sim2d"
 
 local CRANK, GRIP = 0.3, 0.2                -- m: length of the cranks, width of the gripped box

@@ -1,4 +1,4 @@
--- A conveyor sorts boxes by height: a sensor sees the tall ones, the others fall where a flap opens.
+-- A conveyor sorts boxes by height: a sensor detects the tall boxes, and the other boxes fall where a flap opens.
 local sim = require "sim2d"
 
 local BOXES, EVERY, SPEED = 8, 1.5, 1 -- boxes, s between two of them, m/s of the belts

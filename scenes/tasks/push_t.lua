@@ -1,10 +1,11 @@
 -- Push-T: a disc has to push a T to its place on the plane (gym-pusht's geometry, gains, reward and success; lengths
--- are its pixels). The T does not slide on: it moves only while it is pushed, and the push has no friction.
+-- are its pixels). The T does not slide by itself: it moves only while it is pushed. The push has no friction.
 --
--- Observed: position of the disc and of the T's origin (the middle of its bar's outer edge), angle of the T from 0 to 2
--- pi. Action: the goal of the disc, both coordinates from 0 to 512, for 0.1 s; its acceleration is 100 times the
--- distance less 20 times its speed. Reward: the part of the goal that the T covers, divided by 0.95, at most 1. Ends
--- when the reward is 1, and after 300 steps. Start: disc from 50 to 450, T from 100 to 400, all angles.
+-- Observed: position of the disc, position of the T's origin (the middle of the outer edge of its bar), angle of the T
+-- from 0 to 2 pi. Action: the goal of the disc, both coordinates from 0 to 512, for 0.1 s; its acceleration is 100
+-- times the distance less 20 times its speed. Reward: the fraction of the goal that the T covers, divided by 0.95, but
+-- at most 1. Ends when the reward is 1, and after 300 steps. Start: both coordinates of the disc from 50 to 450, both
+-- coordinates of the T from 100 to 400, any angle.
 local sim = require "sim2d"
 
 local KP, KV, SIDE, DONE = 100, 20, 512, 0.95 -- 1/s^2, 1/s, px

@@ -1,10 +1,10 @@
--- Pusher: a hand, a disc on the plane seen from above, pushes a puck to a target. Friction on the plane stops the puck
--- soon.
+-- Pusher: a hand, a disc on the plane seen from above, pushes a puck to a target. Friction on the plane soon stops the
+-- puck.
 --
 -- Observed: position and velocity of the hand, position and velocity of the puck, position of the target; m, m/s.
--- Action: the hand's force along x and y, up to 10 N, for 0.02 s. Reward: 1 while the puck's middle is within 1 cm of
--- the target, less outside, 0.1 at 30 cm. Ends after 250 steps. Start: hand, puck and target anywhere within 0.6 m,
--- puck and hand at least 0.25 m apart.
+-- Action: the force on the hand along x and y, up to 10 N, for 0.02 s. Reward: 1 while the puck's middle is within 1 cm
+-- of the target, and less farther away (0.1 at 30 cm). Ends after 250 steps. Start: hand, puck and target are anywhere
+-- within 0.6 m, and puck and hand are at least 0.25 m apart.
 local sim = require "sim2d"
 
 local HAND, PUCK, FORCE, ROOM, APART = 0.08, 0.1, 10, 0.6, 0.25 -- m, m, N, m, m

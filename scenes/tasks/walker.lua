@@ -1,11 +1,11 @@
 -- Walker: seven links, a trunk on two legs, have to walk forwards without falling (after dm_control's planar walker).
 --
--- Observed: height of the trunk, m, its angle, rad, the angles of hip, knee and ankle of each leg, rad, speed forwards
--- and upwards, m/s, angular speeds of the trunk and of the joints, rad/s, and for each foot 1 while it touches
--- the ground. Action: torques of hip, knee and ankle of each leg, up to 150, 150 and 80 N m, for 1/60 s. Reward: up to
--- 1 for the speed (all of it from 1 m/s on), times up to 1 for being upright. Ends when the trunk is below 0.8 m or
--- leans by more than 1 rad, otherwise after 600 steps. Start: it stands a little above the ground, with up to 0.05 rad
--- in its joints.
+-- Observed: height of the trunk, m; its angle, rad; the angles of hip, knee and ankle of each leg, rad; forward and
+-- upward speed, m/s; angular speeds of the trunk and of the joints, rad/s; for each foot, 1 while it touches the
+-- ground. Action: torques of hip, knee and ankle of each leg, up to 150, 150 and 80 N m, for 1/60 s. Reward: up to 1
+-- for the speed (1 for all speeds above 1 m/s), multiplied by up to 1 for being upright. Ends when the trunk is below
+-- 0.8 m or leans by more than 1 rad, otherwise after 600 steps. Start: the walker is a little above the ground, with
+-- joint angles of up to 0.05 rad.
 local sim = require "sim2d"
 
 local UP, LOW, LEANS, FORWARDS = 1.2, 0.8, 1, 1 -- m, m, rad, m/s
