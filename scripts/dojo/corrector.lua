@@ -4,8 +4,9 @@
 --
 --     y o z + dy o z + y o dz = kappa e - dy_affine o dz_affine
 --
--- The text says that about 10 iterations are typical and that the correction often halves their number. Here there are
--- fewer than 10, and the correction saves a sixth to a third of them, more with more contacts.
+-- The page of the solver says that about 10 iterations are typical and that the correction often halves their number.
+-- Here fewer than 10 iterations are needed, and the correction saves a sixth to a third of them; it saves more with
+-- more contacts.
 local sim = require "sim2d"
 local contacts = require "contacts"
 

@@ -1,10 +1,11 @@
--- Friction as a mixed problem that keeps the velocity, and the effect of one wrong sign in it. Free v+, and z = (l+,
--- l-, gamma) >= 0 with w = (gamma + v+, gamma - v+, mu m g - l+ - l-) >= 0, z'w = 0:
+-- Friction as a mixed problem that keeps the velocity, and the effect of one wrong sign in it. The unknowns are a free
+-- v+, and z = (l+, l-, gamma) >= 0 with w = (gamma + v+, gamma - v+, mu m g - l+ - l-) >= 0, z'w = 0:
 --   m v+ - h l+ + h l- - (m v + h u) = 0      row [1 -1 1 0] and -(v + u) for h = m = 1.
 -- The note prints [1 1 -1 0] and +(v + u), which is v+ = -(v + u) - l+ + l-: the block is thrown back, and friction
--- drives it. With b = v + u that has the solution v+ = -(b + mu g) for b > -mu g and v+ = mu g - b for b < mu g; for
--- |b| <= mu g both of them, and 0. Lemke's method ends on a ray in all four of the trials below. That proves nothing,
--- because the matrix is not copositive-plus: trying all choices of positive entries of z finds the solutions.
+-- drives it. With b = v + u this problem has the solution v+ = -(b + mu g) for b > -mu g, and the solution v+ = mu g -
+-- b for b < mu g. For |b| <= mu g both are solutions, and so is 0. Lemke's method ends on a ray in all four of the
+-- trials below. That does not prove that the problems are infeasible, because the matrix is not copositive-plus. Trying
+-- all choices of positive entries of z finds the solutions.
 local sim = require "sim2d"
 
 local D, B = { { 1 }, { -1 }, { 0 } }, { { 0, 0, 1 }, { 0, 0, 1 }, { -1, -1, 0 } }

@@ -2,11 +2,12 @@
 -- impulses lc, lf = (l+, l-), n = (0, 1), D = [d1 d2] = [1 -1; 0 0], e = (1, 1) and b = v + h f / m,
 --   M v+ - n lc - D lf = m b,    0 <= lc _|_ n'v+ + k min(0, n'v) >= 0,   0 <= lf _|_ gamma e + D'v+ >= 0,
 --   0 <= gamma _|_ mu lc - e'lf >= 0
--- has (k = 0) lc = m max(0, -b_y), v+ = (S(b_x), b_y + lc / m) with the threshold mu lc / m of the landing mass.
--- Printed are + m b on the side of the matrix, D v for D'v, k n'v whatever its sign (a mass that leaves may then come
--- back), and forces among impulses, right for h = 1 only. In the form of Belbute-Peres,
+-- has for k = 0 the solution lc = m max(0, -b_y), v+ = (S(b_x), b_y + lc / m), with the threshold mu lc / m of the
+-- landing mass. The note prints + m b on the side of the matrix, D v in place of D'v, and k n'v whatever its sign (a
+-- mass that leaves may then come back). It also has forces in place of impulses, which is right only for h = 1. In the
+-- form of Belbute-Peres,
 --   M x + G'z + q = 0,   G x + F z + s = 0,   x = -v+,   0 <= s _|_ z >= 0,
--- q and F have the wrong sign; right are q = m b, F = [0 0 0; 0 0 -e; -mu e' 0].
+-- q and F have the wrong sign; the right values are q = m b, F = [0 0 0; 0 0 -e; -mu e' 0].
 local sim = require "sim2d"
 
 -- z = (lc, l+, l-, gamma). `sign` is that of the constant: -1, or +1 as printed.

@@ -1,7 +1,7 @@
 -- With unequal weights of the push in a learned friction law, gamma can indicate slip when the block rests, and rest
 -- when it slips.
 --
--- The block at rest, pushed by u, with the traditional 3 x 3 problem, but weights a1 and a2 of the push:
+-- A block at rest is pushed by u. The problem is the traditional 3 x 3 problem, but with weights a1 and a2 of the push:
 --   0 <= l+    _|_  gamma + l+ - l- + a1 u >= 0
 --   0 <= l-    _|_  gamma - l+ + l- - a2 u >= 0
 --   0 <= gamma _|_  mu m g - l+ - l-       >= 0        and its velocity v = u + l+ - l-

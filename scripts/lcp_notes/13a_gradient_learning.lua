@@ -3,9 +3,9 @@
 --
 -- l = (l+, l-, gamma) of the traditional problem is known, f is affine in (v, u), G constant: row r has six numbers,
 --   w_r = G_r1 l+ + G_r2 l- + G_r3 gamma + f_rv v + f_ru u + f_r1,
--- and the note's cost is the mean of (l_r w_r)^2 + max(0, -w_r)^2. Rows are independent of each other, each may be
--- scaled, and f = G = 0 costs nothing: so one entry per row is given, G11 = 1, G22 = 1, G31 = -1. The truth: G = [1 -1
--- 1; -1 1 1; -1 -1 0], f = (v + u, -v - u, mu m g), m = g = h = mu = 1.
+-- and the note's cost is the mean of (l_r w_r)^2 + max(0, -w_r)^2. The rows are independent of each other, each row may
+-- be scaled, and f = G = 0 costs nothing. So one entry per row is given: G11 = 1, G22 = 1, G31 = -1. The truth: G = [1
+-- -1 1; -1 1 1; -1 -1 0], f = (v + u, -v - u, mu m g), m = g = h = mu = 1.
 local sim = require "sim2d"
 local e = sim.experiment "Learning f and G: what the data determine, and what not"
 

@@ -4,10 +4,11 @@
 --   friction   |l+ v+| + |l- v-|       no friction in the direction of the motion
 --   slack      |s- v+| + |s+ v-|       moving blocks use all of their friction; s = mu - l is the unused part
 -- "Neither of these say anything about what should occur when the box is standing still" (remark 3). Check: at rest,
--- pushed to the right, l- > 0 = l+. The first requires v- = 0, which is clear anyway, and does not affect v+. But at
--- rest both slacks are positive, as long as friction is not exhausted, and the second requires v+ = v- = 0, which is
--- sticking. On exact data neither penalty helps; on speeds with noise the second restores most of the sticking. Its
--- price is the one given in the notes: the slack requires the knowledge of mu (here h = m = g = mu = 1).
+-- pushed to the right, l- > 0 = l+. The first penalty requires v- = 0, which is clear anyway, and does not affect v+.
+-- But at rest both slacks are positive, as long as friction is not exhausted. So the second penalty requires v+ = v- =
+-- 0, which is sticking. On exact data neither penalty helps; on speeds with noise the second penalty restores most of
+-- the sticking. Its price is the one given in the notes: to compute the slack, mu must be known (here h = m = g = mu =
+-- 1).
 local sim = require "sim2d"
 local e = sim.experiment("Two penalties for slack friction",
   { noise = { 0.1, "of speeds" }, iterations = { 800, "of each training" } })
