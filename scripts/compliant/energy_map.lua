@@ -6,8 +6,8 @@
 --
 -- is linear, det = (1 + (1-alpha)(1-beta) X) / (1 + alpha beta X), trace = 2 - (alpha+beta) X / (1 + alpha beta X). The
 -- amplitude grows by sqrt(det) while it oscillates (trace^2 < 4 det). It is constant exactly for alpha + beta = 1, and
--- there stable while X (1 - 4 alpha beta) < 4. Compliant's other document calls (1/2, 1) energy-conserving, but it
--- loses half as much as implicit Euler (1, 1).
+-- there it is stable while X (1 - 4 alpha beta) < 4. Compliant's other document calls (1/2, 1) energy-conserving, but
+-- it loses half as much as implicit Euler (1, 1).
 local sim = require "sim2d"
 
 local e = sim.experiment("The oscillator over (alpha, beta)", { n = { 30, "intervals each way" } })

@@ -6,8 +6,8 @@
 --
 -- The solution is known: level i of n carries (n + 1 - i) m g h, friction is 0, and all velocities are 0. A sweep
 -- carries information one box further, so sweeps converge linearly, and more slowly for higher stacks: for n
--- frictionless discs an upward sweep leaves cos^2(pi/2n) of the error (Gauss-Seidel on the second difference). Methods
--- that factor a matrix couple all boxes at once. Times are shown but not asserted.
+-- frictionless discs, the fraction cos^2(pi/2n) of the error remains after an upward sweep (Gauss-Seidel on the second
+-- difference). Methods that factor a matrix couple all boxes at once. Times are shown but not asserted.
 local sim = require "sim2d"
 
 local e = sim.experiment("Solvers on a stack", { boxes = { 10, "how many" }, sweeps = { 1000, "at most" },

@@ -1,4 +1,4 @@
--- Energy is conserved by a ball with e = 1, never created by a heap with e = 0, and 10 N lift a body of weight 9.81 N.
+-- A ball with e = 1 conserves its energy, a heap with e = 0 never gains energy, and 10 N lift a body of weight 9.81 N.
 -- Three of ContactBench's scenes (Le Lidec et al. 2024):
 --   bounce: E after each bounce equals E before it; with a fixed step the impact is O(dt) early or late
 --   lift:   a = (F - m g) / m from the first step on: a contact pushes, it does not pull

@@ -1,6 +1,6 @@
--- A rod pushed along a rough floor jams: with a friction above 4/3 no finite force can hold its tip up. Tip at the
--- origin, half length 1 m, leaning by theta, tip sliding to -x (the direction of the push). With a force N up and mu N
--- along the floor the tip accelerates upwards by
+-- A rod pushed along a rough floor jams: with a friction above 4/3 no finite force can hold its tip up. The tip of the
+-- rod is at the origin and slides to -x (the direction of the push); the rod has the half length 1 m and leans by
+-- theta. With a force N up and mu N along the floor the tip accelerates upwards by
 --     A N - g,    A = W_nn - mu W_nt,    W_nn = (1 + 3 cos^2)/m,  W_nt = 3 sin cos / m,
 -- so N = g / A grows without bound as mu approaches W_nn / W_nt, whose smallest value is 4/3, at tan theta = 2. Beyond
 -- it, N > 0 only accelerates the tip into the floor (Painleve 1895). A time step has impulses instead of forces, and

@@ -1,7 +1,7 @@
--- A waiter pulls a plate of 14 m length over the edge of a table. A finger presses on it and drags it by friction; it
--- may not go beyond the edge itself, and may not press so that the plate tips. It lets go, returns, brakes and pulls
--- again. Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its
--- equations, numbers and cost, from all zeros.
+-- A waiter pulls a plate 14 m long over the edge of a table. A finger presses on the plate and drags it by friction.
+-- The finger may not go beyond the edge, and it may not press in a way that tips the plate. It lets go, returns, brakes
+-- and pulls again. Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with
+-- its equations, numbers and cost. The initial guess is all zeros.
 local sim = require "sim2d"
 local mpcc = require "mpcc"
 

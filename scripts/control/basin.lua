@@ -1,5 +1,5 @@
--- The tilts and speeds of a pole from which a regulator with a limited force recovers a cart-pole: a grid of starts,
--- one run each, coloured by the time until it settles. --out FILE (.svg or .png) writes the picture.
+-- The tilts and speeds of a pole from which a regulator with a limited force recovers a cart-pole: a grid of starts
+-- with one run each, coloured by the time until the cart-pole settles. --out FILE (.svg or .png) writes the picture.
 local sim = require "sim2d"
 
 local exp = sim.experiment("The basin of a regulator")

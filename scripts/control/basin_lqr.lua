@@ -2,9 +2,10 @@
 -- eigenvalue l > 1, with l - 2 + 1 / l = (w h)^2 for a pole that falls at the rate w. Along its left eigenvector the
 -- state is one number
 --     z+ = l z + b u,    |u| <= U,
--- which grows whatever u is once |z| > |b| U / (l - 1). So, to first order, no law does better than the strip between
--- two lines. An LQR that returns the cart quickly spends its force on that and recovers three quarters of the strip;
--- the less its force costs, the smaller its basin. A patient one recovers nearly all of it.
+-- which grows whatever u is once |z| > |b| U / (l - 1). So, to first order, no law recovers states outside the strip
+-- between two lines. An LQR that returns the cart quickly spends its force on that and recovers three quarters of the
+-- strip; the less its force costs, the smaller its basin. An LQR that returns the cart slowly recovers nearly all of
+-- the strip.
 --     tools/run scripts/control/basin_lqr.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 

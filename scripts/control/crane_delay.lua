@@ -2,7 +2,7 @@
 -- regulator designed without delays becomes unstable beyond some delay: with the delayed commands as states,
 --     z = (x, u[k-d], ..., u[k-1]),   x+ = A x + B u[k-d],
 -- its closed loop is a matrix whose largest eigenvalue gives the growth of the swing in a step, and so the delay at
--- which it begins to grow. A regulator designed for z stops the load with any delay.
+-- which the swing begins to grow. A regulator designed for z stops the load with any delay.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A crane with a delay, known and not")

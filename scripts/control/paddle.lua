@@ -2,8 +2,8 @@
 --     m a = g u - f sign(v) - d v,      -1 <= u <= 1
 -- and positions determine only ratios: m = 1 kg is the unit of the gain g, the friction f and the drag d. To play, it
 -- observes the ball, runs a clone of the court ahead to the place where the ball comes down (which has a closed form:
--- walls are mirrors), and plans by iLQR to be there in time. With a single look at each ball only a paddle with the
--- right model hits most of them. If it replans five times per second, a paddle that assumes twice its strength hits as
+-- walls are mirrors), and plans by iLQR to be there in time. With a single look at each ball, only a paddle with the
+-- right model hits most balls. If it replans five times per second, a paddle that assumes twice its strength hits as
 -- well.
 local sim = require "sim2d"
 

@@ -1,6 +1,6 @@
--- A finger pushes a box to a goal, starting from commands without effect, a hand's breadth away from the box. Exact
--- derivatives are zero without contact, and iLQR does not move. Smooth ones include the nearby contact; the
--- trajectories themselves remain exact. Sampling finds the box by chance.
+-- A finger pushes a box to a goal, starting from commands without effect, a hand's breadth away from the box. Without
+-- contact, exact derivatives are zero, and iLQR does not change the commands. Smooth derivatives include the nearby
+-- contact; the trajectories themselves remain exact. Sampling finds the box by chance.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Pushing a box by planning through contact")

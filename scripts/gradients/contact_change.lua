@@ -1,6 +1,6 @@
--- A box on a floor is pushed for a second. Below mu m g it sticks: the loss is flat, and the exact derivative, which
--- uses the present contacts, is zero. The smooth derivative includes that a larger push would move it. --out FILE.svg
--- writes a picture of the loss and its derivatives.
+-- A box on a floor is pushed for a second. With a push below mu m g the box sticks: the loss is flat, and the exact
+-- derivative, which uses the present contacts, is zero. The smooth derivative takes into account that a larger push
+-- would move the box. --out FILE.svg writes a picture of the loss and its derivatives.
 local sim = require "sim2d"
 
 local options = sim.options { out = { "", "FILE.svg: where the picture goes" } }

@@ -4,8 +4,9 @@
 --     E = 2/3 R^2 w^2 + g R cos(alpha - |theta|)                                (per mass)
 -- is conserved, and it needs g R to tip over. Each time that it lands on its other corner w decreases to r = 1 - 3/2
 -- sin^2 alpha of its value (Housner). So the edges of the basins are known. The block tips over the corner that it
--- turns about if it turns outwards with E > g R. Otherwise it lands with 2/3 R^2 w^2 = E - g R cos(alpha), keeps r^2 of
--- that, and tips over the other corner if that is more than g R (1 - cos(alpha)). Otherwise it stands.
+-- turns about if it turns outwards with E > g R. Otherwise it lands with 2/3 R^2 w^2 = E - g R cos(alpha), keeps the
+-- fraction r^2 of this energy, and tips over the other corner if the remainder is more than g R (1 - cos(alpha)).
+-- Otherwise it stands.
 --     tools/run scripts/parallel/basin.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 

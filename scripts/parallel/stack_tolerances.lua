@@ -1,8 +1,8 @@
 -- How accurately must bricks be laid? A stack of bricks with random offsets. Bricks of length 1 are laid with offsets
 -- of deviation s. The stack stands if above each joint the centre of everything above it is over the common part of the
 -- joint's two bricks; the smallest distance to an end of that part is the margin. A sweep lays stacks over tolerances
--- s, simulates each for 2 s, and counts those that fall: exactly those without a margin, although the solver knows
--- nothing about margins.
+-- s, simulates each for 2 s, and counts those that fall: exactly those without a margin, although the solver does not
+-- use margins.
 --     tools/run scripts/parallel/stack_tolerances.lua --map map.html     each pixel opens its stacks
 local sim = require "sim2d"
 
