@@ -1,4 +1,4 @@
--- Of the two penalties in the notes, only the penalty on slack friction determines the motion of a block at rest.
+-- The notes have two penalties, but only the penalty on slack friction determines the motion of a block at rest.
 --
 -- Speeds (v+, v-) are learned as relu(f + G l), f and G affine, with a penalty on their violation of complementarity:
 --   friction   |l+ v+| + |l- v-|       no friction in the direction of the motion
