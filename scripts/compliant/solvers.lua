@@ -1,6 +1,6 @@
--- The cost of a digit for each solver: the residual of a stack of ten boxes, iteration by iteration and in time, from a
--- cold start. The benchmark of Compliant compares projected Gauss-Seidel with one QP solver on such a stack. Here all
--- solvers solve the same problem and are compared by the same residual,
+-- The cost of one more correct digit for each solver: the residual of a stack of ten boxes, iteration by iteration and
+-- in time, from a cold start. The benchmark of Compliant compares projected Gauss-Seidel with one QP solver on such a
+-- stack. Here all solvers solve the same problem and are compared by the same residual,
 --
 --     max of |min(w l_n, u_n)|,  |w (l_t - clip(l_t - u_t/w, -mu l_n, mu l_n))|      over the largest |q|
 --

@@ -1,6 +1,6 @@
--- An arch stands as long as some forces within its joints balance the weights, and this gives the tilt at which the
--- arch falls. Heyman's safe theorem as a linear programme: a joint pushes with n1, n2 >= 0 at its two corners and with
--- |t| <= mu (n1 + n2) along itself. Over all forces that balance the weights w and k w sideways,
+-- An arch stands as long as some forces within its joints balance the weights, and this condition gives the tilt at
+-- which it falls. Heyman's safe theorem as a linear programme: a joint pushes with n1, n2 >= 0 at its two corners and
+-- with |t| <= mu (n1 + n2) along itself. Over all forces that balance the weights w and k w sideways,
 --     max k = tan(tilt)   subject to the 3 equations of every stone
 -- gives the tilt at which the arch falls, without any dynamics. The world finds the same tilt by falling. A thin arch
 -- has another limit: below a thickness of 0.1075 of its radius (Milankovitch 1907) no thrust line fits into a half

@@ -1,4 +1,4 @@
--- A gram carries a tonne, a box jams between walls, and a bench stands on four feet where two would do. Three of
+-- A gram carries a tonne, a box jams between walls, and a bench stands on four feet although two would do. Three of
 -- ContactBench's scenes (Le Lidec et al. 2024) in which the impulses are huge, or not unique: with more contacts than a
 -- rigid body can distinguish, J' l is determined and l is not, so
 --   ratio: l = m g dt of everything above, to nine digits, at a mass ratio of 10^6

@@ -1,7 +1,7 @@
--- Nine scenes with every stepping and every contact model: most give up some property, which the table shows. A cell of
--- the table is the largest error of a scene divided by its bar (see `bench_friction.lua`, `bench_redundant.lua`,
--- `bench_energy.lua`). A scene is passed if its cell is at most 1. The solver is `auto`, so the differences come from
--- the step problem: the times at which contacts act, overlaps, and the compliance of the surface.
+-- Nine scenes with every stepping and every contact model: most of these combinations give up some property, as the
+-- table shows. A cell of the table is the largest error of a scene divided by its bar (see `bench_friction.lua`,
+-- `bench_redundant.lua`, `bench_energy.lua`). A scene is passed if its cell is at most 1. The solver is `auto`, so the
+-- differences come from the step problem: the times at which contacts act, overlaps, and the compliance of the surface.
 local sim = require "sim2d"
 
 local e = sim.experiment "ContactBench's scenes by contact model: error / bar"

@@ -1,5 +1,5 @@
 -- One ball is pushed into another, which is to reach a target with little effort: gradients with respect to starts and
--- 960 controls equal the closed form, and descent along them ends close to the optimum.
+-- 960 controls equal the closed form, and descent with these gradients ends close to the optimum.
 --
 -- The third task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): balls of radius 0.2 and
 -- mass 1 at rest at (-2, -2) and (-1, -1), no gravity, e = 1, 1 s in 480 steps, a force u on the first one, initially

@@ -1,5 +1,5 @@
--- The usual LCP of sliding friction has one velocity and many ways to split the friction. With z = (l+, l-, gamma),
--- gamma a bound on the speed, b = v + h u / m and v+ = b + (h / m)(l+ - l-):
+-- The usual LCP of sliding friction determines one velocity, but allows many ways to split the friction. With z = (l+,
+-- l-, gamma), gamma a bound on the speed, b = v + h u / m and v+ = b + (h / m)(l+ - l-):
 --   [h/m -h/m 1; -h/m h/m 1; -1 -1 0] z + (b, -b, mu m g) = (gamma + v+, gamma - v+, mu m g - l+ - l-)
 -- gives v+ = S(b), threshold mu g h, and gamma = |v+|. The note calls its M a P-matrix, with one solution. But not all
 -- principal minors are positive (M is P0, not P), and z'M z = (h / m)(l+ - l-)^2 >= 0, so M is semidefinite. If the

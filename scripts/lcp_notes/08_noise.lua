@@ -1,7 +1,7 @@
--- Noise on the entries of a friction LCP destroys sticking; the same noise on mass, friction and push does not. The LCP
--- M = [1 -1 1; -1 1 1; -1 -1 0], q = (b, -b, mu) with b = v + u, mu = 2 and h = m = g = 1 is solved with noise N(0, sd)
--- on its entries. The velocity is v+ = b + l+ - l-. At b = 0 the block sticks if z = 0. That requires q1, q2 >= 0,
--- which is true one time in four whatever sd is, and always if only M is noisy. At b = 1 the solution is
+-- Noise on the entries of a friction LCP destroys sticking; the same noise on mass, friction and push does not destroy
+-- it. The LCP M = [1 -1 1; -1 1 1; -1 -1 0], q = (b, -b, mu) with b = v + u, mu = 2 and h = m = g = 1 is solved with
+-- noise N(0, sd) on its entries. The velocity is v+ = b + l+ - l-. At b = 0 the block sticks if z = 0. That requires
+-- q1, q2 >= 0, which is true one time in four whatever sd is, and always if only M is noisy. At b = 1 the solution is
 --   l- = -q2 / M22,   l+ = gamma = 0,   as long as w1 = q1 + M12 l- >= 0,
 -- so only errors in q1, q2, M12 and M22 matter. v+ = 0 needs l- = 1 exactly. With noise on q, (n1, n2, ..), v+ = n2 if
 -- n1 + n2 >= 0, else gamma > 0 and v+ = (n2 - n1) / 2. So v+ is within r of 0 with probability (1 + sqrt 2) r / (sd

@@ -1,5 +1,4 @@
--- Learning the matrix of a friction law from known friction finds everything that the data determine: all but two
--- numbers.
+-- From known friction, the matrix of a friction law is learned except for two numbers, which the data do not determine.
 --
 -- l = (l+, l-, gamma) of the traditional problem is known, f is affine in (v, u), G constant: row r has six numbers,
 --   w_r = G_r1 l+ + G_r2 l- + G_r3 gamma + f_rv v + f_ru u + f_r1,

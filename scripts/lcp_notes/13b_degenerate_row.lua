@@ -1,4 +1,4 @@
--- Steps that only slide do not determine a row of the friction law, and the odd row in the note is one of the rows that
+-- Steps that only slide do not determine a row of the friction law: the odd row in the note is one of many rows that
 -- fit them.
 --
 -- The second row of the problem, w = a l+ + b l- + c gamma + d v + e u + k, has to be 0 where l- > 0. Sliding to the

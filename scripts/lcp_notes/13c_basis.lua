@@ -1,4 +1,5 @@
--- Writing the matrix of the friction law as phi phi' plus a skew part needs one given number, where the note gave six.
+-- If the matrix of the friction law is written as phi phi' plus a skew part, it needs only one given number, while the
+-- note gave six.
 --
 -- M = phi phi' + sum alpha_i E_i (alpha >= 0) + sum beta_i (skew), and the true matrix is
 --   [1 -1 1; -1 1 1; -1 -1 0] = (-1, 1, 0)(-1, 1, 0)' + [e1 e3' - e3 e1'] + [e2 e3' - e3 e2'].

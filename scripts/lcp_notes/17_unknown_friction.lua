@@ -1,4 +1,4 @@
--- Unmeasured friction is learned through the complementarity problem, which may have no solution on the way.
+-- Unmeasured friction is learned through the complementarity problem, which may have no solution during the training.
 --
 -- Only v, u and v' are known. 0 <= l _|_ M l + W (v, u, 1) >= 0 gives l = (l+, l-, gamma), v' = v + u + l+ - l-, and
 -- the gradient of the error of v' goes through the solution. Three objections of the note, tested:

@@ -1,5 +1,5 @@
 -- A network fits friction to within a few per cent but lets the block creep, unless it has the kinks of the law and
--- data without noise.
+-- learns from data without noise.
 --
 -- "The most obvious idea is to learn the friction l = f(v, u) by a neural network. However, this approach won't be able
 -- to properly capture sticking" (the notes, 3). To stick, v' = v + u + l has to be 0, so l = -(v + u) exactly wherever

@@ -1,5 +1,5 @@
--- Friction and masses of billiard balls are learned from the first eight frames of one shot; in new shots three frames
--- then predict the next ten, impacts included, eighty times better than straight lines.
+-- Friction and masses of billiard balls are learned from the first eight frames of one shot. In new shots, three frames
+-- are then enough to predict the next ten frames, including impacts, eighty times better than straight lines.
 --
 --   between impacts:  dv/dt = -mu g v / |v|                          (a sliding disc stops after v^2 / 2 mu g)
 --   an impact, along the line of centres:  m1 v1 + m2 v2 is conserved,  v2' - v1' = e (v1 - v2)

@@ -1,6 +1,6 @@
--- A ball of known mass strikes a hanging chain, and the motion gives the mass of the chain, to eight digits in ten
--- runs. The experiment, its scene, its 10 s and its start are those of "End-to-end differentiable physics for learning
--- and control"; lengths are in units of 100 pixels.
+-- A ball of known mass strikes a hanging chain, and the motion determines the mass of the chain: ten runs find it to
+-- eight digits. The experiment, its scene, its 10 s and its start are those of "End-to-end differentiable physics for
+-- learning and control"; lengths are in units of 100 pixels.
 --
 --   minimize over m:  L(m) = mean over steps k and bodies b of |x_kb(m) - seen_kb|^2
 --

@@ -1,5 +1,6 @@
--- The more parameters, the more exact gradients save: the masses of n beads on a chain of springs that a ball strikes
--- are found within 1 % in at most a dozen runs, where finite differences need n + 1 times as many.
+-- The more parameters are fitted, the more runs exact gradients save. A ball strikes a chain of springs with n beads.
+-- Exact gradients find the masses of the beads to within 1 % in at most a dozen runs, while finite differences need n +
+-- 1 times as many runs.
 --
 --   minimize over m:  L(m) = sum over steps and beads of |x(m) - seen|^2
 --

@@ -1,5 +1,5 @@
--- A disc slides until it rolls: gradients of the engine agree with the closed form to within a third of a step, and the
--- friction derivative of the paper's own code has the wrong sign.
+-- A disc slides until it rolls: gradients of the engine agree with the closed form to within a third of a step. The
+-- paper's own code gives the derivative with respect to friction with the wrong sign.
 --
 --   x(T) = x(0) + v^2 / (18 mu g) + 2 v T / 3             (after the time t it rolls, at 2 v / 3)
 --   dx/dv = t / 3 + 2 T / 3,   dx/dmu = -g t^2 / 2,   t = v / (3 mu g)

@@ -1,4 +1,4 @@
--- Gravity, friction and mass of a tumbling polygon are learned from one throw: from each of forty guesses about thirty
+-- Gravity, friction and mass of a tumbling polygon are learned from one throw: from each of forty guesses, about thirty
 -- iterations find (g, mu, m) = (1, 0.5, 1.5). The poster of the notes took about 360 iterations from (3, 3, 3).
 --
 --   minimize over p = (g, mu, m):  sum over frames of |q_k(p) - seen_k|^2,  q = (x, y, angle)

@@ -1,7 +1,7 @@
--- A thrown cube bounces, tumbles and slides: its motion is predicted from its flight before the first contact, with
--- friction, restitution and inertia fitted by gradients of whole simulated tosses. The model has Newton's restitution
--- u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping. For tosses that were not
--- used in the fit, the errors are 12 mm in x, 2 to 3 mm in z, and 3 to 4 degrees in theta
+-- A thrown cube bounces, tumbles and slides, and its motion is predicted from its flight before the first contact.
+-- Friction, restitution and inertia are fitted by gradients of whole simulated tosses. The model has Newton's
+-- restitution u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping. For tosses
+-- that were not used in the fit, the errors are 12 mm in x, 2 to 3 mm in z, and 3 to 4 degrees in theta
 -- (docs/measurements/real-cube.md). --data FILE reads measured tosses; without it the script makes tosses of known
 -- parameters, with noise.
 local sim = require "sim2d"
