@@ -16,7 +16,7 @@ local function build(p)
   for i = 1, count do
     local piece = world:box { name = "piece" .. i, position = { h * (i - 0.5), 0 },
       size = { h, 0.12 }, mass = MASS / count }
-    -- The piece at the wall bends over half of its length only.
+    -- The piece at the wall bends only over half of its length.
     local angular = (i == 1 and h / 2 or h) / STIFF
     world:weld { piece, before, anchor = { h * (i - 1), 0 }, compliance = { angular = angular },
       damping = { angular = 0.3 / angular } }

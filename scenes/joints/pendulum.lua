@@ -18,8 +18,8 @@ local function build(p)
   return world
 end
 
--- From the horizontal to the vertical: a quarter of 2 pi sqrt(2 l / 3 g) over the
--- arithmetic-geometric mean of 1 and cos(45 degrees).
+-- The time from the horizontal to the vertical: a quarter of 2 pi sqrt(2 l / 3 g), divided by the arithmetic-geometric
+-- mean of 1 and cos(45 degrees).
 local function fall()
   local a, b = 1, math.cos(math.pi / 4)
   for _ = 1, 6 do

@@ -48,8 +48,8 @@ local function height(world)
   return stands_on(b.blue, b.green) and 2 or 1
 end
 
--- Above the block, down, closed, up, over the other one, down, open, up: each stage lasts until the hand has reached
--- its goal.
+-- The stages: above the block, down, closed, up, over the other block, down, open, up. Each stage lasts until the hand
+-- has reached its goal.
 local function baseline()
   -- m: the hand over its fingers' tips; hover height of the tips; m, tolerance; m/s
   local TIP, HOVER, NEAR, SPEED = 0.09, 0.24, 0.003, 0.01

@@ -53,7 +53,7 @@ local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_st
     end
   end,
   reward = function(world) return math.max(0, math.min(1, world.joints.pin.speed / FAST)) end, baseline = baseline,
-  passed = 250 } -- as with half of FAST from the first step on
+  passed = 250 } -- as for half of FAST in all steps
 
 if sim.is_main() then env:show() end
 return env

@@ -12,7 +12,7 @@ local LINK, HAND, FINGER, REACH, GRIP, UP = 0.25, 0.05, 0.07, 0.045, 20, 0.35 --
 local HALF, WALL = 0.07, 0.06 -- m, sizes of the bin
 
 local function build(p, random)
-  local world = sim.world { dt = 0.01, stepping = "speculative" } -- a gripped box touches all the time
+  local world = sim.world { dt = 0.01, stepping = "speculative" } -- a gripped box always touches the fingers
   local width = random:uniform(p.narrow, p.wide)
   world:box { name = "table", type = "static", size = { 2, 0.1 }, position = { 0, -0.05 }, friction = p.friction }
   world:compound { name = "bin", type = "static", friction = p.friction, shapes = {
@@ -59,8 +59,8 @@ local function reach(x, y)
   return { a, b, -math.pi / 2 - a - b }
 end
 
--- Over the box, down, closed, up, over the bin, down, open, up. The tips move straight up and down; otherwise the
--- joints move straight to their goals.
+-- The stages: over the box, down, closed, up, over the bin, down, open, up. The tips move straight up and down; in the
+-- other stages the joints move straight to their goals.
 local function baseline()
   local HOVER, RATE, SINK, SETTLE, NEAR = 0.2, 2.5, 0.6, 0.2, 0.02 -- m, rad/s, m/s, s, rad
   local stage, since, goal, height = 1, 0, nil, HOVER

@@ -32,9 +32,9 @@ local function build(p)
   return world
 end
 
--- Three loops (after Raibert): the leg pushes while it extends, less where the body is high already; the foot is placed
--- ahead of the hip by half of the distance of a stance plus a part of the error of the speed; the hip holds the body
--- upright while the leg stands. CMA-ES found the gains, over 24 starts.
+-- Three loops (after Raibert): the leg pushes while it extends, with less force if the body is already high; the foot
+-- is placed ahead of the hip by half of the distance of a stance plus a part of the error of the speed; the hip holds
+-- the body upright while the leg stands. CMA-ES found the gains, over 24 starts.
 local function baseline()
   local PUSH, HIGH, HALF, SPEED, FASTER = 111, 184, 0.0514, 1.42, 0.106 -- N, N/m, s, m/s, s
   return function(_, _, seen)

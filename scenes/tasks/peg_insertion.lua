@@ -55,7 +55,8 @@ local function inside(world)
   return math.abs(tip.x - middle) < CLEAR + 0.001 and math.max(0, -tip.y) or 0, middle, tip
 end
 
--- Above the assumed place, down until it touches, then to and fro with growing amplitude while it presses, and in.
+-- The peg goes above the assumed place, down until it touches, to and fro with growing amplitude while it presses, and
+-- into the hole.
 local function baseline()
   local LIGHT, PRESS, WIDER, RATE = 3, 30, 0.0008, 6 -- N, N, m/s, rad/s
   local touched

@@ -109,7 +109,7 @@ end
 
 -- px: radius of the disc; clearance from the T; radius about the T's middle that clears it
 local R, CLEAR, AROUND = 15, 1.5, 104
-local SPEED, REACH, TRIED = 15, 9, 100 -- px a decision, decisions of a push, px for which a push is tried
+local SPEED, REACH, TRIED = 15, 9, 100 -- px per decision, decisions of a push, px for which a push is tried
 local TURN = 60 -- px: the weight of one radian
 local SPACING, SIDES = 9, { -0.5, 0, 0.5 } -- px between places on the outline; rad relative to the normal
 
@@ -144,7 +144,7 @@ local function distance(px, py, tee)
   return least
 end
 
--- The distance of the T from its goal, px: of its middle, and by its angle.
+-- The distance of the T from its goal, px: the distance of its middle, and a part for its angle.
 local function error_of(x, y, angle)
   local function middle(px, py, a) return px - math.sin(a) * CENTRE, py + math.cos(a) * CENTRE end
   local mx, my = middle(x, y, angle)
@@ -214,7 +214,7 @@ local function way_around(disc, tee, to)
       list[#list + 1] = { x, y }
     end
     list[#list + 1] = to
-    -- the shorter one, unless a wall leaves it too little room
+    -- the shorter way, unless a wall leaves too little room for it
     local cost = #list + (worst < R and 100 or 0)
     if not best or cost < best.cost then best = { cost = cost, list = list } end
   end

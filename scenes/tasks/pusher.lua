@@ -8,7 +8,7 @@
 local sim = require "sim2d"
 
 local HAND, PUCK, FORCE, ROOM, APART = 0.08, 0.1, 10, 0.6, 0.25 -- m, m, N, m, m
-local NEAR, FAR = 0.01, 0.29 -- m: within this distance the reward is 1; beyond it by this much it is a tenth
+local NEAR, FAR = 0.01, 0.29 -- m: within this distance the reward is 1; the second distance beyond it, the reward is a tenth
 
 local function build(p)
   local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
@@ -47,9 +47,9 @@ local function baseline(env)
     if along > ALIGNED then -- behind it
       local far = HAND + PUCK - rubs - math.min(THROUGH, 0.5 * left)
       gx, gy = px - far * ex, py - far * ey
-    elseif along > 0 then -- nearly behind it: to the place behind it, without touching
+    elseif along > 0 then -- nearly behind it: to the place behind the puck, without touching the puck
       gx, gy = px - SIDE * ex, py - SIDE * ey
-    else -- in front of it: past it on the nearer side
+    else -- in front of the puck: past it on the nearer side
       local side = (ex * dy - ey * dx) > 0 and -1 or 1
       gx, gy = px - SIDE * side * ey - 0.5 * SIDE * ex, py + SIDE * side * ex - 0.5 * SIDE * ey
     end

@@ -69,7 +69,7 @@ local function baseline()
     -- m: distance of the trunk ahead of the standing foot
     local thigh, knee = trunk + at(stands, 1), at(stands, 2)
     local ahead = -0.44 * (math.sin(thigh) + math.sin(thigh + knee)) - 0.25 * math.sin(trunk)
-    -- the free thigh in the world, and for the standing hip the rest of the torque that the trunk needs
+    -- the angle of the free thigh in the world; the standing hip gets the remainder of the torque that the trunk needs
     local hip, hip_speed = at(free, 1)
     local lift = KP * (to.thigh + to.ahead * ahead + to.speed * seen[9] - trunk - hip) - KD * (seen[11] + hip_speed)
     lift = math.max(-TORQUES.hip, math.min(TORQUES.hip, lift))
@@ -91,7 +91,7 @@ local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps
   parameters = { mass = { 12, 10, 14 }, friction = { 0.9, 0.7, 1.2 } },
   reset = function(world, random)
     for _, name in ipairs(NAMES) do world.joints[name].angle = (name:find "knee" and -0.1 or 0) + random:uniform(-0.05, 0.05) end
-    -- lifts it clear of the ground
+    -- lifts the walker clear of the ground
     for _, body in ipairs(world.bodies) do
       if body.type == "dynamic" then body.y = body.y + 0.03 end
     end

@@ -97,7 +97,8 @@ if sim.is_main() then
   for _, name in ipairs(scenes.names) do
     for _, item in ipairs(scenes[name] {}) do e:below(name .. ": " .. item[1], item[3], item[2]) end
   end
-  -- the same velocity to the last digit with different forces; the forces of Gauss-Seidel depend on the order
+  -- the velocity is the same to the last digit, although the forces differ; the forces of Gauss-Seidel depend on the
+  -- order
   local plot = { title = "Four feet of a bench: one velocity, many ways to share its weight",
     x = "foot", y = "share of the weight", legend = "above" }
   for k, solver in ipairs { "nsgs", "auto" } do

@@ -46,8 +46,8 @@ local parted, none = step(theta, 1.5, 1e-5, 2 * m * g)
 e:equal("mu = 1.50, pulled up: impulse, N s", 0, none)
 e:equal("  rises at, m/s", g * 1e-5, parted.vy, 1e-12)
 
--- The friction from which the impulse no longer vanishes with dt, found by bisection, is the curve (1 + 3 cos^2)/(3 sin
--- cos).
+-- Bisection finds the least friction at which the impulse does not vanish with dt. It is on the curve (1 + 3 cos^2)/(3
+-- sin cos).
 local angles, found = {}, {}
 for i = 1, 9 do
   angles[i] = math.deg(theta) + 6 * (i - 6)

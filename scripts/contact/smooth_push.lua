@@ -88,8 +88,9 @@ local function flight(mode, kappa)
     return (box.x - 1) ^ 2 + (box.y - 1.25) ^ 2, box.x, box.y
   end
 end
--- To (1, 1) from no push at all, with Adam. The exact derivative is 0 there. A small kappa moves the box along the
--- floor and keeps it there, because lifting has only the part kappa of the full derivative; a large one lifts it.
+-- To (1, 1) from no push at all, with Adam. The exact derivative is 0 there. With a small kappa the box moves along the
+-- floor and stays there, because lifting has only the fraction kappa of the full derivative. With a large kappa the box
+-- is lifted.
 local ends, losses, its = {}, {}, {}
 for k, way in ipairs { { "exact", 1 }, { "smooth", 3e-4 }, { "smooth", 0.1 } } do
   local best, value, info = sim.optimize.minimize(flight(way[1], way[2]), { x = 0, y = 0 },

@@ -11,7 +11,7 @@ local files = {}
 for i, name in ipairs { "friction", "redundant", "energy" } do files[i] = require("scripts.contact.bench_" .. name) end
 
 local solvers = { -- solvers that docs/solvers.md calls exact must pass every scene
-  { "auto", exact = true, second_order = true }, -- the others make steps of first order
+  { "auto", exact = true, second_order = true }, -- the other solvers make steps of first order
   { "pdipm", exact = true }, { "lemke", exact = true }, { "newton", exact = true },
   { "al" }, { "ncp" }, { "pcg" }, { "nncg" }, { "nsgs" }, { "pgs" }, { "si" }, -- up to 10 000 sweeps
   { "si, 100 sweeps", "si", max_iterations = 1 },

@@ -78,8 +78,8 @@ local function refine(motion, settings)
 end
 
 -- Expected: an order, "exact", or the time of the motion, at which the error is at most mu g dt^2 / 8. nil if none is
--- promised: bisection keeps the gaps it found, and an impact between two halves of the forces has an error that depends
--- on its place in the step.
+-- promised: bisection keeps the gaps that it found. If an impact is between two halves of the forces, its error depends
+-- on its time within the step.
 local expected = {
   land = { 1, nil, 2, "exact" },
   roll = { 1, 1, 2, { time = 0.8 } },

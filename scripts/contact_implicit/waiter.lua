@@ -13,8 +13,9 @@ local HALF, EDGE = 7, 0.1 -- m: half of the plate; stop of the finger
 local GOAL = { { "plate", EDGE }, { "finger", EDGE }, { "v_plate", 2 }, { "v_finger", 2 } }
 
 local problem = mpcc.problem {
-  -- velocities of the plate and of the finger relative to it have a positive part (ahead) and a negative one (back);
-  -- `press` is the finger's normal force, `hold` the table's; `grip` and `drag` are the friction of finger and table
+  -- velocities of the plate and of the finger relative to it have a positive part (ahead) and a negative part (back);
+  -- `press` is the normal force of the finger, `hold` that of the table; `grip` and `drag` are the friction of finger
+  -- and table
   names = { "plate", "finger", "v_plate", "v_finger", "ahead", "back", "on_ahead", "on_back", "press", "u", "grip", "drag", "hold" },
   stages = STAGES, start = { plate = -6, finger = EDGE, v_plate = 0, v_finger = 0, ahead = 0, back = 0, on_ahead = 0, on_back = 0 },
   stage = function(s, n)

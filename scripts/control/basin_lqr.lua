@@ -45,7 +45,7 @@ local function run(p, _, c)
   return { back = back, z = math.abs(a * p.angle + b * p.rate), l = l, a = a, b = b }
 end
 
--- All starts with |z| below `all` recover; none beyond `none` does.
+-- All starts with |z| below `all` recover; no start with |z| above `none` recovers.
 local function basin(R)
   local n = e.options.points
   local sweep = sim.sweep { grid = { angle = axis(n, 0.3), rate = axis(n, 1.4) }, run = run,
@@ -78,7 +78,7 @@ if e.options.map ~= "" then
   assert(sweep:map { x = "angle", y = "rate", value = "back", path = e.options.map, title = "1 comes back, 0 falls" })
 end
 
--- the map of the patient regulator, and the strip: z is linear in angle and rate, and 1 at its edge
+-- the map of the slow regulator, and the strip: z is linear in angle and rate, and 1 at its edge
 local plot = { title = "Which poles come back", x = "angle, rad", y = "rate, rad/s", legend = "right" }
 for _, fate in ipairs { { 1, "comes back" }, { 0, "falls" } } do
   local series = { {}, {}, kind = "scatter", label = fate[2] }

@@ -24,7 +24,7 @@ local world, rail, cable, push = crane(0)
 local A, B = world:linearize { inputs = { push }, coordinates = { rail, cable } }
 local naive = sim.control.lqr(A, B, Q, R)
 
--- z+ from z and the command, with d delayed commands; the oldest comes first and is the one that acts.
+-- z+ from z and the command, with d delayed commands; the oldest command comes first, and this command acts.
 local function late(d)
   local n, F, H = 4 + d, {}, {}
   for i = 1, n do

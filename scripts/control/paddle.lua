@@ -64,7 +64,7 @@ local function predict(world)
   return ball.x - past * ball.vx, ahead.time - begun - past
 end
 
--- The same by unfolding: mirrors at COURT - R.
+-- The same place and time by unfolding: mirrors at COURT - R.
 local function unfold(ball)
   local t, w = (ball.y - R) / -ball.vy, COURT - R
   local x = (ball.x + t * ball.vx + w) % (4 * w)

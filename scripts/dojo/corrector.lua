@@ -19,8 +19,8 @@ local function median(list)
   return sorted[(#sorted + 1) // 2]
 end
 
--- The iterations of a solve and its final violation; nil if it fails, as few do: with friction the problem is not
--- convex.
+-- The iterations of a solve and its final violation; nil if the solve fails. Few solves fail: with friction the problem
+-- is not convex.
 local function iterations(problem, corrector)
   problem.options = { corrector = corrector }
   local x, _, _, info = sim.ncp.solve(problem)

@@ -22,7 +22,7 @@ local function solve(x0, options)
   return x[1], info
 end
 
--- The same by hand: the number of iterations, and the first alpha.
+-- The line search by hand: the number of iterations, and the first alpha.
 local function by_hand(x, s)
   local steps, first = 0, nil
   while math.abs(math.atan(x)) > 1e-8 do

@@ -41,7 +41,8 @@ local function largest_error(A, B)
 end
 
 -- The final height by the rule of the repository's DiffTaichi script, without or with its time of impact: a ball that
--- would be below the ground gets -(1 + e) v_y, and with the time is put back by the distance it went too far.
+-- would be below the ground gets -(1 + e) v_y, and with the time of impact it is put back by the distance that it went
+-- too far.
 local function by_rule(p, with_time)
   local dt, y, v = T / STEPS, p[1], p[2]
   for k = 1, STEPS do

@@ -37,7 +37,7 @@ local function loss(v, mu, steps)
   return off[1] ^ 2 + off[2] ^ 2
 end
 
--- The same in closed form: down to the ground, on to the wall, and away.
+-- The same end in closed form: down to the ground, on to the wall, and away.
 local function closed_form(v, mu)
   local vx, vy = v[1], v[2]
   local fall = (vy + sim.sqrt(vy ^ 2 + 2 * G * (FROM[2] - R))) / G

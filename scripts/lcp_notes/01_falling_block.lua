@@ -27,11 +27,11 @@ local function fall(h, steps)
   return run
 end
 
--- The same in the engine: a unit box over a floor. Without friction its step problem is an LCP, too, with a row for
--- each corner that may meet the floor,
+-- The same in the engine: a unit box over a floor. Without friction the step problem of the engine is also an LCP, with
+-- a row for each corner that may meet the floor,
 --   0 <= r _|_ W r + q >= 0,   W r + q = v+ + gap / h = x+ / h
 -- the LCP above with z and w exchanged: the sum of the impulses r is h l. With `carried` the box keeps the velocity of
--- its displacement, (x+ - x) / h, as in the LCP, instead of that after the impact.
+-- its displacement, (x+ - x) / h, as in the LCP, instead of the velocity after the impact.
 local function engine(h, steps, carried)
   local world = sim.world { stepping = "speculative", dt = h, gravity = { 0, -G } }
   world:segment { from = { -5, 0 }, to = { 5, 0 } }

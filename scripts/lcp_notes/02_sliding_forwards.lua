@@ -56,7 +56,7 @@ e:equal("engine, a twentieth of the cases: speed, m/s", 0, engine_v, 1e-9)
 e:equal("engine: friction, N", 0, engine_l, 1e-9)
 
 -- A push that grows and fades: friction follows it up to mu m g, then the block slides until friction has used up the
--- momentum it gained. At rest friction equals the push.
+-- momentum that the block gained. At rest friction equals the push.
 local c = { h = 0.02, m = 1, mu = 0.5, g = 9.81 }
 set(c)
 local time, pushes, speeds, frictions = {}, {}, {}, {}

@@ -17,7 +17,7 @@ local function mixed(c)
   return u[1], z, info.status
 end
 
--- The printed one without v+: w1 = gamma - b - l+ + l- and so on; h = m = g = 1.
+-- The printed problem without v+: w1 = gamma - b - l+ + l- and so on; h = m = g = 1.
 local PRINTED = { { -1, 1, 1 }, { 1, -1, 1 }, { -1, -1, 0 } }
 local function printed(b, mu, solver)
   local z, w = sim.lcp.solve(PRINTED, { -b, b, mu }, { solver = solver })
@@ -58,7 +58,8 @@ for i, t in ipairs { { 1, 0, 0.3 }, { 1, 2, 1 }, { 0.2, 0.1, 1 }, { -2, 0.5, 0.7
   e:equal(name .. "as printed, Lemke", "ray", select(2, printed(c.v + c.u, c.mu, "lemke")))
   if wrong[i] then e:equal(name .. "as printed", wrong[i], printed(c.v + c.u, c.mu, "enumerate"), 1e-9) end
 end
--- Where it should stick the printed problem has three solutions, with z = (mu, 0, b + mu), (0, mu, mu - b), (0, b, 0).
+-- Where the block should stick, the printed problem has three solutions, with z = (mu, 0, b + mu), (0, mu, mu - b), (0,
+-- b, 0).
 local b, mu = 0.3, 1
 for _, z in ipairs { { mu, 0, b + mu }, { 0, mu, mu - b }, { 0, b, 0 } } do
   e:equal(("as printed, b = 0.3, mu = 1: v+ = %g, misses"):format(-b - z[1] + z[2]), 0, misses(b, mu, z), 1e-12)

@@ -85,7 +85,7 @@ for i = 1, 3 do
   for j = 1, 3 do sweep(("M%d%d"):format(i, j), function(M, _, offset) M[i][j] = M[i][j] + offset end) end
 end
 
--- Noise on mass, friction and push instead: that is another block, which sticks as well, in the engine and in the LCP,
+-- Noise on mass, friction and push instead gives another block, which sticks as well, in the engine and in the LCP,
 -- because the errors of the entries are consistent.
 local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 }, combine_friction = "min" }
 local slid, crept = 0, 0

@@ -48,7 +48,7 @@ for _, q in ipairs { { 0.1, 0 }, { 0, 0.1 }, { 0.1, 0.1 } } do
   e:equal(("q1, q2 = %g, %g: v+, sticks"):format(q[1], q[2]), 0, v)
 end
 e:equal("q1, q2 = 0, -0.1: v+", -0.05, solve(0, -0.1, unit), 1e-12)
--- The same error in both is a belt at rest: gamma' = 0, the block sticks.
+-- The same error in both elements is a belt at rest: gamma' = 0, and the block sticks.
 v, z = solve(-0.1, -0.1, unit)
 e:equal("q1, q2 = -0.1, -0.1: v+", 0, v, 1e-12)
 e:equal("gamma", 0.1, z[3], 1e-12)

@@ -79,7 +79,7 @@ for r, unknown in ipairs { 2, 1, false } do
   e:equal("   largest error, G12 and G21 apart", 0, error_of(row, r, unknown), 1e-12)
 end
 
--- 2. Gradients do not change them, if they start above -1.
+-- 2. Gradients do not change G12 and G21 if these start above -1.
 local starts, ends, known = {}, {}, 0
 for i = 0, 20 do
   starts[i + 1] = -3 + 0.25 * i
@@ -90,7 +90,7 @@ e:equal("21 trainings of row 1: largest error but of G12", 0, known, 1e-8)
 e:above("   smallest G12 (the data say: not below -1)", -1 - 1e-5, sim.min(sim.array(ends)))
 e:above("   largest G12", 1, sim.max(sim.array(ends)))
 
--- 3. Steps with self-stress, l+ and l- both positive, determine them.
+-- 3. Steps with self-stress, l+ and l- both positive, determine G12 and G21.
 e:equal("with self-stress: largest error of row 1, G12 too", 0, error_of(closed_form(data(40, true), 1), 1), 1e-12)
 
 -- 4. The motion does not depend on G12, G21 >= -1: comparison with boxes of the engine.

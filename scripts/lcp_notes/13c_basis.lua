@@ -45,7 +45,7 @@ local function cost(p)
 end
 
 -- Trains from a random start. Returns the largest error of M and q without M12 and M21, with rows scaled like the true
--- ones.
+-- rows.
 local q = sim.array { { 1, 1, 0 }, { -1, -1, 0 }, { 0, 0, 1 } }
 local function train(nonnegative)
   local p0 = { phi = sim.randn({ 3 }, random), beta = sim.randn({ 3 }, random), W = sim.randn({ 3, 3 }, random) }

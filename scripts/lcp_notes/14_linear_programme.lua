@@ -51,7 +51,7 @@ local function programme(X, r, o)
   return assert(sim.lp.solve { c = c, A_ub = A, b_ub = b, bounds = bounds })
 end
 
--- The largest error without M12 and M21; `scaled`: of the row divided by its number that should be 1.
+-- The largest error without M12 and M21; `scaled`: the error of the row divided by its number that should be 1.
 local function error_of(x, r, scaled)
   local scale, worst = scaled and x[r == 3 and 6 or 3] or 1, 0
   for j = 1, 6 do

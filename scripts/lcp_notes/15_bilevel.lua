@@ -20,7 +20,7 @@ local function plain(mu) -- the exact law
   return (v + u + z[1] - z[2] - target) ^ 2
 end
 
--- The programme: l, and with `soft` three slacks at that price; `inside` adds the penalty.
+-- The programme: its unknowns are l, and with `soft` also three slacks at this price; `inside` adds the penalty.
 local function inner(mu, soft, inside)
   local n, a = soft and 6 or 3, inside or 0
   local be = target - v - u

@@ -92,7 +92,7 @@ for _, key in ipairs { "b", "projected", "cone", "engine" } do
     projected = "one projection" })[key] .. ": largest error", 0, worst[key], 1e-9)
 end
 
--- The rate of the other fixed point, measured between errors of its direction.
+-- The rate of the other fixed-point iteration, measured by the errors of the direction.
 for _, size in ipairs { 5, 3 } do
   local b = sim.array { 0.6, 0.8 } * size
   local first = by_axes(b, sim.array { 0.601, 0.8 }, 1)

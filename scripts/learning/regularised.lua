@@ -75,8 +75,8 @@ e:above("noise of 0.3: no solution, %: eps = 0", 10, unsolved[1])
 e:below("   eps = 0.3", 5, unsolved[3])
 e:equal("   eps = 1", 0, unsolved[4])
 
--- 4. All of M and W by Adam. Returns the final rmse, and the number of problems without a solution, at the end and on
--- the way.
+-- 4. All of M and W by Adam. Returns the final rmse, and the number of problems without a solution, at the end and
+-- during the training.
 local function predict(p, s, shift, kappa)
   local z = sim.lcp.solve(p.M + shift * I, p.W:mm { s[1], s[2], 1 }, { kappa = kappa })
   return z and s[1] + s[2] + z[1] - z[2] or s[1] + s[2], z and 0 or 1

@@ -40,7 +40,7 @@ e:equal("   slack", 100, asked(test.slack))
 e:equal("largest penalty of the data: friction", 0, (test.friction * test.Y):max())
 e:equal("   slack", 0, (test.slack * test.Y):max())
 
--- 2. Training by Adam, from near the truth, where no output of the relu is dead initially.
+-- 2. Training with Adam, from a start near the truth, where no output of the relu is dead.
 local truth = sim.array { { 1, -1 }, { 1, -1 }, { 0, 0 }, { 0, -1 }, { -1, 0 } } -- v+ = relu(v + u - l-), v- = relu(..)
 e:equal("the truth: largest error of speeds", 0, sim.max(sim.abs(sim.relu(test.X:mm(truth)) - test.Y)), 1e-15)
 

@@ -56,7 +56,7 @@ local function wrong_motions(list, rows)
   return wrong
 end
 
--- 2. Two third rows without cost, with the true first ones.
+-- 2. Two choices of the third row without cost, with the true first rows.
 local function disguise(v, u)
   return { { 1, -1, 1 }, { -1, 1, 1 }, { 1 + v + u, 1 - v - u, 1 } }, { v + u, -v - u, 0 }
 end

@@ -30,7 +30,7 @@ local sweep = sim.sweep {
     local b, h = math.sin(c.alpha), math.cos(c.alpha)
     local world = sim.world { dt = 0.01, gravity = { 0, -c.g }, stepping = "event" }
     world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = 5 }
-    -- about its left corner at the origin; tilted to the right, about its right one
+    -- about its left corner at the origin; tilted to the right, about its right corner
     local side = p.angle > 0 and 1 or -1
     local x, y = side * b * math.cos(p.angle) - h * math.sin(p.angle), side * b * math.sin(p.angle) + h * math.cos(p.angle)
     local block = world:box { size = { 2 * b, 2 * h }, friction = 5, angle = p.angle, position = { x, y },

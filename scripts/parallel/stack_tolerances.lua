@@ -23,7 +23,7 @@ local sweep = sim.sweep {
       if i > 1 then xs[i] = sim.random.normal(0, p.tolerance) end
       bodies[i] = world:box { position = { xs[i], (i - 0.5) * height }, size = { length, height }, friction = 0.8 }
     end
-    -- joint by joint from the top: the centre of everything above, and the common part of brick i and the one below
+    -- joint by joint from the top: the centre of everything above, and the common part of brick i and the brick below
     local margin, sum = math.huge, 0
     for i = p.bricks, 2, -1 do
       sum = sum + xs[i]

@@ -61,7 +61,7 @@ local function learn(seen, start, at_once)
   return p, way, info
 end
 
-local function error_of(p) -- the largest relative one
+local function error_of(p) -- the largest relative error
   return math.max(math.abs(p.g / TRUTH.g - 1), math.abs(p.mu / TRUTH.mu - 1), math.abs(p.m / TRUTH.m - 1))
 end
 

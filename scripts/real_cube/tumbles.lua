@@ -19,7 +19,7 @@ local real = e.options.data ~= ""
 local known = real and e.options.mu > 0 and e.options.mu
 sim.random.seed(e.options.seed)
 
--- Shifts of the parameters, in pairs, one to each side; a single one is zero.
+-- Shifts of the parameters, in pairs, one to each side; a single shift is zero.
 local function neighbourhood(count)
   local shifts = {}
   for k = 1, count do

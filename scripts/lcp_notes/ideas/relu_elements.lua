@@ -19,8 +19,8 @@ for i = 1, 200 do
 end
 X = sim.array(X) + 0.001 * sim.randn { 200, 6 }
 
--- Learns from `start`(); with bounds, p and n >= 0, where relu has no effect, to the exact minimum. |x| <= cut counts
--- as zero. Returns true zeros, zeros of G12 and G21, false zeros, the largest error of the others.
+-- Learns from `start`(); with bounds, p and n >= 0, so that relu has no effect, and the exact minimum is found. |x| <=
+-- cut counts as zero. Returns true zeros, zeros of G12 and G21, false zeros, the largest error of the others.
 local function count(c, start, bounded, cut)
   local right, unseen, killed, worst = 0, 0, 0, 0
   for r = 1, 3 do
