@@ -218,7 +218,7 @@ local folder = what
 assert(os.execute(command("mkdir", "-p", folder)))
 -- These have tables of figures instead, in docs/control-lessons.md, docs/batch.md and docs/parallel.md.
 local TABLES = { ["scripts/control"] = true, ["scripts/batch"] = true, ["scripts/parallel"] = true }
-local EXPERIMENTS = "Described in [experiments](../experiments.md)."
+local EXPERIMENTS = "These scripts are described in [experiments](../experiments.md)."
 local groups, count = {
   { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them. Tasks are in [their own table](../tasks.md#list-of-tasks)." },
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
@@ -229,8 +229,8 @@ local groups, count = {
   { "scripts/dojo/*.lua", title = "The interior point", text = EXPERIMENTS },
   { "scripts/poster/*.lua", title = "The poster", text = EXPERIMENTS },
   { "scripts/real_cube/*.lua", title = "A real cube", text = EXPERIMENTS },
-  { "scripts/gradients/*.lua", title = "Gradients", text = "Described in [gradients](../gradients.md)." },
-  { "scripts/contact_implicit/*.lua", title = "Planning through contact", text = "Described in [control](../control-plans.md#planning-through-contact)." },
+  { "scripts/gradients/*.lua", title = "Gradients", text = "These scripts are described in [gradients](../gradients.md)." },
+  { "scripts/contact_implicit/*.lua", title = "Planning through contact", text = "These scripts are described in [control](../control-plans.md#planning-through-contact)." },
   { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Plots and live views", text = "See [plots](../reference/plots.md) and the [live viewer](../reference/viewer.md)." },
 }, 0
 local shown = {}

@@ -1,5 +1,5 @@
--- A masonry arch: wedge-shaped stones that stand by contact and friction alone. With enough friction it stands for
--- ever; with less it falls.
+-- A masonry arch: wedge-shaped stones that are held only by contact and friction. With enough friction the arch stands
+-- for ever; with less it falls.
 local sim = require "sim2d"
 
 local STONES, INNER, OUTER = 9, 2, 2.7

@@ -1,4 +1,4 @@
--- A row of dominoes; the first is pushed. The wave runs through at a steady speed.
+-- A row of dominoes, of which the first is pushed. The wave runs through the row at a steady speed.
 local sim = require "sim2d"
 
 local function build(p)

@@ -1,11 +1,12 @@
--- Discs run out of a hopper: the wider its mouth, the faster. By Beverloo's law the flow grows with the power 3/2 of
--- the width.
+-- Discs flow out of a hopper: the wider its outlet, the faster they flow. By Beverloo's law the flow grows as the width
+-- to the power 3/2.
 local sim = require "sim2d"
 
 local DISCS, RADIUS, FRICTION = 80, 0.1, 0.3
 local WIDTHS = { 0.8, 1.2 }      -- m, widths of the mouth: four and six discs
 local RUNS = 4
--- disc diameters by which the mouth's effective width is smaller; the discs between these parts of all discs are timed
+-- the effective width of the mouth is smaller by this number of disc diameters; the fractions of discs between which
+-- the time is taken
 local LOST, LEAST, MOST = 1.4, 0.2, 0.8
 
 local function build(p)
@@ -23,7 +24,8 @@ local function build(p)
   return world
 end
 
--- The number of discs that leave the mouth from LEAST to MOST of all discs, and the seconds they take.
+-- The number of discs that leave the mouth between the fractions LEAST and MOST of all discs, and the seconds that they
+-- take.
 local function flow_of(width)
   local world = build { width = width }
   world:run { duration = 1 }

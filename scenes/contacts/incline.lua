@@ -1,5 +1,5 @@
--- A box on an incline with friction 1 % above and 1 % below the tangent of the angle: it holds, or slides with g (sin -
--- mu cos).
+-- A box on an incline, with friction 1 % above and 1 % below the tangent of the angle: it stays at rest, or slides with
+-- the acceleration g (sin - mu cos).
 local sim = require "sim2d"
 
 local options = sim.options { angle = { 0.4, "slope, rad" } }

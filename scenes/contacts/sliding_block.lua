@@ -1,6 +1,7 @@
--- A block slides to a stop in v^2 / (2 mu g). Speculative steps of length h have an error of at most v h / 2. The
--- default steps move a body that slides alone with the mean of its velocities before and after, which is exact until
--- the step in which it stops (here it stops at the end of a step; elsewhere the error is at most mu g h^2 / 8).
+-- A block slides to a stop after the distance v^2 / (2 mu g). Speculative steps of length h have an error of at most v
+-- h / 2. If a single body slides, the default steps move it with the mean of its velocities before and after the step.
+-- This is exact until the step in which the body stops. Here the body stops at the end of a step; in other cases the
+-- error is at most mu g h^2 / 8.
 local sim = require "sim2d"
 
 local function build(p)

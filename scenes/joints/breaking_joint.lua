@@ -1,5 +1,5 @@
--- A crate is pushed along a plank that hangs by two ropes, until one of them breaks. Statics gives the load under which
--- it breaks and the place of the crate then.
+-- A crate is pushed along a plank that hangs from two ropes, until one of the ropes breaks. Statics gives the load
+-- under which the rope breaks, and the position of the crate at that moment.
 local sim = require "sim2d"
 
 local SPAN, PLANK, CRATE, G = 4, 20, 30, 9.81 -- m, kg, kg, m/s^2

@@ -1,6 +1,6 @@
 -- A beam of boxes welded to each other and to a wall bends under its weight. A weld with compliance h / (E I)
--- represents a piece of beam of length h. With more boxes the deflection of the tip converges to the result of the
--- theory of thin beams.
+-- represents a piece of beam of length h. As the number of boxes grows, the deflection of the tip converges to the
+-- result of the theory of thin beams.
 local sim = require "sim2d"
 
 local options = sim.options { count = { 40, "boxes" } }
@@ -16,7 +16,7 @@ local function build(p)
   for i = 1, count do
     local piece = world:box { name = "piece" .. i, position = { h * (i - 0.5), 0 },
       size = { h, 0.12 }, mass = MASS / count }
-    -- The piece at the wall bends over half of its length only.
+    -- The piece at the wall bends only over half of its length.
     local angular = (i == 1 and h / 2 or h) / STIFF
     world:weld { piece, before, anchor = { h * (i - 1), 0 }, compliance = { angular = angular },
       damping = { angular = 0.3 / angular } }

@@ -1,5 +1,5 @@
--- A chain of weights on hinges, from soft to rigid by one number: the compliance. Its elongation follows Hooke's law,
--- and at compliance 0 it is the rigid chain.
+-- A chain of weights on hinges that one number, the compliance, makes soft or rigid. Its elongation follows Hooke's
+-- law. With compliance 0 the chain is rigid.
 local sim = require "sim2d"
 
 local options = sim.options { compliance = { 1e-3, "of each hinge, m/N" } }

@@ -1,5 +1,5 @@
--- A pendulum and a double pendulum, released from the horizontal. The hinges hold to rounding. Steps are of second
--- order: halving the step leaves a quarter of the oscillation of the energy, and of the error in time.
+-- A pendulum and a double pendulum, released from the horizontal. The joint errors are rounding errors. Steps are of
+-- second order: with half the step, the oscillation of the energy and the error in time are a quarter as large.
 local sim = require "sim2d"
 
 local LENGTH, MASS, G = 1, 1, 9.81
@@ -18,8 +18,8 @@ local function build(p)
   return world
 end
 
--- From the horizontal to the vertical: a quarter of 2 pi sqrt(2 l / 3 g) over the
--- arithmetic-geometric mean of 1 and cos(45 degrees).
+-- The time from the horizontal to the vertical: a quarter of 2 pi sqrt(2 l / 3 g), divided by the arithmetic-geometric
+-- mean of 1 and cos(45 degrees).
 local function fall()
   local a, b = 1, math.cos(math.pi / 4)
   for _ = 1, 6 do

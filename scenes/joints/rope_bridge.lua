@@ -1,5 +1,5 @@
--- A slack bridge of 100 hinged links, released in the shape of a V. Its hinges hold to rounding while it swings. The
--- oscillation of its energy shrinks with the square of the step, and the energy does not drift.
+-- A slack bridge of 100 hinged links, released in the shape of a V. While it swings, its joint errors are rounding
+-- errors. The oscillation of its energy shrinks with the square of the step, and the energy does not drift.
 local sim = require "sim2d"
 
 local options = sim.options { links = { 100, "links, an even number" } }
@@ -8,8 +8,8 @@ local SLOPE = math.asin(0.6) -- of the two straight halves: the span is 0.8 of t
 
 local function build(p)
   local links = p and p.links or options.links
-  -- Waves run along the links at the speed sqrt(tension / mass). Half of this step resolves them, twice this step does
-  -- not.
+  -- Waves run along the links at the speed sqrt(tension / mass). Half of this step resolves the waves, twice this step
+  -- does not.
   local world = sim.world { gravity = { 0, -10 }, dt = p and p.dt or 1 / 120 }
   local dx, dy, before = math.cos(SLOPE), math.sin(SLOPE), nil
   local function knot(i) -- between link i and the next
@@ -59,9 +59,9 @@ if sim.is_main() then
   local fine = sway(build { dt = world.dt / 2 })
   print(("energy %.1f J, which oscillates by up to %.2f J in 10 s; with half of the step by %.3f J"):format(
     before, coarse, fine))
-  -- Positions of up to 80 m are rounded by 7e-15 m. Divided by the step that is a speed, 1e-11 of g dt.
+  -- Positions of up to 80 m are rounded by 7e-15 m. Divided by the step, this is a speed of 1e-11 g dt.
   assert(worst <= 1e-9 and residual <= 1e-10 and math.abs(missing) < 1e-9)
-  -- Second order: half of the step leaves a quarter.
+  -- Second order: with half of the step, a quarter remains.
   assert(math.abs(coarse / fine - 4) < 0.2 and coarse < 1e-3 * math.abs(before))
 end
 

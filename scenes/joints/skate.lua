@@ -1,5 +1,5 @@
--- A skate on a tilted plane of ice turns at a constant rate, and its edge lets it move only along the edge. It does not
--- slide down the plane but across it, on a cycloid: with k = g sin(tilt) / (2 w^2)
+-- A skate on a tilted plane of ice turns at a constant rate and can move only along its edge. It does not slide down
+-- the plane but across it, on a cycloid. With k = g sin(tilt) / (2 w^2), the distances are
 --     down = k sin(w t)^2,    across = k (w t - sin(2 w t) / 2).
 local sim = require "sim2d"
 

@@ -1,5 +1,5 @@
--- A ball on a trampoline: small discs between springs. The height that the ball loses has become motion of the net,
--- which may return some of it at a later bounce; the ball never rises above its initial height.
+-- A ball on a trampoline: small discs between springs. The energy that the ball loses becomes motion of the net, which
+-- may return some of it at a later bounce. The ball never rises above its initial height.
 local sim = require "sim2d"
 
 local options = sim.options { height = { 2, "of the fall, m" } }

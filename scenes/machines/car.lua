@@ -1,4 +1,4 @@
--- A car with sprung, driven wheels goes over bumps. Its springs carry the weight, and its motors bring it to the
+-- A car with sprung, driven wheels goes over bumps. Its springs carry its weight, and its motors bring it to the
 -- commanded speed.
 local sim = require "sim2d"
 

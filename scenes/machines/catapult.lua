@@ -1,5 +1,5 @@
 -- A catapult: a spring swings an arm against a stop, and a sling releases the shot. The range follows from the speed at
--- release, and the shot takes no more energy than the spring had.
+-- release. The energy of the shot is not larger than the energy that the spring had.
 local sim = require "sim2d"
 
 local options = sim.options { stiffness = { 250, "of the spring, N/m" } }

@@ -1,5 +1,5 @@
--- A crane moves its load and leaves no swing, because its trolley accelerates and brakes for one period each; then it
--- hoists the load.
+-- A crane moves its load without a remaining swing, because its trolley accelerates for one period of the swing and
+-- brakes for another; then the crane hoists the load.
 local sim = require "sim2d"
 
 local WAY, SPEED, ROPE, LIFT = 6, 1, 4.5, 2 -- m, m/s, m, m

@@ -1,5 +1,5 @@
--- A four-bar linkage by Grashof's condition: the crank turns fully, the rocker oscillates, and a point of the coupler
--- returns to the same curve each turn.
+-- A four-bar linkage that meets Grashof's condition: the crank turns fully, the rocker oscillates, and a point of the
+-- coupler follows the same curve in each turn.
 local sim = require "sim2d"
 
 local GROUND, CRANK, COUPLER, ROCKER = 4, 1, 3.5, 3 -- m; shortest + longest <= the other two

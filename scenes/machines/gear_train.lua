@@ -1,4 +1,4 @@
--- A train of four wheels in mesh, driven by a motor against a brake. After 100 turns of the first wheel the last one
+-- A train of four wheels in mesh, driven by a motor against a brake. After 100 turns of the first wheel, the last wheel
 -- has made 400/9 turns in the opposite direction.
 local sim = require "sim2d"
 

@@ -1,5 +1,5 @@
--- One leg of Jansen's Strandbeest, driven by a motor: eleven bars in his proportions. Its foot draws the walking curve,
--- which is flat at the bottom.
+-- One leg of Jansen's Strandbeest, driven by a motor: eleven bars with Jansen's proportions. The foot draws the walking
+-- curve, which is flat at the bottom.
 local sim = require "sim2d"
 
 local UNIT = 0.02 -- m, length of one of Jansen's units

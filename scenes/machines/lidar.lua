@@ -1,4 +1,4 @@
--- A cart among posts, seen from above, steers by a lidar: towards the longest rays and towards the goal.
+-- A cart among posts, seen from above, is steered by a lidar: towards the longest rays and towards the goal.
 local sim = require "sim2d"
 
 local RANGE, RAYS = 4, 61 -- m; rays of the lidar, half a turn ahead

@@ -1,4 +1,5 @@
--- A robot on wheels, seen from above, drives around a room by the distances along 36 rays and hits nothing.
+-- A robot on wheels, seen from above, measures distances along 36 rays and drives around a room without hitting
+-- anything.
 local sim = require "sim2d"
 
 local RAYS, RANGE, RADIUS = 36, 6, 0.25
@@ -10,7 +11,7 @@ local function build()
   world:chain { name = "room", points = { { -4, -3 }, { 4, -3 }, { 4, 3 }, { -4, 3 } }, loop = true }
   world:circle { name = "pillar", type = "static", position = { 1, 0.5 }, radius = 0.6 }
   local robot = world:circle { name = "robot", position = { -3, -2 }, radius = RADIUS, mass = 5 }
-  -- Two wheels roll and do not slide sideways: the velocity along their axle is 0.
+  -- Two wheels roll but do not slide sideways, so the velocity along their axle is 0.
   world:constraint { name = "wheels", bodies = { robot }, velocity_only = true,
     jacobian = function(q) return { 0, -math.sin(q.a), math.cos(q.a) } end }
 

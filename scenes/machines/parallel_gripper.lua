@@ -1,11 +1,11 @@
--- A gripper on a hand that lifts: each finger hangs on a parallelogram, and a gear makes both close equally.
+-- A gripper on a hand that lifts: each finger hangs on a parallelogram, and a gear makes both fingers close equally.
 local sim = require "sim2d"
 
 local CRANK, GRIP = 0.3, 0.2                -- m: length of the cranks, width of the gripped box
 local MASS, FRICTION, LIFT = 0.5, 0.4, 2    -- kg, mass of the box; m/s^2, acceleration of the hand
-local GRAVITY, TIME = 9.81, 0.5             -- m/s^2; s of gripping, and the same of lifting
+local GRAVITY, TIME = 9.81, 0.5             -- m/s^2; s of gripping, and s of lifting
 -- The cranks hang straight down at the box: the closing torque presses with torque / (2 CRANK) on each side, and two
--- sides carry 2 FRICTION times that.
+-- sides carry 2 FRICTION times this force.
 local NEEDED = MASS * (GRAVITY + LIFT) * CRANK / FRICTION -- N m
 
 local function build(p)

@@ -1,10 +1,10 @@
--- A conveyor sorts boxes by height: a sensor sees the tall ones, the others fall where a flap opens.
+-- A conveyor sorts boxes by height: a sensor detects the tall boxes, and the other boxes fall where a flap opens.
 local sim = require "sim2d"
 
 local BOXES, EVERY, SPEED = 8, 1.5, 1 -- boxes, s between two of them, m/s of the belts
 local LOW, TALL, SEEN = 0.2, 0.4, 0.3 -- m; the sensor sees boxes that are higher
 local DROP, STEP = 0.02, 0.001 -- m
-local FRICTION = 0.6 -- from 0.75 on a tall box would tip while the belt accelerates it
+local FRICTION = 0.6 -- with 0.75 or more, a tall box would tip while the belt accelerates it
 
 local function build()
   local world = sim.world { combine_friction = "min" }
@@ -48,8 +48,8 @@ end
 
 if sim.is_main() then
   local world = build()
-  -- The time until a box passes the sensor: it falls, the belt accelerates it with mu times that momentum, then with mu
-  -- g.
+  -- The time until a box passes the sensor. The box falls; the belt then accelerates it by mu times the momentum of the
+  -- fall, and after that with mu g.
   local fall = math.sqrt(2 * DROP / 9.81)
   local behind = (SPEED - FRICTION * 9.81 * fall) ^ 2 / (2 * FRICTION * 9.81)
   local expected = fall + (2.99 - 0.45 + behind) / SPEED

@@ -1,8 +1,8 @@
 -- Ball in cup: a cup that two forces move has to swing the ball on its string up and catch it (after dm_control).
 --
--- Observed: positions of cup and ball, m, and their velocities, m/s: x and y of each. Action: forces on the cup, up to
--- 5 N, for 0.02 s; its weight is carried. Reward: 1 while the ball is in the cup. Ends after 1000 steps. Start: the
--- ball hangs and swings by up to 0.1 m/s.
+-- Observed: position and velocity of the cup, position and velocity of the ball, each as x and y; m, m/s. Action:
+-- forces on the cup, up to 5 N, for 0.02 s; gravity does not act on the cup. Reward: 1 while the ball is in the cup.
+-- Ends after 1000 steps. Start: the ball hangs and swings by up to 0.1 m/s.
 local sim = require "sim2d"
 
 local FORCE, STRING, WALL, HALF, DEEP, BALL = 5, 0.3, 0.006, 0.06, 0.08, 0.025 -- N, m

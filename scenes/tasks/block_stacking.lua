@@ -1,9 +1,9 @@
 -- Block stacking: a hand with two fingers, on rails, has to stack three blocks: green on red and blue on green.
 --
--- Observed: x and y of the hand, m, how far each finger is closed, m, their speeds, m/s; x, y and angle of each block,
--- m, rad. Action: the goal of the hand relative to (0, 0.39), x by up to 0.4 m, y from -0.3 to 0.1 m, and the force
--- with which each finger closes, up to 20 N, for 0.04 s. Reward: half for each block that stands on the one below it.
--- Ends after 300 steps. Start: the blocks stand in a row, in any order, with gaps of 4 to 8 cm.
+-- Observed: x and y of the hand, m; how far each finger is closed, m; the speeds of these four, m/s; x, y and angle of
+-- each block, m, rad. Action: the goal of the hand relative to (0, 0.39), x by up to 0.4 m, y from -0.3 to 0.1 m, and
+-- the force with which each finger closes, up to 20 N, for 0.04 s. Reward: 0.5 while green stands on red, 1 while blue
+-- also stands on green. Ends after 300 steps. Start: the blocks stand in a row, in any order, with gaps of 4 to 8 cm.
 local sim = require "sim2d"
 
 local BLOCK, FINGER, REACH, GRIP = 0.06, 0.015, 0.05, 20 -- m, m, m: of a finger from the middle, N
@@ -48,8 +48,8 @@ local function height(world)
   return stands_on(b.blue, b.green) and 2 or 1
 end
 
--- Above the block, down, closed, up, over the other one, down, open, up: each stage lasts until the hand has reached
--- its goal.
+-- The stages: above the block, down, closed, up, over the other block, down, open, up. Each stage lasts until the hand
+-- has reached its goal.
 local function baseline()
   -- m: the hand over its fingers' tips; hover height of the tips; m, tolerance; m/s
   local TIP, HOVER, NEAR, SPEED = 0.09, 0.24, 0.003, 0.01

@@ -1,9 +1,9 @@
 -- Cart-pole: pushes of the cart to the left or right have to keep a pole upright (Gymnasium's CartPole-v1: its
 -- constants and thresholds, but the engine's two-stage steps in place of explicit Euler steps).
 --
--- Observed: position and speed of the cart, m, m/s; angle and speed of the pole, rad (to the right), rad/s. Action: 1,
--- 10 N to the left, or 2, to the right, for 0.02 s. Reward: 1 a step. Ends beyond 2.4 m or 12 degrees, and after 500
--- steps. Start: all four from -0.05 to 0.05.
+-- Observed: position and speed of the cart, m, m/s; angle of the pole (positive to the right) and its speed, rad,
+-- rad/s. Action: 1 for 10 N to the left, or 2 for 10 N to the right, for 0.02 s. Reward: 1 in each step. Ends beyond
+-- 2.4 m or 12 degrees, and after 500 steps. Start: all four observed numbers from -0.05 to 0.05.
 local sim = require "sim2d"
 
 local FORCE, EDGE, TILT, START = 10, 2.4, 12 * math.pi / 180, 0.05 -- N, m, rad

@@ -1,9 +1,9 @@
 -- Double cart-pole: a force on the cart has to keep two poles upright, one on top of the other.
 --
--- Observed: position and speed of the cart; angles of both poles from upright, rad, and their speeds. Command: N, -40
--- to 40, for 0.02 s. Reward: 1 a step, less a penalty for the tip's distance from the point above the rail's middle
--- (divided by 2 m, squared) and a small one for force. Ends when the upper end is below 1.6 m, or beyond 3 m, or after
--- 500 steps. Start: up to 0.05 from upright and the middle.
+-- Observed: position and speed of the cart; angles of both poles from upright, rad, and their speeds. Command: force on
+-- the cart, N, -40 to 40, for 0.02 s. Reward: 1 in each step, less a penalty for the distance of the tip from the point
+-- above the middle of the rail (divided by 2 m, squared), and less a small penalty for the force. Ends when the tip is
+-- below 1.6 m, or when it is beyond 3 m, or after 500 steps. Start: up to 0.05 from upright and from the middle.
 local sim = require "sim2d"
 
 local FORCE, EDGE, LOW, START = 40, 3, 1.6, 0.05 -- N, m, m, rad

@@ -1,9 +1,9 @@
 -- Finger: two links that hang next to a body on a hinge have to make it spin (after dm_control's finger spin).
 --
--- Observed: angles of shoulder and elbow, sine and cosine of the body's angle, and the three speeds; rad, rad/s.
--- Action: the torques of shoulder and elbow, up to 1.5 N m, for 0.02 s. Reward: the body's speed divided by 15 rad/s,
--- limited to 0 to 1. Ends after 500 steps. Start: the finger hangs and swings by up to 1 rad/s, the body has a random
--- angle.
+-- Observed: angles of shoulder and elbow, sine and cosine of the body's angle, and the three angular speeds; rad,
+-- rad/s. Action: the torques of shoulder and elbow, up to 1.5 N m, for 0.02 s. Reward: the body's speed divided by 15
+-- rad/s, limited to 0 to 1. Ends after 500 steps. Start: the finger hangs and swings at up to 1 rad/s, and the body has
+-- a random angle.
 local sim = require "sim2d"
 
 local TORQUE, FAST, SHOULDER, ELBOW = 1.5, 15, { -0.2, 0.27 }, { -0.2, 0.1 } -- N m, rad/s, m
@@ -55,7 +55,7 @@ local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_st
     end
   end,
   reward = function(world) return math.max(0, math.min(1, world.joints.pin.speed / FAST)) end, baseline = baseline,
-  passed = 250 } -- as with half of FAST from the first step on
+  passed = 250 } -- as for half of FAST in all steps
 
 if sim.is_main() then env:show() end
 return env

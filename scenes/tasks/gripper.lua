@@ -1,18 +1,18 @@
 -- Gripper: an arm of two links with a hand of two fingers has to pick up a box of unknown width from the table and put
 -- it into a bin.
 --
--- Observed: the angles of shoulder, elbow and wrist, rad, how far each finger is closed, m, the speeds of these, x, y
--- and angle of the box, m, rad, and its width, m, and x of the bin, m. Action: goal angles of the three joints, rad (0:
--- straight, along x), and the force with which each finger closes, up to 20 N, for 0.04 s. Reward: a quarter while the
--- box is off the table, 1 while it is in the bin. Ends after 300 steps. Start: the box 0.2 to 0.35 m right of the arm,
--- the bin as far left of it.
+-- Observed: the angles of shoulder, elbow and wrist, rad; how far each finger is closed, m; the speeds of these five;
+-- x, y and angle of the box, m, rad; the width of the box, m; x of the bin, m. Action: goal angles of the three joints,
+-- rad (0: straight, along x), and the force with which each finger closes, up to 20 N, for 0.04 s. Reward: 0.25 while
+-- the box is off the table, 1 while it is in the bin. Ends after 300 steps. Start: the box is 0.2 to 0.35 m to the
+-- right of the arm, and the bin is 0.2 to 0.35 m to the left.
 local sim = require "sim2d"
 
 local LINK, HAND, FINGER, REACH, GRIP, UP = 0.25, 0.05, 0.07, 0.045, 20, 0.35 -- m, m, m, m, N, m: the shoulder over the table
 local HALF, WALL = 0.07, 0.06 -- m, sizes of the bin
 
 local function build(p, random)
-  local world = sim.world { dt = 0.01, stepping = "speculative" } -- a gripped box touches all the time
+  local world = sim.world { dt = 0.01, stepping = "speculative" } -- a gripped box always touches the fingers
   local width = random:uniform(p.narrow, p.wide)
   world:box { name = "table", type = "static", size = { 2, 0.1 }, position = { 0, -0.05 }, friction = p.friction }
   world:compound { name = "bin", type = "static", friction = p.friction, shapes = {
@@ -59,8 +59,8 @@ local function reach(x, y)
   return { a, b, -math.pi / 2 - a - b }
 end
 
--- Over the box, down, closed, up, over the bin, down, open, up. The tips move straight up and down; otherwise the
--- joints move straight to their goals.
+-- The stages: over the box, down, closed, up, over the bin, down, open, up. The tips move straight up and down; in the
+-- other stages the joints move straight to their goals.
 local function baseline()
   local HOVER, RATE, SINK, SETTLE, NEAR = 0.2, 2.5, 0.6, 0.2, 0.02 -- m, rad/s, m/s, s, rad
   local stage, since, goal, height = 1, 0, nil, HOVER

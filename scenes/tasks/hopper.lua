@@ -1,11 +1,11 @@
 -- Hopper: a body on one springy leg has to go forwards at 1 m/s without falling.
 --
--- Observed: height of the body, m, its angle, rad, the hip's angle, rad, the leg's length relative to its rest length,
--- m, their speeds, the body's speed forwards, m/s, and 1 while the foot is on the ground. Action: torque of the hip, up
--- to 40 N m, and a force of the leg in addition to its spring, up to 150 N, for 1/60 s. Reward: up to 1 for the speed (all
--- of it from 1 m/s on), times up to 1 for being upright, less a thousandth of the squares of the commands, each divided
--- by its range. Ends when the body touches the ground or leans by more than 1 rad, otherwise after 600 steps. Start:
--- dropped from up to 0.2 m, leaning by up to 0.05 rad.
+-- Observed: height of the body, m; its angle, rad; the angle of the hip, rad; the length of the leg less its rest
+-- length, m; the speeds of these four; the forward speed of the body, m/s; 1 while the foot is on the ground. Action:
+-- torque of the hip, up to 40 N m, and a force of the leg in addition to its spring, up to 150 N, for 1/60 s. Reward:
+-- up to 1 for the speed (1 for all speeds above 1 m/s), multiplied by up to 1 for being upright. A thousandth of the
+-- squares of the commands, each divided by its range, is subtracted. Ends when the body touches the ground or leans by
+-- more than 1 rad, otherwise after 600 steps. Start: the body is dropped from up to 0.2 m and leans by up to 0.05 rad.
 local sim = require "sim2d"
 
 local HIP, SOLE, FORWARDS, LEANS = 0.65, 0.05, 1, 1 -- m, m, m/s, rad
@@ -32,9 +32,9 @@ local function build(p)
   return world
 end
 
--- Three loops (after Raibert): the leg pushes while it extends, less where the body is high already; the foot is placed
--- ahead of the hip by half of the distance of a stance plus a part of the error of the speed; the hip holds the body
--- upright while the leg stands. CMA-ES found the gains, over 24 starts.
+-- Three loops (after Raibert): the leg pushes while it extends, with less force if the body is already high; the foot
+-- is placed ahead of the hip by half of the distance of a stance plus a part of the error of the speed; the hip holds
+-- the body upright while the leg stands. CMA-ES found the gains, over 24 starts.
 local function baseline()
   local PUSH, HIGH, HALF, SPEED, FASTER = 111, 184, 0.0514, 1.42, 0.106 -- N, N/m, s, m/s, s
   return function(_, _, seen)

@@ -1,12 +1,13 @@
 -- Lunar lander: a craft with one main engine and two small ones has to land on a pad between hills, on both legs (after
 -- Gymnasium's LunarLanderContinuous, in SI units).
 --
--- Observed: x and height of the craft over the pad, m, their speeds, m/s, angle and its speed, rad, rad/s, and for each
--- leg 1 while it touches. Action: thrust of the main engine, 0 to 120 N, and of the side engines, -10 to 10 N, for 0.02
--- s. Reward: the increase of -10 (m away) - 10 (m/s) - 100 (rad) + 10 (legs that touch), less fuel (0.3 and 0.03 a step
--- of full thrust); 100 for coming to rest on the pad; -100 if the craft itself hits something or leaves the terrain,
--- which ends the episode. An episode also ends after 1000 steps. Start: 9 m up, up to 4 m to the side, with up to 2 m/s
--- in a random direction, over other hills each time.
+-- Observed: x and height of the craft relative to the pad, m; their speeds, m/s; angle and its speed, rad, rad/s; for
+-- each leg, 1 while it touches the ground. Action: thrust of the main engine, 0 to 120 N, and of the side engines, -10
+-- to 10 N, for 0.02 s. Reward: the increase of -10 (distance, m) - 10 (speed, m/s) - 100 (angle, rad) + 10 (number of
+-- legs that touch), less fuel (0.3 and 0.03 per step of full thrust); 100 for coming to rest on the pad; -100 if the
+-- body of the craft hits something or the craft leaves the terrain, which ends the episode. An episode also ends after
+-- 1000 steps. Start: 9 m above the pad, up to 4 m to the side, with up to 2 m/s in a random direction, and with new
+-- hills in each episode.
 local sim = require "sim2d"
 
 local MAIN, SIDE, WIDE, PAD, START = 120, 10, 10, 2, 9 -- N, N, m to each side, m: half of the pad, m

@@ -1,11 +1,13 @@
 -- Peg insertion: a peg held by a compliant carriage has to go into a hole that is 1 mm wider and not exactly where it
 -- is assumed to be.
 --
--- Observed: x and y of the peg's tip, m, and its angle, rad, their speeds, the contact force on the peg, N, and the
--- assumed place of the hole, m: up to 4 mm from the true one. Action: forces on the carriage, up to 40 N, and the angle
--- at which the wrist's spring (20 N m/rad) holds the peg, up to 0.3 rad, for 0.01 s; weight is carried. Reward: the
--- inserted part of the depth of 60 mm, less half of the tip's distance from the hole in units of 0.1 m. Ends after 600
--- steps. Start: the tip up to 60 mm above and 50 mm to the side of the hole, turned by up to 0.1 rad.
+-- Observed: x and y of the peg's tip, m; the angle of the peg, rad; the velocity and angular velocity of the peg, m/s,
+-- rad/s; the contact force on the peg, N; the assumed position of the hole, m, which is up to 4 mm from the true
+-- position. Action: forces on the carriage, up to 40 N, and the angle at which the spring of the wrist (20 N m/rad)
+-- holds the peg, up to 0.3 rad, for 0.01 s; gravity does not act. Reward: the inserted fraction of the depth of 60 mm.
+-- While the tip is outside the hole: minus half of its distance from the hole in units of 0.1 m, but at least -0.5.
+-- Ends after 600 steps. Start: the tip is 20 to 60 mm above the surface. Tip and hole are up to 50 mm to the left or
+-- right of the middle, and the peg is turned by up to 0.1 rad.
 local sim = require "sim2d"
 
 local WIDE, LONG, DEEP, CLEAR, FORCE, TURN = 0.04, 0.12, 0.06, 0.001, 40, 0.3 -- m, N, rad
@@ -53,7 +55,8 @@ local function inside(world)
   return math.abs(tip.x - middle) < CLEAR + 0.001 and math.max(0, -tip.y) or 0, middle, tip
 end
 
--- Above the assumed place, down until it touches, then to and fro with growing amplitude while it presses, and in.
+-- The peg goes above the assumed place, down until it touches, to and fro with growing amplitude while it presses, and
+-- into the hole.
 local function baseline()
   local LIGHT, PRESS, WIDER, RATE = 3, 30, 0.0008, 6 -- N, N, m/s, rad/s
   local touched

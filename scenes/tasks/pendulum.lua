@@ -1,8 +1,8 @@
 -- Pendulum: a motor that is too weak to lift a rod at once has to swing it up and hold it (Gymnasium's Pendulum-v1).
 --
--- Observed: cos and sin of the angle from upright, rad/s. Command: N m, -2 to 2, for 0.05 s. Reward: -(angle^2 + 0.1
--- speed^2 + 0.001 torque^2) of each step, with the angle relative to the nearest full turn. Start: any angle, up to 1
--- rad/s. 200 steps.
+-- Observed: cos and sin of the angle from upright, angular speed, rad/s. Command: torque, N m, -2 to 2, for 0.05 s.
+-- Reward: -(angle^2 + 0.1 speed^2 + 0.001 torque^2) in each step, with the angle relative to the nearest full turn.
+-- Ends after 200 steps. Start: any angle, up to 1 rad/s.
 local sim = require "sim2d"
 
 local function build(p)

@@ -1,10 +1,11 @@
 -- Push-T: a disc has to push a T to its place on the plane (gym-pusht's geometry, gains, reward and success; lengths
--- are its pixels). The T does not slide on: it moves only while it is pushed, and the push has no friction.
+-- are its pixels). The T does not slide by itself: it moves only while it is pushed. The push has no friction.
 --
--- Observed: position of the disc and of the T's origin (the middle of its bar's outer edge), angle of the T from 0 to 2
--- pi. Action: the goal of the disc, both coordinates from 0 to 512, for 0.1 s; its acceleration is 100 times the
--- distance less 20 times its speed. Reward: the part of the goal that the T covers, divided by 0.95, at most 1. Ends
--- when the reward is 1, and after 300 steps. Start: disc from 50 to 450, T from 100 to 400, all angles.
+-- Observed: position of the disc, position of the T's origin (the middle of the outer edge of its bar), angle of the T
+-- from 0 to 2 pi. Action: the goal of the disc, both coordinates from 0 to 512, for 0.1 s; its acceleration is 100
+-- times the distance less 20 times its speed. Reward: the fraction of the goal that the T covers, divided by 0.95, but
+-- at most 1. Ends when the reward is 1, and after 300 steps. Start: both coordinates of the disc from 50 to 450, both
+-- coordinates of the T from 100 to 400, any angle.
 local sim = require "sim2d"
 
 local KP, KV, SIDE, DONE = 100, 20, 512, 0.95 -- 1/s^2, 1/s, px
@@ -108,7 +109,7 @@ end
 
 -- px: radius of the disc; clearance from the T; radius about the T's middle that clears it
 local R, CLEAR, AROUND = 15, 1.5, 104
-local SPEED, REACH, TRIED = 15, 9, 100 -- px a decision, decisions of a push, px for which a push is tried
+local SPEED, REACH, TRIED = 15, 9, 100 -- px per decision, decisions of a push, px for which a push is tried
 local TURN = 60 -- px: the weight of one radian
 local SPACING, SIDES = 9, { -0.5, 0, 0.5 } -- px between places on the outline; rad relative to the normal
 
@@ -143,7 +144,7 @@ local function distance(px, py, tee)
   return least
 end
 
--- The distance of the T from its goal, px: of its middle, and by its angle.
+-- The distance of the T from its goal, px: the distance of its middle, and a part for its angle.
 local function error_of(x, y, angle)
   local function middle(px, py, a) return px - math.sin(a) * CENTRE, py + math.cos(a) * CENTRE end
   local mx, my = middle(x, y, angle)
@@ -213,7 +214,7 @@ local function way_around(disc, tee, to)
       list[#list + 1] = { x, y }
     end
     list[#list + 1] = to
-    -- the shorter one, unless a wall leaves it too little room
+    -- the shorter way, unless a wall leaves too little room for it
     local cost = #list + (worst < R and 100 or 0)
     if not best or cost < best.cost then best = { cost = cost, list = list } end
   end

@@ -1,14 +1,14 @@
--- Pusher: a hand, a disc on the plane seen from above, pushes a puck to a target. Friction on the plane stops the puck
--- soon.
+-- Pusher: a hand, a disc on the plane seen from above, pushes a puck to a target. Friction on the plane soon stops the
+-- puck.
 --
 -- Observed: position and velocity of the hand, position and velocity of the puck, position of the target; m, m/s.
--- Action: the hand's force along x and y, up to 10 N, for 0.02 s. Reward: 1 while the puck's middle is within 1 cm of
--- the target, less outside, 0.1 at 30 cm. Ends after 250 steps. Start: hand, puck and target anywhere within 0.6 m,
--- puck and hand at least 0.25 m apart.
+-- Action: the force on the hand along x and y, up to 10 N, for 0.02 s. Reward: 1 while the puck's middle is within 1 cm
+-- of the target, and less farther away (0.1 at 30 cm). Ends after 250 steps. Start: hand, puck and target are anywhere
+-- within 0.6 m, and puck and hand are at least 0.25 m apart.
 local sim = require "sim2d"
 
 local HAND, PUCK, FORCE, ROOM, APART = 0.08, 0.1, 10, 0.6, 0.25 -- m, m, N, m, m
-local NEAR, FAR = 0.01, 0.29 -- m: within this distance the reward is 1; beyond it by this much it is a tenth
+local NEAR, FAR = 0.01, 0.29 -- m: within this distance the reward is 1; the second distance beyond it, the reward is a tenth
 
 local function build(p)
   local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
@@ -47,9 +47,9 @@ local function baseline(env)
     if along > ALIGNED then -- behind it
       local far = HAND + PUCK - rubs - math.min(THROUGH, 0.5 * left)
       gx, gy = px - far * ex, py - far * ey
-    elseif along > 0 then -- nearly behind it: to the place behind it, without touching
+    elseif along > 0 then -- nearly behind it: to the place behind the puck, without touching the puck
       gx, gy = px - SIDE * ex, py - SIDE * ey
-    else -- in front of it: past it on the nearer side
+    else -- in front of the puck: past it on the nearer side
       local side = (ex * dy - ey * dx) > 0 and -1 or 1
       gx, gy = px - SIDE * side * ey - 0.5 * SIDE * ex, py + SIDE * side * ex - 0.5 * SIDE * ey
     end

@@ -1,8 +1,9 @@
 -- Reacher: an arm of two links, seen from above, brings its end to a target.
 --
--- Observed: cos and sin of both joint angles, rad/s of both, the vector from the end to the target, m. Command: N m of
--- both joints, -1 to 1, for 0.02 s. Reward: 1 within 2 cm of the target, less around it (half at 10 cm), less a
--- hundredth of the torques' squares. 150 steps. Start: any angles, a target from 0.1 to 0.35 m away from the shoulder.
+-- Observed: cos and sin of both joint angles, angular speeds of both joints, rad/s, and the vector from the end to the
+-- target, m. Command: torques of both joints, N m, -1 to 1, for 0.02 s. Reward: 1 within 2 cm of the target and less
+-- farther away (0.5 at 10 cm), minus a hundredth of the squares of the torques. Ends after 150 steps. Start: any
+-- angles, and a target 0.1 to 0.35 m away from the shoulder.
 local sim = require "sim2d"
 
 local LINK, NEAR, AROUND = 0.2, 0.02, 0.1 -- m

@@ -1,11 +1,11 @@
 -- Walker: seven links, a trunk on two legs, have to walk forwards without falling (after dm_control's planar walker).
 --
--- Observed: height of the trunk, m, its angle, rad, the angles of hip, knee and ankle of each leg, rad, speed forwards
--- and upwards, m/s, angular speeds of the trunk and of the joints, rad/s, and for each foot 1 while it touches
--- the ground. Action: torques of hip, knee and ankle of each leg, up to 150, 150 and 80 N m, for 1/60 s. Reward: up to
--- 1 for the speed (all of it from 1 m/s on), times up to 1 for being upright. Ends when the trunk is below 0.8 m or
--- leans by more than 1 rad, otherwise after 600 steps. Start: it stands a little above the ground, with up to 0.05 rad
--- in its joints.
+-- Observed: height of the trunk, m; its angle, rad; the angles of hip, knee and ankle of each leg, rad; forward and
+-- upward speed, m/s; angular speeds of the trunk and of the joints, rad/s; for each foot, 1 while it touches the
+-- ground. Action: torques of hip, knee and ankle of each leg, up to 150, 150 and 80 N m, for 1/60 s. Reward: up to 1
+-- for the speed (1 for all speeds above 1 m/s), multiplied by up to 1 for being upright. Ends when the trunk is below
+-- 0.8 m or leans by more than 1 rad, otherwise after 600 steps. Start: the walker is a little above the ground, with
+-- joint angles of up to 0.05 rad.
 local sim = require "sim2d"
 
 local UP, LOW, LEANS, FORWARDS = 1.2, 0.8, 1, 1 -- m, m, rad, m/s
@@ -69,7 +69,7 @@ local function baseline()
     -- m: distance of the trunk ahead of the standing foot
     local thigh, knee = trunk + at(stands, 1), at(stands, 2)
     local ahead = -0.44 * (math.sin(thigh) + math.sin(thigh + knee)) - 0.25 * math.sin(trunk)
-    -- the free thigh in the world, and for the standing hip the rest of the torque that the trunk needs
+    -- the angle of the free thigh in the world; the standing hip gets the remainder of the torque that the trunk needs
     local hip, hip_speed = at(free, 1)
     local lift = KP * (to.thigh + to.ahead * ahead + to.speed * seen[9] - trunk - hip) - KD * (seen[11] + hip_speed)
     lift = math.max(-TORQUES.hip, math.min(TORQUES.hip, lift))
@@ -91,7 +91,7 @@ local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps
   parameters = { mass = { 12, 10, 14 }, friction = { 0.9, 0.7, 1.2 } },
   reset = function(world, random)
     for _, name in ipairs(NAMES) do world.joints[name].angle = (name:find "knee" and -0.1 or 0) + random:uniform(-0.05, 0.05) end
-    -- lifts it clear of the ground
+    -- lifts the walker clear of the ground
     for _, body in ipairs(world.bodies) do
       if body.type == "dynamic" then body.y = body.y + 0.03 end
     end

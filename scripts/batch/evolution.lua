@@ -66,7 +66,7 @@ random:seed(5)
 local guess, history = sim.zeros(PARAMETERS), {}
 local start = sim.clock()
 
--- Weights by rank, of sum 0: the best has 1/2, the worst -1/2.
+-- Weights by rank; their sum is 0. The best sample has 1/2, the worst -1/2.
 local function by_rank(costs)
   local order, weights = {}, {}
   for i = 1, #costs do order[i] = i end

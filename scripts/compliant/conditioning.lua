@@ -1,6 +1,6 @@
 -- Stiff springs spoil the linear system of a step if they enter it as stiffness, but not if they enter it as
--- compliance. A free chain of n unit masses and n - 1 springs of stiffness k, J its differences; a step h (implicit
--- Euler) from the velocities p solves one of
+-- compliance. A free chain has n unit masses and n - 1 springs of stiffness k, and J takes the differences of its
+-- velocities. A step h by implicit Euler from the velocities p solves one of
 --
 --     stiffness    (M + h^2 J' k J) v = p
 --     KKT          [M -J'; -J -C'] (v, l) = (p, 0)          C' = 1/(h^2 k), l the springs' impulses

@@ -6,8 +6,8 @@
 --
 -- is linear, det = (1 + (1-alpha)(1-beta) X) / (1 + alpha beta X), trace = 2 - (alpha+beta) X / (1 + alpha beta X). The
 -- amplitude grows by sqrt(det) while it oscillates (trace^2 < 4 det). It is constant exactly for alpha + beta = 1, and
--- there stable while X (1 - 4 alpha beta) < 4. Compliant's other document calls (1/2, 1) energy-conserving, but it
--- loses half as much as implicit Euler (1, 1).
+-- there it is stable while X (1 - 4 alpha beta) < 4. Compliant's other document calls (1/2, 1) energy-conserving, but
+-- it loses half as much as implicit Euler (1, 1).
 local sim = require "sim2d"
 
 local e = sim.experiment("The oscillator over (alpha, beta)", { n = { 30, "intervals each way" } })
@@ -46,7 +46,7 @@ local function crossing(column, level)
   return 1
 end
 
--- Overlapping bands: darker further from 1. Dashed: alpha + beta = 1.
+-- Overlapping bands, which are darker farther from 1. Dashed: alpha + beta = 1.
 local LEVELS = { 0.6, 0.8, 0.9, 1.1, 1.2, 1.4 }
 local function picture(hw)
   local X, worst, wrong = hw * hw, 0, 0
@@ -58,7 +58,7 @@ local function picture(hw)
       local want, want_det = closed_form(X, i / n, j / n)
       columns[i + 1][j] = got
       wrong = math.max(wrong, math.abs(det - want_det))
-      -- Where both eigenvalues coincide, rounding errors enter by their square root.
+      -- Where both eigenvalues coincide, the square root of the rounding errors enters.
       local half = 1 - (i + j) / n * X / (1 + i * j / n / n * X) / 2
       if math.abs(half * half - want_det) > 1e-6 then worst = math.max(worst, math.abs(got - want)) end
     end

@@ -1,14 +1,14 @@
 -- Can the geometric stiffness be written as a factor N~ between J' and J? Only if it vanishes on the kernel of J.
 --
 -- V = 1/2 g'N g has the Hessian K + K~, K = J'N J and K~ = sum (N g)_i Hess g_i, the geometric stiffness. The notes on
--- Compliant ask (50) whether K~ = J' N~ J for some N~, which would make it a compliance like any other, and leave it
--- open: "we do not know". J' N~ J vanishes on the kernel of J, so K~ has to. As K~ is symmetric, this condition is also
--- sufficient: then N~ = J+' K~ J+, with the pseudoinverse J+. A taut spring of tension T and length l has K~ = T/l
--- across itself, the direction in the kernel of its J: no part of it can be factored. If two springs at an angle hold a
--- node, J is regular, and N~ has the values T/l tan^2 a and T/l cot^2 a for the half angle a: the factor exists, and
--- grows without bound as the angle closes. If it does not exist, rows are added, the eigenvectors E of K~ with its
--- eigenvalues s as stiffness: [J; E] diag(N, s) [J; E]. The engine does this. For s < 0 (a compressed, buckling member)
--- no compliance exists, and the force at v_k is used.
+-- Compliant ask (50) whether K~ = J' N~ J for some N~, which would make K~ a compliance like any other, and leave the
+-- question open: "we do not know". J' N~ J vanishes on the kernel of J, so K~ has to. As K~ is symmetric, this
+-- condition is also sufficient: then N~ = J+' K~ J+, with the pseudoinverse J+. A taut spring of tension T and length l
+-- has K~ = T/l across itself, the direction in the kernel of its J: no part of it can be factored. If two springs at an
+-- angle hold a node, J is regular, and N~ has the values T/l tan^2 a and T/l cot^2 a for the half angle a: the factor
+-- exists, and grows without bound as the angle closes. If the factor does not exist, rows can be added, the
+-- eigenvectors E of K~ with its eigenvalues s as stiffness: [J; E] diag(N, s) [J; E]. The engine does this. For s < 0
+-- (a compressed, buckling member) no compliance exists, and the force at v_k is used.
 local sim = require "sim2d"
 local linalg = sim.linalg
 local e = sim.experiment "Geometric stiffness: is there a factor, and what it brings a step"

@@ -97,7 +97,7 @@ e:equal("C = 1e-12 m/N, step 1, m", -0.1, (off(1e-12, 1)), 1e-6)
 e:equal("C = 1e-12 m/N, step 2, m", 0.1, (off(1e-12, 2)), 1e-6)
 
 -- The row of (24), J v = -g/(beta h) - .., by hand with beta = 1: it corrects the error in one step, with a speed that
--- remains for the next one.
+-- remains for the next step.
 local y, speed = 0.1, 0 -- below the anchor
 for step, want in ipairs { 0.1 / h, 0 } do
   speed = sim.kkt.solve({ W = { m }, J = { { 1 } }, c = { m * speed }, b = { -y / h } })[1]

@@ -1,5 +1,5 @@
 -- A frictionless step is a minimisation: the engine's step solves a quadratic program, with rigid joints, compliant
--- joints and contacts. W masses, c = M v + h f, J and b the rows of the step:
+-- joints and contacts. W has the masses, c = M v + h f, and J and b are the rows of the step:
 --
 --     rigid      (39)  v = argmin 1/2 v'W v - c'v   where J v + b = 0
 --     compliant  (48)  l = argmin 1/2 l'(S + D) l - s'l,   S = J W^-1 J',  D = C/h^2,  v = W^-1 (c + J'l)

@@ -1,6 +1,6 @@
--- An arch stands as long as some forces within its joints balance the weights, and this gives the tilt at which the
--- arch falls. Heyman's safe theorem as a linear programme: a joint pushes with n1, n2 >= 0 at its two corners and with
--- |t| <= mu (n1 + n2) along itself. Over all forces that balance the weights w and k w sideways,
+-- An arch stands as long as some forces within its joints balance the weights, and this condition gives the tilt at
+-- which it falls. Heyman's safe theorem as a linear programme: a joint pushes with n1, n2 >= 0 at its two corners and
+-- with |t| <= mu (n1 + n2) along itself. Over all forces that balance the weights w and k w sideways,
 --     max k = tan(tilt)   subject to the 3 equations of every stone
 -- gives the tilt at which the arch falls, without any dynamics. The world finds the same tilt by falling. A thin arch
 -- has another limit: below a thickness of 0.1075 of its radius (Milankovitch 1907) no thrust line fits into a half
@@ -35,8 +35,8 @@ local function balance(thickness, mu)
   local world = sim.world {} -- for the weights and centres of the stones
   for i = 1, count do
     local body, x, y, turn = world:polygon { vertices = stones[i] }, row(), row(), row()
-    x[last] = body.mass -- k w, sideways
-    for side = 0, 1 do -- the joint before the stone pushes it forwards, the one after it backwards
+    x[last] = body.mass -- the weight k w, sideways
+    for side = 0, 1 do -- the joint before the stone pushes it forwards, the joint after it backwards
       local joint, sign = joints[i - 1 + side], 1 - 2 * side
       local n, t = joint.normal, { -joint.normal[2], joint.normal[1] }
       for k, at in ipairs { joint.inner, joint.outer, joint.inner, joint.inner } do
@@ -71,7 +71,7 @@ local function stands(thickness, mu, tilt)
   world:run { duration = 0.5, until_ = moves, progress = false }
   return not moves()
 end
--- the smallest number between lo and hi for which `holds`, to a part of 2^-10
+-- the smallest number between lo and hi for which `holds` is true, to within 2^-10 of the interval
 local function least(lo, hi, holds)
   for _ = 1, 10 do
     local middle = (lo + hi) / 2

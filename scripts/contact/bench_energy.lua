@@ -1,4 +1,4 @@
--- Energy is conserved by a ball with e = 1, never created by a heap with e = 0, and 10 N lift a body of weight 9.81 N.
+-- A ball with e = 1 conserves its energy, a heap with e = 0 never gains energy, and 10 N lift a body of weight 9.81 N.
 -- Three of ContactBench's scenes (Le Lidec et al. 2024):
 --   bounce: E after each bounce equals E before it; with a fixed step the impact is O(dt) early or late
 --   lift:   a = (F - m g) / m from the first step on: a contact pushes, it does not pull
@@ -88,7 +88,7 @@ if sim.is_main() then
       local t, energy = {}, {}
       local item = scenes[name]({ world = { stepping = stepping }, second_order = stepping == "event" },
         function(now, value) t[#t + 1], energy[#t + 1] = now, value end)[1]
-      -- with a fixed step the impact is up to a step early or late: 2 v dt of the height of 1 m
+      -- with a fixed step the impact is up to a step early or late, which changes the height of 1 m by up to 2 v dt
       local bar = stepping == "speculative" and name == "bounce" and 2 * math.sqrt(2 * g) / 120 or item[3]
       e:below(stepping .. ", " .. name .. ": " .. item[1], bar, item[2])
       if name == "bounce" or name == "heap" and stepping == "event" then

@@ -1,6 +1,6 @@
--- A cube slides to a stop, is dragged off, and lands sliding, according to Coulomb's law to the last digit. Three of
--- ContactBench's scenes (Le Lidec et al. 2024, Contact Models in Robotics: a Comparative Analysis) in the plane, where
--- friction's cone has two edges and needs no linearisation:
+-- A cube slides to a stop, is dragged, and lands and slides on: all three motions follow Coulomb's law to the last
+-- digit. Three of ContactBench's scenes (Le Lidec et al. 2024, Contact Models in Robotics: a Comparative Analysis) in
+-- the plane, where friction's cone has two edges and needs no linearisation:
 --   slide: v' = -mu g until v / (mu g), distance v^2 / (2 mu g); the friction is mu m g, and the cube does not lift
 --   drag:  holds until F = mu m g, then v' = F / m - mu g
 --   land:  v -> v - mu v_n at the impact (e = 0), then as slide; the error decreases with dt, or faster

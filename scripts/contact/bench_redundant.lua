@@ -1,4 +1,4 @@
--- A gram carries a tonne, a box jams between walls, and a bench stands on four feet where two would do. Three of
+-- A gram carries a tonne, a box jams between walls, and a bench stands on four feet although two would do. Three of
 -- ContactBench's scenes (Le Lidec et al. 2024) in which the impulses are huge, or not unique: with more contacts than a
 -- rigid body can distinguish, J' l is determined and l is not, so
 --   ratio: l = m g dt of everything above, to nine digits, at a mass ratio of 10^6
@@ -97,7 +97,8 @@ if sim.is_main() then
   for _, name in ipairs(scenes.names) do
     for _, item in ipairs(scenes[name] {}) do e:below(name .. ": " .. item[1], item[3], item[2]) end
   end
-  -- the same velocity to the last digit with different forces; the forces of Gauss-Seidel depend on the order
+  -- the velocity is the same to the last digit, although the forces differ; the forces of Gauss-Seidel depend on the
+  -- order
   local plot = { title = "Four feet of a bench: one velocity, many ways to share its weight",
     x = "foot", y = "share of the weight", legend = "above" }
   for k, solver in ipairs { "nsgs", "auto" } do

@@ -1,6 +1,6 @@
--- A rod pushed along a rough floor jams: with a friction above 4/3 no finite force can hold its tip up. Tip at the
--- origin, half length 1 m, leaning by theta, tip sliding to -x (the direction of the push). With a force N up and mu N
--- along the floor the tip accelerates upwards by
+-- A rod pushed along a rough floor jams: with a friction above 4/3 no finite force can hold its tip up. The tip of the
+-- rod is at the origin and slides to -x (the direction of the push); the rod has the half length 1 m and leans by
+-- theta. With a force N up and mu N along the floor the tip accelerates upwards by
 --     A N - g,    A = W_nn - mu W_nt,    W_nn = (1 + 3 cos^2)/m,  W_nt = 3 sin cos / m,
 -- so N = g / A grows without bound as mu approaches W_nn / W_nt, whose smallest value is 4/3, at tan theta = 2. Beyond
 -- it, N > 0 only accelerates the tip into the floor (Painleve 1895). A time step has impulses instead of forces, and
@@ -46,8 +46,8 @@ local parted, none = step(theta, 1.5, 1e-5, 2 * m * g)
 e:equal("mu = 1.50, pulled up: impulse, N s", 0, none)
 e:equal("  rises at, m/s", g * 1e-5, parted.vy, 1e-12)
 
--- The friction from which the impulse no longer vanishes with dt, found by bisection, is the curve (1 + 3 cos^2)/(3 sin
--- cos).
+-- Bisection finds the least friction at which the impulse does not vanish with dt. It is on the curve (1 + 3 cos^2)/(3
+-- sin cos).
 local angles, found = {}, {}
 for i = 1, 9 do
   angles[i] = math.deg(theta) + 6 * (i - 6)

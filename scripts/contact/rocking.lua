@@ -1,7 +1,7 @@
--- A rocking block loses speed at every impact: 1 - 3/2 sin^2 alpha of it remains, as Housner derived in 1963. A block
--- 2b wide and 2h high, alpha = atan(b / h), R^2 = b^2 + h^2, turns about one corner, lands on the other and continues
--- to turn about that. Housner assumes an impact at the new corner alone; the angular momentum about it is conserved,
--- and with the inertia 4/3 m R^2 about a corner
+-- A rocking block loses speed at every impact: the fraction 1 - 3/2 sin^2 alpha remains, as Housner derived in 1963. A
+-- block 2b wide and 2h high, alpha = atan(b / h), R^2 = b^2 + h^2, turns about one corner, lands on the other corner
+-- and continues to turn about that corner. Housner assumes an impact only at the new corner; the angular momentum about
+-- this corner is conserved, and with the inertia 4/3 m R^2 about a corner
 --     w+ / w- = 1 - 3/2 sin^2 alpha.
 -- Newton's law with e = 0 at both corners gives the same result, because the old corner lifts off by itself. Beyond
 -- sin^2 alpha = 2/3 (a block 1.41 times as wide as high) Housner's ratio is negative: the corner would have to move

@@ -1,11 +1,11 @@
--- A box on the floor learns to fly: exact derivatives indicate that pushing is useless, smooth ones do not. Dojo
--- (Howell et al. 2022) plans such pushes with derivatives of a softened contact, l u = kappa in place of l u = 0. A
--- single contact has a closed form: with the push F and b = dt (F / m - g), m u = m b + l gives
+-- A box on the floor learns to fly: exact derivatives indicate that pushing is useless, but smooth derivatives do not.
+-- Dojo (Howell et al. 2022) plans such pushes with derivatives of a softened contact, l u = kappa in place of l u = 0.
+-- A single contact has a closed form: with the push F and b = dt (F / m - g), m u = m b + l gives
 --     u = (b + sqrt(b^2 + 4 k)) / 2,   du/dF = dt / (2 m) (1 + b / sqrt(b^2 + 4 k)),   k = kappa V^2,
 -- with V = g dt, the speed of the scene. For kappa to 0 that is the exact step from 0 to dt / m at F = m g; elsewhere
 -- the error decreases with kappa. Another smoothing, the mean over pushes with Gaussian noise (a gradient bundle),
--- tends to dt / m Phi((F - m g) / sigma) with the square root of their number. Dojo also softens the motion, by up to
--- 2.6 mm for a box of 1 kg according to the paper. Here the motion is exact.
+-- tends to dt / m Phi((F - m g) / sigma); its error decreases with the square root of the number of pushes. Dojo also
+-- softens the motion, by up to 2.6 mm for a box of 1 kg according to the paper. Here the motion is exact.
 local sim = require "sim2d"
 
 local e = sim.experiment "Smooth, exact and averaged derivatives of a push"
@@ -88,8 +88,9 @@ local function flight(mode, kappa)
     return (box.x - 1) ^ 2 + (box.y - 1.25) ^ 2, box.x, box.y
   end
 end
--- To (1, 1) from no push at all, with Adam. The exact derivative is 0 there. A small kappa moves the box along the
--- floor and keeps it there, because lifting has only the part kappa of the full derivative; a large one lifts it.
+-- To (1, 1) from no push at all, with Adam. The exact derivative is 0 there. With a small kappa the box moves along the
+-- floor and stays there, because lifting has only the fraction kappa of the full derivative. With a large kappa the box
+-- is lifted.
 local ends, losses, its = {}, {}, {}
 for k, way in ipairs { { "exact", 1 }, { "smooth", 3e-4 }, { "smooth", 0.1 } } do
   local best, value, info = sim.optimize.minimize(flight(way[1], way[2]), { x = 0, y = 0 },

@@ -1,9 +1,9 @@
--- Nine scenes with every solver of the engine: the exact ones pass all, the sweeping ones do not. All solve the same
--- step problem, 0 <= l_n _|_ J_n v + b >= 0 and |l_t| <= mu l_n against the sliding. A cell is the largest error of a
--- scene over its bar (see `bench_friction.lua`, `bench_redundant.lua`, `bench_energy.lua`): passed up to 1. Event
--- stepping puts the impacts at their exact times, so only the solver differs. The figure shows one step of 1 kg under
--- 10 kg: the error that remains after a sweep over the contacts tends to 1 with the mass ratio, while a factorisation
--- does not depend on it.
+-- Nine scenes with every solver of the engine: the exact solvers pass all scenes, the sweeping solvers do not. All
+-- solve the same step problem, 0 <= l_n _|_ J_n v + b >= 0 and |l_t| <= mu l_n against the sliding. A cell of the table
+-- is the largest error of a scene divided by its bar (see `bench_friction.lua`, `bench_redundant.lua`,
+-- `bench_energy.lua`). A scene is passed if its cell is at most 1. Event stepping puts the impacts at their exact
+-- times, so only the solver differs. The figure shows one step of 1 kg under 10 kg: the error that remains after a
+-- sweep over the contacts tends to 1 with the mass ratio, while a factorisation does not depend on it.
 local sim = require "sim2d"
 
 local e = sim.experiment "ContactBench's scenes by solver: error / bar"
@@ -11,7 +11,7 @@ local files = {}
 for i, name in ipairs { "friction", "redundant", "energy" } do files[i] = require("scripts.contact.bench_" .. name) end
 
 local solvers = { -- solvers that docs/solvers.md calls exact must pass every scene
-  { "auto", exact = true, second_order = true }, -- the others make steps of first order
+  { "auto", exact = true, second_order = true }, -- the other solvers make steps of first order
   { "pdipm", exact = true }, { "lemke", exact = true }, { "newton", exact = true },
   { "al" }, { "ncp" }, { "pcg" }, { "nncg" }, { "nsgs" }, { "pgs" }, { "si" }, -- up to 10 000 sweeps
   { "si, 100 sweeps", "si", max_iterations = 1 },

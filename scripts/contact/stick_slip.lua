@@ -47,7 +47,7 @@ for _, v in ipairs { 0.1, 0.2, 0.5 } do
   motions[#motions + 1] = { v = v, t = t, x = x, speed = speed }
 end
 
--- Equal coefficients: once it slides, it slides for ever.
+-- Equal coefficients: once the block slides, it slides for ever.
 local _, t, x = run(0.5, 0.5, 0.2, dt, 6)
 local middle, rises = 0.5 * m * g / k, {}
 for i = 2, #x do

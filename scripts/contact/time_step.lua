@@ -1,4 +1,4 @@
--- Halve the time step, and see the error halve, quarter, or vanish: the order of each stepping. Four motions with
+-- When the time step is halved, the error is halved, quartered, or zero: the order of each stepping. Four motions with
 -- closed forms in which contacts begin, end, bounce and change from sliding to rolling:
 --   land:  a box falls, strikes (v -> v - mu v_n) and slides on:  x = v t_1 + v' (T - t_1) - mu g (T - t_1)^2 / 2
 --   roll:  a disc slides until it rolls, at t = v / (3 mu g), and rolls on with 2 v / 3
@@ -6,8 +6,9 @@
 --   rest:  a box slides to rest at v^2 / (2 mu g)
 -- The slope of log(error) against log(dt) is the order. It is 1 for a fixed step, in which a contact begins and ends
 -- with a step. It is higher only if the time of the impact is found (event) or half of the forces act before and half
--- after. With event stepping, sliding ends at the step whose end is nearest, by s <= dt / 2 early or late. Until both
--- have ended the speed error is at most mu g s, and so the final position error is mu g s^2 / 2: at most mu g dt^2 / 8.
+-- after. With event stepping, sliding ends at the end of the nearest step, by s <= dt / 2 early or late. Until sliding
+-- has ended in both motions, the error of the speed is at most mu g s, and so the final position error is mu g s^2 / 2:
+-- at most mu g dt^2 / 8.
 local sim = require "sim2d"
 
 local e = sim.experiment "Error by time step"
@@ -77,8 +78,8 @@ local function refine(motion, settings)
 end
 
 -- Expected: an order, "exact", or the time of the motion, at which the error is at most mu g dt^2 / 8. nil if none is
--- promised: bisection keeps the gaps it found, and an impact between two halves of the forces has an error that depends
--- on its place in the step.
+-- promised: bisection keeps the gaps that it found. If an impact is between two halves of the forces, its error depends
+-- on its time within the step.
 local expected = {
   land = { 1, nil, 2, "exact" },
   roll = { 1, 1, 2, { time = 0.8 } },

@@ -5,7 +5,7 @@
 --     x'' = tau / (m d / (2 (sin - mu cos)) + I tan / x)   for mu < tan phi, else 0: the ball is caught.
 -- Fixed walls and gravity do not determine the force: the ball is at rest with any N and T for which
 --     2 (N sin + T cos) = m g,  |T| <= mu N;   m g / (2 (sin + mu cos)) <= N <= m g / (2 (sin - mu cos)),
--- and for mu >= tan phi N has no upper limit: walls jam. A solver may return any such N, but it must be bounded, and
+-- and for mu >= tan phi N has no upper limit: walls jam. A solver may return any such N, but N must be bounded, and
 -- equal in every run.
 local sim = require "sim2d"
 

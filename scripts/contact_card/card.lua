@@ -110,7 +110,7 @@ function scenes.heavy()
 end
 
 -- Two links from rest at the level of their hinges, where the energy is 0: the largest error in 10 s, relative to the
--- energy that both release on their way to the bottom.
+-- energy that both links release on their way to the bottom.
 function scenes.pendulum()
   local world = sim.world { dt = DT, gravity = { 0, -G } }
   local pin = world:box { type = "static", size = { 0.1, 0.1 } }

@@ -1,6 +1,6 @@
 -- A pole on a cart is swung up between two soft walls on which its tip may lean. Problem "push bot" of CRISP (Li, Han,
 -- Kang, Ma and Yang 2025, arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations,
--- numbers and cost. As there, the initial guess is the motion without a push: the pole hangs and swings.
+-- numbers and cost. As in CRISP, the initial guess is the motion without a push: the pole hangs and swings.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 

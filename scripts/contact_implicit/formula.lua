@@ -50,7 +50,7 @@ formula.number = lift
 -- Number `index` of the list `array`, the argument of compiled functions.
 function formula.variable(array, index) return make("variable", array, index) end
 
--- The derivative of f by a variable.
+-- The derivative of f with respect to a variable.
 function formula.derivative(f, variable, memo)
   memo = memo or {}
   if memo[f] then return memo[f] end

@@ -19,19 +19,18 @@ local formula = require "formula"
 local mpcc = {}
 
 local MU_END, KAPPA_END = 1e-8, 2e-7 -- final weight of the barrier; final bound of products
-local PROXIMAL = 1e-8 -- softness of equations, so that redundant ones cause no failure
-local EDGE = 0.99 -- of the way to where a slack or multiplier becomes 0
-local STEP_END = 1e-3 -- relative change that counts as none, as in CRISP's examples (trailTol)
+local PROXIMAL = 1e-8 -- softness of equations, so that redundant equations do not cause a failure
+local EDGE = 0.99 -- fraction of the way to the point at which a slack or multiplier becomes 0
+local STEP_END = 1e-3 -- relative change that counts as no change, as in CRISP's examples (trailTol)
 local WAIT = 40 -- most iterations for one mu
-local FEASIBLE, NOTHING = 1e-7, 1e-12 -- largest final violation of rows; violation that counts as none
+local FEASIBLE, NOTHING = 1e-7, 1e-12 -- largest final violation of rows; violation that counts as zero
 local SUFFICIENT, ROUNDING = 1e-4, 1e-10 -- least share of the predicted descent; relative rounding error of the merit
 local SHARE = 0.7 -- the part of nu times violations that an increase of the cost may use up
 local CENTRAL = 1e6 -- a multiplier is within this factor of mu / slack
 local DELTA_END = 1e8 -- weight of the diagonal at which steps become negligible
 
--- ---- The problem: formulas become functions ---------------------------------------------------------
-
--- Derivatives by the variables on which f depends: entries { variable, derivative }.
+-- ---- The problem: formulas become functions --------------------------------------------------------- Derivatives
+-- with respect to the variables on which f depends: entries { variable, derivative }.
 local function dependence(f, variables)
   local list = {}
   for j, variable in ipairs(variables) do
@@ -103,7 +102,7 @@ function mpcc.problem(given)
     problem.kind[i], problem.at[i] = kind, problem.rows
     problem.rows = problem.rows + kind.rows
   end
-  -- mark the rows that are equations, and those that are products
+  -- mark the rows that are equations, and the rows that are products
   problem.is_equal, problem.is_product = {}, {}
   for i, kind in ipairs(problem.kind) do
     for k = 1, kind.rows do

@@ -1,7 +1,8 @@
 -- A finger pushes a box over a table to a goal 3 m away and turned by 240 degrees. Problem "push box" of CRISP (arXiv
--- 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost, from all zeros.
--- The box moves as slowly as friction allows (quasi-static, an ellipsoid limits force and torque). One of its sides is
--- pushed at a time, at right angles. The solver finds the sides and the points of contact.
+-- 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost. The initial guess
+-- is all zeros. The box moves as slowly as friction allows (the motion is quasi-static, and an ellipsoid limits force
+-- and torque). One of its sides is pushed at a time, at right angles. The solver finds the sides and the points of
+-- contact.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 

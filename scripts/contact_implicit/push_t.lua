@@ -1,6 +1,7 @@
 -- A finger pushes a T to a goal position and angle. Problem "push T" of CRISP (arXiv 2502.01055; repository
--- ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost, from all zeros. As with the box, the T
--- moves slowly against friction (quasi-static), and one of its eight sides is pushed at a time, at right angles.
+-- ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost. The initial guess is all zeros. As with
+-- the box, the T moves slowly against friction (quasi-static), and one of its eight sides is pushed at a time, at right
+-- angles.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 

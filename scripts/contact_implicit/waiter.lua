@@ -1,7 +1,7 @@
--- A waiter pulls a plate of 14 m length over the edge of a table. A finger presses on it and drags it by friction; it
--- may not go beyond the edge itself, and may not press so that the plate tips. It lets go, returns, brakes and pulls
--- again. Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its
--- equations, numbers and cost, from all zeros.
+-- A waiter pulls a plate 14 m long over the edge of a table. A finger presses on the plate and drags it by friction.
+-- The finger may not go beyond the edge, and it may not press in a way that tips the plate. It lets go, returns, brakes
+-- and pulls again. Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with
+-- its equations, numbers and cost. The initial guess is all zeros.
 local sim = require "sim2d"
 local mpcc = require "mpcc"
 
@@ -13,8 +13,9 @@ local HALF, EDGE = 7, 0.1 -- m: half of the plate; stop of the finger
 local GOAL = { { "plate", EDGE }, { "finger", EDGE }, { "v_plate", 2 }, { "v_finger", 2 } }
 
 local problem = mpcc.problem {
-  -- velocities of the plate and of the finger relative to it have a positive part (ahead) and a negative one (back);
-  -- `press` is the finger's normal force, `hold` the table's; `grip` and `drag` are the friction of finger and table
+  -- velocities of the plate and of the finger relative to it have a positive part (ahead) and a negative part (back);
+  -- `press` is the normal force of the finger, `hold` that of the table; `grip` and `drag` are the friction of finger
+  -- and table
   names = { "plate", "finger", "v_plate", "v_finger", "ahead", "back", "on_ahead", "on_back", "press", "u", "grip", "drag", "hold" },
   stages = STAGES, start = { plate = -6, finger = EDGE, v_plate = 0, v_finger = 0, ahead = 0, back = 0, on_ahead = 0, on_back = 0 },
   stage = function(s, n)

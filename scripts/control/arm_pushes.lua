@@ -52,7 +52,7 @@ local fit = sim.fit { world = scene, data = log, split = 1, parameters = { mass 
   rub = { GUESS.rub, 0.1, 10, log = true } } }
 print(fit)
 
--- The distance of the disc after a push of that strength, and its remaining speed.
+-- The distance of the disc after a push of this strength, and its remaining speed.
 local function way(p, strength)
   local _, start = scene(p)
   local disc = push(p, strength)

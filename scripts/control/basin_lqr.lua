@@ -2,9 +2,10 @@
 -- eigenvalue l > 1, with l - 2 + 1 / l = (w h)^2 for a pole that falls at the rate w. Along its left eigenvector the
 -- state is one number
 --     z+ = l z + b u,    |u| <= U,
--- which grows whatever u is once |z| > |b| U / (l - 1). So, to first order, no law does better than the strip between
--- two lines. An LQR that returns the cart quickly spends its force on that and recovers three quarters of the strip;
--- the less its force costs, the smaller its basin. A patient one recovers nearly all of it.
+-- which grows whatever u is once |z| > |b| U / (l - 1). So, to first order, no law recovers states outside the strip
+-- between two lines. An LQR that returns the cart quickly spends its force on that and recovers three quarters of the
+-- strip; the less its force costs, the smaller its basin. An LQR that returns the cart slowly recovers nearly all of
+-- the strip.
 --     tools/run scripts/control/basin_lqr.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 
@@ -44,7 +45,7 @@ local function run(p, _, c)
   return { back = back, z = math.abs(a * p.angle + b * p.rate), l = l, a = a, b = b }
 end
 
--- All starts with |z| below `all` recover; none beyond `none` does.
+-- All starts with |z| below `all` recover; no start with |z| above `none` recovers.
 local function basin(R)
   local n = e.options.points
   local sweep = sim.sweep { grid = { angle = axis(n, 0.3), rate = axis(n, 1.4) }, run = run,
@@ -77,7 +78,7 @@ if e.options.map ~= "" then
   assert(sweep:map { x = "angle", y = "rate", value = "back", path = e.options.map, title = "1 comes back, 0 falls" })
 end
 
--- the map of the patient regulator, and the strip: z is linear in angle and rate, and 1 at its edge
+-- the map of the slow regulator, and the strip: z is linear in angle and rate, and 1 at its edge
 local plot = { title = "Which poles come back", x = "angle, rad", y = "rate, rad/s", legend = "right" }
 for _, fate in ipairs { { 1, "comes back" }, { 0, "falls" } } do
   local series = { {}, {}, kind = "scatter", label = fate[2] }

@@ -3,9 +3,9 @@
 -- discs, with closed forms:
 --     a slide over s:        v'^2 = v^2 - 2 mu g s
 --     an impact at cut angle c: the struck ball leaves along the line of centres with (1 + e) / 2 v cos c
--- So the last ball needs v^2 = 2 mu g s, the one before it must arrive 2 R before it on the line to the pocket, and so
--- on back to the cue ball. The second shot goes via another ball, the third via two. Each impact amplifies errors of
--- the aim, and from too far off the cue ball has no effect on the last ball.
+-- So the last ball needs v^2 = 2 mu g s, the ball that strikes it must arrive 2 R before it on the line to the pocket,
+-- and so on back to the cue ball. The second shot goes via another ball, the third via two other balls. Each impact
+-- amplifies errors of the aim, and if the aim is too far off, the cue ball has no effect on the last ball.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Billiard shots by gradient and without")

@@ -55,7 +55,8 @@ local function torque_with(payload)
   end
 end
 
--- A spring and a damper at each joint, as stiff as the inertia about it when the arm is straight.
+-- A spring and a damper at each joint; their strength is proportional to the inertia about the joint when the arm is
+-- straight.
 local STIFF = { 3 * KP, 0.3 * KP }
 local function springs(_, joints)
   return function(_, t)
@@ -68,7 +69,8 @@ local function springs(_, joints)
   end
 end
 
--- Torques of weights on the joints at these angles: of the links at their centres, and of the payload.
+-- Torques of the weights on the joints at these angles: the weights of the links at their centres, and the weight of
+-- the payload.
 local function weight(q, masses)
   local s1, s2 = math.sin(q[1]), math.sin(q[1] + q[2])
   local elbow = TIP[2] * s2 * (masses[2] / 2 + masses[3])

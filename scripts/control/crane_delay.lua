@@ -2,7 +2,7 @@
 -- regulator designed without delays becomes unstable beyond some delay: with the delayed commands as states,
 --     z = (x, u[k-d], ..., u[k-1]),   x+ = A x + B u[k-d],
 -- its closed loop is a matrix whose largest eigenvalue gives the growth of the swing in a step, and so the delay at
--- which it begins to grow. A regulator designed for z stops the load with any delay.
+-- which the swing begins to grow. A regulator designed for z stops the load with any delay.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A crane with a delay, known and not")
@@ -24,7 +24,7 @@ local world, rail, cable, push = crane(0)
 local A, B = world:linearize { inputs = { push }, coordinates = { rail, cable } }
 local naive = sim.control.lqr(A, B, Q, R)
 
--- z+ from z and the command, with d delayed commands; the oldest comes first and is the one that acts.
+-- z+ from z and the command, with d delayed commands; the oldest command comes first, and this command acts.
 local function late(d)
   local n, F, H = 4 + d, {}, {}
   for i = 1, n do

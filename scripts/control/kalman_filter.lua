@@ -1,5 +1,5 @@
 -- A cart is held at the origin by LQR, although its position is measured with noise: the state is estimated by a Kalman
--- filter. The estimation error agrees with the filter's covariance, and is smaller than the noise.
+-- filter. The error of the estimate agrees with the covariance of the filter, and is smaller than the noise.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Kalman filter and regulator")

@@ -1,7 +1,8 @@
 -- A finger pushes a puck to a mark: it has to approach it, throw it, and let dry friction stop it there. The planner
 -- looks half a second ahead in the step's linear complementarity system (world:lcs), which is updated in every step.
--- Rollouts find the active rows, a quadratic program finds the commands for these rows, and the best candidate in the
--- system is used. The planner knows contact and friction only through these rows: without them the puck never moves.
+-- Rollouts find the active rows, a quadratic program finds the commands for these rows, and the candidate that is best
+-- in the system is used. The planner knows contact and friction only through these rows: without them the puck never
+-- moves.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Planning by complementarity")

@@ -1,6 +1,6 @@
 -- A cart-pole learns its own model from its first swings and then swings up. Its masses and the friction of its rail
 -- are unknown. It pushes itself back and forth for two seconds. Least squares through the steps finds the three
--- parameters with which the engine reproduces the measured positions, through noise of a millimetre. iLQR with this
+-- parameters with which the engine reproduces the measured positions, despite noise of a millimetre. iLQR with this
 -- model finds a swing-up, which the true world then follows with the plan's feedback. A plan with the initial guess of
 -- the parameters is followed in the same way, and misses.
 local sim = require "sim2d"

@@ -49,7 +49,7 @@ task("two-link reach", function()
   return world, { shoulder, elbow }, { 2, 1 }, { horizon = 1, period = 0.05 }, { 1, 0.01, 1e-4 }
 end)
 
--- Small running costs, and a hundred times as much at the end; w: weights of positions, speeds and controls.
+-- Small running costs, and costs a hundred times as large at the end; w: weights of positions, speeds and controls.
 local function cost_of(joints, goals, w)
   local cost = { controls = w[3], terminal = {} }
   for k, joint in ipairs(joints) do
@@ -110,7 +110,8 @@ end
 local least = least_cost()
 exp:equal("double integrator: cost by iLQR, and by Riccati", least, costs[1].ilqr, 1e-9)
 exp:above("  the least of the others over that", 1 - 1e-9, least_of(1, 2) / least)
--- at rest friction absorbs a small push, and a slightly larger one: 2 s of 1 / 2, and 100 times that at the end
+-- at rest, friction absorbs a small push and also a slightly larger push, so the cost is 2 s of 1 / 2, and 100 times 1
+-- / 2 at the end
 exp:equal("slider: cost by iLQR from a push below friction, which stays", 51, costs[2].ilqr, 1e-3)
 for k, entry in ipairs(TASKS) do
   exp:below(entry[1] .. ": iLQR or mixed over the best without derivatives", 1,

@@ -1,5 +1,5 @@
--- A cart-pole balanced by a planner that looks one second ahead and replans 25 times per second; it is pushed in the
--- middle and its force is limited. The run uses snapshots: it repeats to the bit.
+-- A cart-pole is balanced by a planner that looks one second ahead and replans 25 times per second. It is pushed in the
+-- middle of the run, and its force is limited. The run uses snapshots, so it can be repeated to the last bit.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Receding horizon against a push")

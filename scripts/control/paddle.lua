@@ -2,8 +2,8 @@
 --     m a = g u - f sign(v) - d v,      -1 <= u <= 1
 -- and positions determine only ratios: m = 1 kg is the unit of the gain g, the friction f and the drag d. To play, it
 -- observes the ball, runs a clone of the court ahead to the place where the ball comes down (which has a closed form:
--- walls are mirrors), and plans by iLQR to be there in time. With a single look at each ball only a paddle with the
--- right model hits most of them. If it replans five times per second, a paddle that assumes twice its strength hits as
+-- walls are mirrors), and plans by iLQR to be there in time. With a single look at each ball, only a paddle with the
+-- right model hits most balls. If it replans five times per second, a paddle that assumes twice its strength hits as
 -- well.
 local sim = require "sim2d"
 
@@ -64,7 +64,7 @@ local function predict(world)
   return ball.x - past * ball.vx, ahead.time - begun - past
 end
 
--- The same by unfolding: mirrors at COURT - R.
+-- The same place and time by unfolding: mirrors at COURT - R.
 local function unfold(ball)
   local t, w = (ball.y - R) / -ball.vy, COURT - R
   local x = (ball.x + t * ball.vx + w) % (4 * w)

@@ -16,7 +16,7 @@ local function link(name, x, y, w, h, mass, mask)
   return world:box { name = name, size = { w, h }, mass = mass, position = { x, y }, mask = mask or 0, category = 2, friction = 1 }
 end
 
--- Feet touch the ground; other parts touch nothing.
+-- Feet touch the ground; other parts do not touch anything.
 local trunk = link("trunk", 0, UP, 0.2, 0.5, 12)
 local feet = {}
 for side = 1, 2 do

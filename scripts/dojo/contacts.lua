@@ -1,5 +1,5 @@
--- Random sets of frictional contacts as problems over cones, solved by Dojo's interior point and, for comparison, by
--- pivoting. A contact has the impulse (ln, lt) and the velocity (un, ut), u = W l + q, and
+-- Random sets of frictional contacts are problems over cones, which are solved by Dojo's interior point and, for
+-- comparison, by pivoting. A contact has the impulse (ln, lt) and the velocity (un, ut), u = W l + q, and
 --
 --     ln un = kappa,      (mu ln, lt) o (psi, ut) = (kappa, 0),      a o b = (a'b, a0 b1 + b0 a1)
 --

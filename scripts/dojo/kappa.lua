@@ -1,6 +1,6 @@
--- The choice of kappa: by feedback from the affine direction, or fixed. The solver starts at y = z = e, where all
--- products are 1, and has to end at products of 0, whatever the size of the solution. In each step it aims at kappa =
--- sigma nu, nu the mean product,
+-- Two ways to choose kappa: by feedback from the affine direction, or as a fixed value. The solver starts at y = z = e,
+-- where all products are 1, and has to end at products of 0, whatever the size of the solution. In each step it aims at
+-- kappa = sigma nu, where nu is the mean product,
 --
 --     adaptive    sigma = (nu_affine / nu)^3, nu_affine: the mean product after the affine direction (Mehrotra)
 --     fixed       sigma = 1/2, 1/10, 1/100; or 0: aim at the end from the start

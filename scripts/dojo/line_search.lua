@@ -1,6 +1,6 @@
 -- The line search of Dojo's solver when Newton's method diverges, with its options ls_scale and max_ls. For c(x) =
--- atan(x) the step d = -atan(x) (1 + x^2) overshoots, by more each time beyond |x| = 1.39174520. It starts at alpha = 1
--- and is shortened, alpha <- s alpha with s = ls_scale, until
+-- atan(x) the step d = -atan(x) (1 + x^2) overshoots, by more each time beyond |x| = 1.39174520. The step starts at
+-- alpha = 1 and is shortened, alpha <- s alpha with s = ls_scale, until
 --
 --     r_vio(x + alpha d) < r_vio(x)    or    b_vio less than before        (here: |x + alpha d| < |x|)
 --
@@ -22,7 +22,7 @@ local function solve(x0, options)
   return x[1], info
 end
 
--- The same by hand: the number of iterations, and the first alpha.
+-- The line search by hand: the number of iterations, and the first alpha.
 local function by_hand(x, s)
   local steps, first = 0, nil
   while math.abs(math.atan(x)) > 1e-8 do

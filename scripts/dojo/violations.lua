@@ -5,8 +5,8 @@
 --
 -- The target of kappa is never below b_tol / undercut, so that matrices do not become worse conditioned than the
 -- solution requires. The solve ends only when r_vio <= r_tol and b_vio <= b_tol. With a floor above b_tol (undercut
--- 1/2) products stay at 2 b_tol for ever, unless the rule against no progress lowers the floor. In the published code
--- this happens with undercut = 1, because its corrector adds kappa to the kappa of the last iteration.
+-- 1/2) products stay at 2 b_tol for ever, unless the rule that detects a lack of progress lowers the floor. In the
+-- published code this happens with undercut = 1, because its corrector adds kappa to the kappa of the last iteration.
 local sim = require "sim2d"
 local contacts = require "contacts"
 

@@ -1,5 +1,5 @@
--- The mass of a hidden link: a hanging chain is hit by a ball, and its motion afterwards gives the mass of its fourth
--- link, 7 kg, starting from a guess of 0.97 kg.
+-- A ball hits a hanging chain, and the motion of the chain afterwards gives the mass of its fourth link: 7 kg, starting
+-- from a guess of 0.97 kg.
 local sim = require "sim2d"
 
 local function swing(mass)

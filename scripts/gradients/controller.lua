@@ -1,5 +1,5 @@
--- The gains of a PD controller, written in Lua, that swings a pole up to a given angle and holds it
--- there: gradient descent with the gradient of a whole run.
+-- Gradient descent with the gradient of a whole run finds the gains of a PD controller, written in Lua, that swings a
+-- pole up to a given angle and holds it there.
 local sim = require "sim2d"
 
 local goal = 1.0 -- rad

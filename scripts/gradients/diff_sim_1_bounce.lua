@@ -3,7 +3,7 @@
 --
 -- The first of three tasks that Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads) posed for
 -- differentiable simulators: no gravity, no friction, e = 1, a ball of radius r at (-1, 1) with v = (2, -2), 1 s in 480
--- steps. With T the time and u the control of the first step (of mass 1, dt long),
+-- steps. With the time T, the mass 1, and the control u of the first step, whose length is dt,
 --
 --   y(T) = 2 r - (y0 + vy T + u dt (T - dt/2)):  dy/dy0 = -1,  dy/dvy = -T,  dy/du = -dt (T - dt/2).
 --
@@ -41,7 +41,8 @@ local function largest_error(A, B)
 end
 
 -- The final height by the rule of the repository's DiffTaichi script, without or with its time of impact: a ball that
--- would be below the ground gets -(1 + e) v_y, and with the time is put back by the distance it went too far.
+-- would be below the ground gets -(1 + e) v_y, and with the time of impact it is put back by the distance that it went
+-- too far.
 local function by_rule(p, with_time)
   local dt, y, v = T / STEPS, p[1], p[2]
   for k = 1, STEPS do

@@ -1,5 +1,5 @@
 -- A ball is thrown at the ground and a wall so that it ends at a target: gradients equal the closed form with and
--- without friction, and Gauss-Newton steps along them hit the target.
+-- without friction, and Gauss-Newton steps with these gradients hit the target.
 --
 -- The second task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): a ball of radius 0.1
 -- that does not turn, from (-0.5, 1) with v = (5, -5), g = 9.8, e = 0.92, a wall at x = 1.75, mu = 0 or 0.1, 0.6 s in
@@ -37,7 +37,7 @@ local function loss(v, mu, steps)
   return off[1] ^ 2 + off[2] ^ 2
 end
 
--- The same in closed form: down to the ground, on to the wall, and away.
+-- The same end in closed form: down to the ground, on to the wall, and away.
 local function closed_form(v, mu)
   local vx, vy = v[1], v[2]
   local fall = (vy + sim.sqrt(vy ^ 2 + 2 * G * (FROM[2] - R))) / G

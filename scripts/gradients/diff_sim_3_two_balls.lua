@@ -1,5 +1,5 @@
 -- One ball is pushed into another, which is to reach a target with little effort: gradients with respect to starts and
--- 960 controls equal the closed form, and descent along them ends close to the optimum.
+-- 960 controls equal the closed form, and descent with these gradients ends close to the optimum.
 --
 -- The third task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): balls of radius 0.2 and
 -- mass 1 at rest at (-2, -2) and (-1, -1), no gravity, e = 1, 1 s in 480 steps, a force u on the first one, initially
@@ -94,7 +94,7 @@ end
 
 local START, REST = { -2, -2, -1, -1 }, { 0, 0, 0, 0 }
 
-local function loss_of(p) -- by positions, velocities, and the change of the first control
+local function loss_of(p) -- with respect to positions, velocities, and the change of the first control
   local world, first, second = balls(p.q, p.v)
   local effort = (3 + p.u[1]) ^ 2 + (3 + p.u[2]) ^ 2 + (STEPS - 1) * 18
   for k = 1, STEPS do
@@ -137,8 +137,8 @@ end
 local reached = loss(u)
 
 -- If the balls meet as a step ends, a smaller force in the next step changes the time of everything after it, and a
--- larger one is wasted: the loss has an edge there. With 480 steps such edges stop plain descent. The mean gradient of
--- forces that are all slightly too large or too small, by decreasing amounts, crosses them.
+-- larger force is wasted, so the loss has an edge there. With 480 steps such edges stop plain descent. The mean
+-- gradient of forces that are all slightly too large or too small, by decreasing amounts, crosses them.
 local found = sim.zeros(1, 2 * STEPS) + 3
 for i = 1, SMOOTH do
   local noise = 0.05 * math.exp(-i / 135)

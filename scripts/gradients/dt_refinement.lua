@@ -1,7 +1,7 @@
 -- The accuracy of derivatives through impacts as steps get shorter. A ball that bounces twice and a box that lands flat
--- and slides on have trajectories in closed form. For each stepping, the value and its derivatives, from the tape and
--- by finite differences, are compared with them. With fixed steps the time of an impact is a multiple of dt whatever
--- the inputs are: the value converges, but its derivative need not.
+-- and slides on have trajectories in closed form. For each stepping, the value and its derivatives (from the tape and
+-- by finite differences) are compared with the closed forms. With fixed steps the time of an impact is a multiple of dt
+-- whatever the inputs are: the value converges, but its derivative need not.
 local sim = require "sim2d"
 
 local gravity, radius, half, mu = 9.81, 0.25, 0.1, 0.3

@@ -1,5 +1,5 @@
--- The friction of a floor from the distance that a box slid on it: two measurements give two unknowns (the friction and
--- the initial speed of the box) by Gauss-Newton steps.
+-- The friction of a floor is found from the distance that a box slid on it: Gauss-Newton steps find two unknowns (the
+-- friction and the initial speed of the box) from two measurements.
 local sim = require "sim2d"
 
 -- Positions after 0.1 s and at rest.

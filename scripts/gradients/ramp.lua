@@ -1,4 +1,4 @@
--- The shape of a ramp: heights of its points are changed along the gradient, until a ball that rolls down it flies to a
+-- The heights of the points of a ramp are changed along the gradient, until a ball that rolls down the ramp flies to a
 -- target.
 local sim = require "sim2d"
 

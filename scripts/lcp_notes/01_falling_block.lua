@@ -1,8 +1,8 @@
--- A block that falls on the floor as the smallest possible complementarity problem, one number per step. Implicit
+-- A block that falls on the floor is the smallest possible complementarity problem, with one number per step. Implicit
 -- Euler, x+ = x + h v+, v+ = v + h (l - g), with 0 <= x+ _|_ l >= 0, is the LCP in z = x+, w = l
 --   l = x+ / h^2 - (x + h v - g h^2) / h^2,   so   x+ = max(0, x + h v - g h^2).
--- It stops the block in two steps: the first brings it to the floor, v+ = -x / h, the second to rest. The engine takes
--- the same first step, and finds the velocity at once by a second solve, as an impact.
+-- The LCP stops the block in two steps: the first step brings it to the floor, v+ = -x / h, and the second step brings
+-- it to rest. The engine takes the same first step, and finds the velocity after the impact at once, by a second solve.
 local sim = require "sim2d"
 
 local X0, V0, G = 20, 4, 1 -- m, m/s, m/s^2: thrown up; it lands after 4 + sqrt(56) s with sqrt(56) m/s
@@ -27,11 +27,11 @@ local function fall(h, steps)
   return run
 end
 
--- The same in the engine: a unit box over a floor. Without friction its step problem is an LCP, too, with a row for
--- each corner that may meet the floor,
+-- The same in the engine: a unit box over a floor. Without friction the step problem of the engine is also an LCP, with
+-- a row for each corner that may meet the floor,
 --   0 <= r _|_ W r + q >= 0,   W r + q = v+ + gap / h = x+ / h
 -- the LCP above with z and w exchanged: the sum of the impulses r is h l. With `carried` the box keeps the velocity of
--- its displacement, (x+ - x) / h, as in the LCP, instead of that after the impact.
+-- its displacement, (x+ - x) / h, as in the LCP, instead of the velocity after the impact.
 local function engine(h, steps, carried)
   local world = sim.world { stepping = "speculative", dt = h, gravity = { 0, -G } }
   world:segment { from = { -5, 0 }, to = { 5, 0 } }

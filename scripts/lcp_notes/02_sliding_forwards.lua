@@ -1,6 +1,6 @@
--- A block that slides forwards against friction, as one complementarity pair per step. With m (v+ - v) = h (u - l) and
--- v+ >= 0 the friction l has its maximum, mu m g, while the block moves, and is smaller when it is at rest: 0 <= v+ _|_
--- l' = mu m g - l >= 0. That is the LCP in z = v+, w = l'
+-- A block that slides forwards against friction is a problem of one complementarity pair per step. With m (v+ - v) = h
+-- (u - l) and v+ >= 0 the friction l has its maximum, mu m g, while the block moves, and is smaller when it is at rest:
+-- 0 <= v+ _|_ l' = mu m g - l >= 0. That is the LCP in z = v+, w = l'
 --   l' = (m / h) v+ - m v / h - u + mu m g,   so   v+ = max(0, v + h (u / m - mu g)).
 -- The note takes m = 1. Its remark is right: for v, u >= 0 the condition l >= 0 is not needed.
 local sim = require "sim2d"
@@ -56,7 +56,7 @@ e:equal("engine, a twentieth of the cases: speed, m/s", 0, engine_v, 1e-9)
 e:equal("engine: friction, N", 0, engine_l, 1e-9)
 
 -- A push that grows and fades: friction follows it up to mu m g, then the block slides until friction has used up the
--- momentum it gained. At rest friction equals the push.
+-- momentum that the block gained. At rest friction equals the push.
 local c = { h = 0.02, m = 1, mu = 0.5, g = 9.81 }
 set(c)
 local time, pushes, speeds, frictions = {}, {}, {}, {}

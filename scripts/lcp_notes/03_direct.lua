@@ -18,7 +18,7 @@ local function threshold(x, limit)
   return x > limit and x - limit or x < -limit and x + limit or 0
 end
 
--- A flat box on a floor, which is the same for the engine: it only has v.
+-- A flat box on a floor is the same problem in the engine, which only has v.
 local function block(c)
   local world = sim.world { stepping = "speculative", dt = c.h, gravity = { 0, -c.g }, combine_friction = "min" }
   world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100 }
@@ -61,7 +61,7 @@ for k, c in ipairs { { mu = 1, g = 1, h = 1, push = 3 }, { mu = 0.5, g = 9.81, h
   e:above(name .. "steps that stick", e.options.steps // 20, sticking)
 end
 
--- The note's example: it slides on at 1 with neither friction nor push. Its l+ = -1 is of the second kind.
+-- The note's example: the block slides on at 1 with neither friction nor push. Its l+ = -1 is of the second kind.
 local a, b, minus, plus = lcp_step(1, 0, 0, { h = 1, mu = 0, g = 1 })
 e:equal("the note's example: a+", 1, a)
 e:equal("b+", 0, b)

@@ -2,10 +2,11 @@
 -- direct formulation uses the friction itself as w, instead of the remaining friction: with z = (a, b), v+ = a - b, and
 -- p = v / h + u,
 --   M = [0 -1/h; -1/h 0],  q = (-p, p):   w1 = -b / h - p,   w2 = -a / h + p.
--- One of -p and p is negative, and a, b >= 0 only lower it: infeasible unless p = 0. ("It just doesn't work. Yikes.",
--- says the note.) With mu it is 3x3, z = (l+, l-, gamma), and the same two rows make it infeasible. The code of the
--- notes had another q, (v + max(h u, 0), -v - min(h u, 0)): feasible if the push is against the motion and at least as
--- strong; then z = 0 is a solution, with v+ = 2 v + h u, whatever mu is.
+-- One of -p and p is negative, and a, b >= 0 make it smaller, so the problem is infeasible unless p = 0. ("It just
+-- doesn't work. Yikes.", says the note.) With mu the problem is 3x3, z = (l+, l-, gamma), and the same two rows make it
+-- infeasible. The code of the notes had another q, (v + max(h u, 0), -v - min(h u, 0)). With this q the problem is
+-- feasible if the push acts against the motion and h |u| >= |v|. Then z = 0 is a solution, with v+ = 2 v + h u,
+-- whatever mu is.
 local sim = require "sim2d"
 
 local H, MU = 1, 1 -- s, mu m g = 1 N

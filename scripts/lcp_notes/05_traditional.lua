@@ -1,10 +1,10 @@
--- The usual LCP of sliding friction has one velocity and many ways to split the friction. With z = (l+, l-, gamma),
--- gamma a bound on the speed, b = v + h u / m and v+ = b + (h / m)(l+ - l-):
+-- The usual LCP of sliding friction determines one velocity, but allows many ways to split the friction. With z = (l+,
+-- l-, gamma), gamma a bound on the speed, b = v + h u / m and v+ = b + (h / m)(l+ - l-):
 --   [h/m -h/m 1; -h/m h/m 1; -1 -1 0] z + (b, -b, mu m g) = (gamma + v+, gamma - v+, mu m g - l+ - l-)
--- gives v+ = S(b), threshold mu g h, and gamma = |v+|. The note takes its M for a P-matrix, with one solution. But its
--- principal minors are not all positive (P0, not P), and z'M z = (h / m)(l+ - l-)^2 >= 0: semidefinite. If the block
--- sticks, l+ + t and l- + t are also a solution while they add up to at most mu m g: forces that cancel each other.
--- With M12 = M21 = 0 they cannot. The engine has one row, l between -mu m g and mu m g.
+-- gives v+ = S(b), threshold mu g h, and gamma = |v+|. The note calls its M a P-matrix, with one solution. But not all
+-- principal minors are positive (M is P0, not P), and z'M z = (h / m)(l+ - l-)^2 >= 0, so M is semidefinite. If the
+-- block sticks, l+ + t and l- + t are also a solution, as long as they add up to at most mu m g. The two additional
+-- forces t cancel each other. With M12 = M21 = 0 they cannot. The engine has one row, l between -mu m g and mu m g.
 local sim = require "sim2d"
 
 local function matrix(c, off)

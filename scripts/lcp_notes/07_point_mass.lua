@@ -2,14 +2,15 @@
 -- impulses lc, lf = (l+, l-), n = (0, 1), D = [d1 d2] = [1 -1; 0 0], e = (1, 1) and b = v + h f / m,
 --   M v+ - n lc - D lf = m b,    0 <= lc _|_ n'v+ + k min(0, n'v) >= 0,   0 <= lf _|_ gamma e + D'v+ >= 0,
 --   0 <= gamma _|_ mu lc - e'lf >= 0
--- has (k = 0) lc = m max(0, -b_y), v+ = (S(b_x), b_y + lc / m) with the threshold mu lc / m of the landing mass.
--- Printed are + m b on the side of the matrix, D v for D'v, k n'v whatever its sign (a mass that leaves may then come
--- back), and forces among impulses, right for h = 1 only. In the form of Belbute-Peres,
+-- has for k = 0 the solution lc = m max(0, -b_y), v+ = (S(b_x), b_y + lc / m), with the threshold mu lc / m of the
+-- landing mass. The note prints + m b on the side of the matrix, D v in place of D'v, and k n'v whatever its sign (a
+-- mass that leaves may then come back). It also has forces in place of impulses, which is right only for h = 1. In the
+-- form of Belbute-Peres,
 --   M x + G'z + q = 0,   G x + F z + s = 0,   x = -v+,   0 <= s _|_ z >= 0,
--- q and F have the wrong sign; right are q = m b, F = [0 0 0; 0 0 -e; -mu e' 0].
+-- q and F have the wrong sign; the right values are q = m b, F = [0 0 0; 0 0 -e; -mu e' 0].
 local sim = require "sim2d"
 
--- z = (lc, l+, l-, gamma). `sign` is that of the constant: -1, or +1 as printed.
+-- z = (lc, l+, l-, gamma). `sign` is the sign of the constant: -1, or +1 as printed.
 local function mixed(c, sign)
   local mx, my = c.m * c.v[1] + c.h * c.f[1], c.m * c.v[2] + c.h * c.f[2]
   local v, z = sim.mlcp.solve { A = { { c.m, 0 }, { 0, c.m } }, C = { { 0, -1, 1, 0 }, { -1, 0, 0, 0 } },
@@ -71,7 +72,7 @@ e:equal("engine: velocity and impulse", 0, engine, 1e-9)
 e:above("of them land and stick", e.options.cases // 20, stuck)
 e:above("the printed sign: largest error, m/s", 10, sign)
 
--- At rest with a push of 1/2, m = g = mu = h = 1: it stays. With the printed sign it jumps.
+-- At rest with a push of 1/2, m = g = mu = h = 1: the mass stays. With the printed sign it jumps.
 local rest = { h = 1, m = 1, mu = 1, v = { 0, 0 }, f = { 0.5, -1 } }
 for i, want in ipairs { { 0, 0 }, { -0.5, 1 } } do
   local v, name = mixed(rest, i == 1 and -1 or 1), ({ "at rest, pushed", "the same as printed" })[i]
@@ -86,7 +87,7 @@ for i, got in ipairs { { v[1], v[2], z[1], z[2] - z[3] }, { engine_step(bounce) 
     e:equal(("bounce, %s: %s"):format(i == 1 and "LCP" or "engine", name), ({ 0.1, 1, 3, -0.9 })[j], got[j], 1e-9)
   end
 end
--- It leaves with 2 and is pressed with -5: it is held. With k n'v of any sign it would come in at -k 2.
+-- The mass leaves with 2 and is pressed with -5, so it is held. With k n'v of any sign it would come in at -k 2.
 local leaves = { h = 1, m = 1, mu = 0.3, k = 0.5, v = { 0, 2 }, f = { 0, -5 } }
 e:equal("leaves, is pressed: vy", 0, mixed(leaves, -1)[2], 1e-9)
 e:equal("the same in the engine", 0, select(2, engine_step(leaves)), 1e-9)

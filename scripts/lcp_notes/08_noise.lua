@@ -1,12 +1,12 @@
--- Noise on the entries of a friction LCP destroys sticking; the same noise on mass, friction and push does not. M = [1
--- -1 1; -1 1 1; -1 -1 0], q = (b, -b, mu) with b = v + u, mu = 2 and h = m = g = 1 is solved with N(0, sd) on its
--- entries, and the velocity is v+ = b + l+ - l-. At b = 0 it sticks with z = 0. That requires q1, q2 >= 0: one time in
--- four whatever sd is, and always if only M is noisy. At b = 1 the solution is
+-- Noise on the entries of a friction LCP destroys sticking; the same noise on mass, friction and push does not destroy
+-- it. The LCP M = [1 -1 1; -1 1 1; -1 -1 0], q = (b, -b, mu) with b = v + u, mu = 2 and h = m = g = 1 is solved with
+-- noise N(0, sd) on its entries. The velocity is v+ = b + l+ - l-. At b = 0 the block sticks if z = 0. That requires
+-- q1, q2 >= 0, which is true one time in four whatever sd is, and always if only M is noisy. At b = 1 the solution is
 --   l- = -q2 / M22,   l+ = gamma = 0,   as long as w1 = q1 + M12 l- >= 0,
 -- so only errors in q1, q2, M12 and M22 matter. v+ = 0 needs l- = 1 exactly. With noise on q, (n1, n2, ..), v+ = n2 if
--- n1 + n2 >= 0, else gamma > 0 and v+ = (n2 - n1) / 2. It is within r of 0 with probability (1 + sqrt 2) r / (sd sqrt(2
--- pi)): the notes' 0.1 %, "regardless of the amount of noise", holds for r = 1e-6 and sd = 1e-3, and is not a constant.
--- The exact probability is 0: no output of a slightly wrong LCP is exactly -u.
+-- n1 + n2 >= 0, else gamma > 0 and v+ = (n2 - n1) / 2. So v+ is within r of 0 with probability (1 + sqrt 2) r / (sd
+-- sqrt(2 pi)): the notes' 0.1 %, "regardless of the amount of noise", holds for r = 1e-6 and sd = 1e-3, but the
+-- probability depends on sd. The exact probability is 0: no output of a slightly wrong LCP is exactly -u.
 local sim = require "sim2d"
 
 local MU, random = 2, sim.random
@@ -85,7 +85,7 @@ for i = 1, 3 do
   for j = 1, 3 do sweep(("M%d%d"):format(i, j), function(M, _, offset) M[i][j] = M[i][j] + offset end) end
 end
 
--- Noise on mass, friction and push instead: that is another block, which sticks as well, in the engine and in the LCP,
+-- Noise on mass, friction and push instead gives another block, which sticks as well, in the engine and in the LCP,
 -- because the errors of the entries are consistent.
 local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 }, combine_friction = "min" }
 local slid, crept = 0, 0

@@ -1,10 +1,10 @@
 -- A small error -eps in one element of q makes a resting block creep at eps / 2: this is the LCP of a conveyor belt.
 -- The block rests, v = u = 0, and 0 <= (l+, l-, gamma) _|_ (gamma + v+ - eps, gamma - v+, mu m g - l+ - l-) >= 0 with
--- v+ = (h / m)(l+ - l-). In gamma' = gamma - eps / 2 the first two are gamma' + (v+ - eps / 2) and gamma' - (v+ - eps /
--- 2): friction that holds the block on a belt of speed eps / 2. So
+-- v+ = (h / m)(l+ - l-). With gamma' = gamma - eps / 2, the first two expressions are gamma' + (v+ - eps / 2) and
+-- gamma' - (v+ - eps / 2). This is friction that holds the block on a belt of speed eps / 2. So
 --   v+ = gamma = eps / 2,  l+- = (mu m g +- m eps / (2 h)) / 2   while eps <= 2 mu g h,
 -- and beyond that the belt slips: v+ = mu g h, gamma = eps - mu g h. The note has the right v+, but the forces (mu m g,
--- 0), with which w2 = gamma - v+ is negative. With +eps all is 0 and it sticks.
+-- 0), with which w2 = gamma - v+ is negative. With +eps all unknowns are 0, and the block sticks.
 local sim = require "sim2d"
 
 local function matrix(a) return { { a, -a, 1 }, { -a, a, 1 }, { -1, -1, 0 } } end
@@ -48,7 +48,7 @@ for _, q in ipairs { { 0.1, 0 }, { 0, 0.1 }, { 0.1, 0.1 } } do
   e:equal(("q1, q2 = %g, %g: v+, sticks"):format(q[1], q[2]), 0, v)
 end
 e:equal("q1, q2 = 0, -0.1: v+", -0.05, solve(0, -0.1, unit), 1e-12)
--- The same error in both is a belt at rest: gamma' = 0, the block sticks.
+-- The same error in both elements is a belt at rest: gamma' = 0, and the block sticks.
 v, z = solve(-0.1, -0.1, unit)
 e:equal("q1, q2 = -0.1, -0.1: v+", 0, v, 1e-12)
 e:equal("gamma", 0.1, z[3], 1e-12)

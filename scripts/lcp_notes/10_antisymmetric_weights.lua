@@ -1,7 +1,7 @@
 -- With unequal weights of the push in a learned friction law, gamma can indicate slip when the block rests, and rest
 -- when it slips.
 --
--- The block at rest, pushed by u, with the traditional 3 x 3 problem, but weights a1 and a2 of the push:
+-- A block at rest is pushed by u. The problem is the traditional 3 x 3 problem, but with weights a1 and a2 of the push:
 --   0 <= l+    _|_  gamma + l+ - l- + a1 u >= 0
 --   0 <= l-    _|_  gamma - l+ + l- - a2 u >= 0
 --   0 <= gamma _|_  mu m g - l+ - l-       >= 0        and its velocity v = u + l+ - l-
@@ -52,8 +52,8 @@ for _, case in ipairs {
 end
 
 -- The same friction in the full engine. With a = (a1 + a2) / 2, V = v + (a - 1) u and d = (a1 - a2) u / 2 the first two
--- lines say gamma + d >= |V|: a block pushed by a u instead of u. With d <= 0 it rests, V = 0; with d > 0 (gamma = 0)
--- it moves with V = d, as on a belt of that speed.
+-- lines say gamma + d >= |V|: the block is pushed by a u instead of u. With d <= 0 it rests, V = 0; with d > 0 (gamma =
+-- 0) it moves with V = d, as on a belt of that speed.
 local function engine(a1, a2)
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   local d = math.max(0, (a1 - a2) * u / 2)

@@ -1,12 +1,13 @@
 -- A learned friction law predicts rest exactly only if its speeds, to the right and to the left, pass a relu.
 --
--- The friction (l+, l-) of a pushed block is measured, its speeds v+ = max(v, 0), v- = max(-v, 0) are learned as
+-- The friction (l+, l-) of a pushed block is measured, and its speeds v+ = max(v, 0), v- = max(-v, 0) are learned as
 --   (v+, v-) = f(v, u) + G(v, u) (l+, l-),     f and G affine in (v, u).
 -- The note prints the true system as v+' = v + u - l-, v-' = -(v + u) - l+ (h = m = mu g = 1). That holds with a relu
--- around it, or with the fictitious friction of the direct formulation, not with the actual friction. The cost is as in
--- the note: the norm of the error, the violation of l _|_ (v+, v-) as a sum of absolute values, and as a third term the
--- violation of (v+, v-) >= 0, max(0, -(v+, v-)). That requires f + G l itself to be nonnegative, although it takes
--- negative values that a relu cuts off: without a relu the term has no benefit, and before one it costs exactness.
+-- around the right sides, or with the fictitious friction of the direct formulation, not with the actual friction. The
+-- cost is as in the note: the norm of the error, the violation of l _|_ (v+, v-) as a sum of absolute values, and as a
+-- third term the violation of (v+, v-) >= 0, max(0, -(v+, v-)). The third term requires f + G l itself to be
+-- nonnegative, although f + G l takes negative values that a relu cuts off. Without a relu this term has no benefit,
+-- and with a relu it costs exactness.
 local sim = require "sim2d"
 local e = sim.experiment("Learning speeds from friction, with and without a relu",
   { iterations = { 1600, "of each training" } })

@@ -1,11 +1,10 @@
--- Learning the matrix of a friction law from known friction finds everything that the data determine: all but two
--- numbers.
+-- From known friction, the matrix of a friction law is learned except for two numbers, which the data do not determine.
 --
 -- l = (l+, l-, gamma) of the traditional problem is known, f is affine in (v, u), G constant: row r has six numbers,
 --   w_r = G_r1 l+ + G_r2 l- + G_r3 gamma + f_rv v + f_ru u + f_r1,
--- and the note's cost is the mean of (l_r w_r)^2 + max(0, -w_r)^2. Rows are independent of each other, each may be
--- scaled, and f = G = 0 costs nothing: so one entry per row is given, G11 = 1, G22 = 1, G31 = -1. The truth: G = [1 -1
--- 1; -1 1 1; -1 -1 0], f = (v + u, -v - u, mu m g), m = g = h = mu = 1.
+-- and the note's cost is the mean of (l_r w_r)^2 + max(0, -w_r)^2. The rows are independent of each other, each row may
+-- be scaled, and f = G = 0 costs nothing. So one entry per row is given: G11 = 1, G22 = 1, G31 = -1. The truth: G = [1
+-- -1 1; -1 1 1; -1 -1 0], f = (v + u, -v - u, mu m g), m = g = h = mu = 1.
 local sim = require "sim2d"
 local e = sim.experiment "Learning f and G: what the data determine, and what not"
 
@@ -80,7 +79,7 @@ for r, unknown in ipairs { 2, 1, false } do
   e:equal("   largest error, G12 and G21 apart", 0, error_of(row, r, unknown), 1e-12)
 end
 
--- 2. Gradients do not change them, if they start above -1.
+-- 2. Gradients do not change G12 and G21 if these start above -1.
 local starts, ends, known = {}, {}, 0
 for i = 0, 20 do
   starts[i + 1] = -3 + 0.25 * i
@@ -91,7 +90,7 @@ e:equal("21 trainings of row 1: largest error but of G12", 0, known, 1e-8)
 e:above("   smallest G12 (the data say: not below -1)", -1 - 1e-5, sim.min(sim.array(ends)))
 e:above("   largest G12", 1, sim.max(sim.array(ends)))
 
--- 3. Steps with self-stress, l+ and l- both positive, determine them.
+-- 3. Steps with self-stress, l+ and l- both positive, determine G12 and G21.
 e:equal("with self-stress: largest error of row 1, G12 too", 0, error_of(closed_form(data(40, true), 1), 1), 1e-12)
 
 -- 4. The motion does not depend on G12, G21 >= -1: comparison with boxes of the engine.

@@ -1,12 +1,12 @@
--- Steps that only slide do not determine a row of the friction law, and the odd row in the note is one of the rows that
+-- Steps that only slide do not determine a row of the friction law: the odd row in the note is one of many rows that
 -- fit them.
 --
 -- The second row of the problem, w = a l+ + b l- + c gamma + d v + e u + k, has to be 0 where l- > 0. Sliding to the
 -- right l- = mu g = 1, l+ = 0 and gamma = v' = v + u - 1, so w = 0 requires only
 --   d = e = -c,   b + k = c:      a row for any b and c, of which b = c = 1, k = 0 is the truth.
 -- The note found -2.21, -1.57, 0.319 | -0.319, -0.319, 1.898 with b + k = 0.328: w = 0.009, the epsilon of its linear
--- programme. Steps that stick, l- = v + u and gamma = 0, require b = -d = -e and k = 0: then it is not a solution at
--- all. A model of the speed, v' = h(v, u), needs l as well; with f and G it makes a simulator.
+-- programme. Steps that stick, l- = v + u and gamma = 0, require b = -d = -e and k = 0, so the row of the note does not
+-- fit them. A model of the speed, v' = h(v, u), needs l as well; together with f and G it makes a simulator.
 local sim = require "sim2d"
 local e = sim.experiment "A degenerate row, and a model of the speed"
 

@@ -1,10 +1,11 @@
--- Writing the matrix of the friction law as phi phi' plus a skew part needs one given number, where the note gave six.
+-- If the matrix of the friction law is written as phi phi' plus a skew part, it needs only one given number, while the
+-- note gave six.
 --
 -- M = phi phi' + sum alpha_i E_i (alpha >= 0) + sum beta_i (skew), and the true matrix is
 --   [1 -1 1; -1 1 1; -1 -1 0] = (-1, 1, 0)(-1, 1, 0)' + [e1 e3' - e3 e1'] + [e2 e3' - e3 e2'].
 -- Here a row shares its scale with its column: M31 = -1 fixes all scales. Without the nonnegative part M33 = phi3^2 =
--- 0, so that beta gives M13 = 1, M23 = 1, and phi1^2 = phi2^2 = 1. Known friction determines of M12 and M21 only that
--- they are >= -1; here they are phi1 phi2 +- beta12. So there are two ends:
+-- 0, so that beta gives M13 = 1, M23 = 1, and phi1^2 = phi2^2 = 1. For M12 and M21, known friction determines only that
+-- they are >= -1; here they are phi1 phi2 +- beta12. So a search has two possible ends:
 --   phi1 phi2 = -1:  beta12 = 0, the true matrix, found completely;      phi1 phi2 = 1:  M12 + M21 = 2, beta12 free.
 -- The nonnegative part undoes all this: rows have their own scales again, and alpha12 and alpha21 may be anything.
 local sim = require "sim2d"
@@ -44,7 +45,7 @@ local function cost(p)
 end
 
 -- Trains from a random start. Returns the largest error of M and q without M12 and M21, with rows scaled like the true
--- ones.
+-- rows.
 local q = sim.array { { 1, 1, 0 }, { -1, -1, 0 }, { 0, 0, 1 } }
 local function train(nonnegative)
   local p0 = { phi = sim.randn({ 3 }, random), beta = sim.randn({ 3 }, random), W = sim.randn({ 3, 3 }, random) }

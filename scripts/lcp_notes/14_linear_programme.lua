@@ -3,11 +3,11 @@
 -- For known l = (l+, l-, gamma) and d = (v, u, 1), M and W of 0 <= l _|_ M l + W d >= 0 solve, row by row,
 --   minimise sum l_r (M_r l + W_r d)     such that M_r l + W_r d >= eps for every step.
 -- The note takes eps > 0 to exclude the solution 0. But then no row costs less than eps sum l_r, and M = 0, W = (0, 0,
--- eps) costs exactly that: 0 is as good as before, and smaller. Without the bias W_r3 of rows 1 and 2 the truth, whose
--- w is 0 in places, is infeasible, and the optimum is something else. A working choice is eps = 0 and bounds M11 >= 1,
--- M21 <= -1, M31 <= -1, with all biases. Then every multiple >= 1 of a row is as good (an interior point method ends
--- among them) and M12 >= -1 is free. L1 regularisation, + c sum |x| by the columns s >= x, s >= -x, selects the
--- smallest, the truth with M12 = 0.
+-- eps) costs exactly that, so a solution with M = 0 is still as good as any other, and smaller. Without the bias W_r3
+-- of rows 1 and 2 the truth, whose w is 0 in places, is infeasible, and the optimum is something else. A working choice
+-- is eps = 0 and bounds M11 >= 1, M21 <= -1, M31 <= -1, with all biases. Then every multiple >= 1 of a row is as good
+-- (an interior point method ends among them) and M12 >= -1 is free. L1 regularisation, + c sum |x| by the columns s >=
+-- x, s >= -x, selects the smallest, the truth with M12 = 0.
 local sim = require "sim2d"
 local e = sim.experiment("The linear programme of the notes", { seeds = { 40, "runs of each size" } })
 
@@ -51,7 +51,7 @@ local function programme(X, r, o)
   return assert(sim.lp.solve { c = c, A_ub = A, b_ub = b, bounds = bounds })
 end
 
--- The largest error without M12 and M21; `scaled`: of the row divided by its number that should be 1.
+-- The largest error without M12 and M21; `scaled`: the error of the row divided by its number that should be 1.
 local function error_of(x, r, scaled)
   local scale, worst = scaled and x[r == 3 and 6 or 3] or 1, 0
   for j = 1, 6 do

@@ -6,8 +6,9 @@
 --   min over l >= 0 of (v' - v - u - l+ + l-)^2 + l'(M l + q)     such that M l + q >= 0,      q = (3, -3, mu),
 -- a convex programme: l'M l = (l+ - l-)^2. In closed form
 --   (mu - 1)^2 for mu <= 5/3,   1 + 3 mu - (5 + mu)^2 / 8 to 7,   4 beyond,     l- = mu, (5 + mu) / 4, 3.
--- With a soft inequality, at a price of 5, it is flat from mu = 5 on, at 3.5. A penalty 0.1 (mu - l+ - l-)^2 on unused
--- friction leads back from anywhere if it is added outside; inside, the programme satisfies it with l+ = l- > 0.
+-- With a soft inequality, at a price of 5, the cost is flat for mu >= 5, at 3.5. A penalty 0.1 (mu - l+ - l-)^2 on
+-- unused friction leads back from anywhere if it is added outside the programme. If it is added inside, the programme
+-- satisfies it with l+ = l- > 0.
 local sim = require "sim2d"
 local e = sim.experiment("Bilevel learning of mu", { steps = { 500, "of gradient descent" } })
 
@@ -19,7 +20,7 @@ local function plain(mu) -- the exact law
   return (v + u + z[1] - z[2] - target) ^ 2
 end
 
--- The programme: l, and with `soft` three slacks at that price; `inside` adds the penalty.
+-- The programme: its unknowns are l, and with `soft` also three slacks at this price; `inside` adds the penalty.
 local function inner(mu, soft, inside)
   local n, a = soft and 6 or 3, inside or 0
   local be = target - v - u

@@ -1,15 +1,15 @@
--- Friction in two directions, a puck seen from above: polyhedra of k directions, two fixed points and a cone are
--- compared.
+-- Friction in two directions, a puck seen from above: polyhedra of k directions, two fixed-point iterations and a cone
+-- are compared.
 --
 -- With b = v + h u the speed without friction and F = mu g h (m = 1), the disc |friction| <= F gives
 --   v' = max(0, 1 - F / |b|) b.
--- As an LCP: with unit vectors d_1 .. d_k, evenly spaced, columns of D,
+-- As an LCP, with evenly spaced unit vectors d_1 .. d_k as the columns of D,
 --   0 <= beta _|_ gamma + D'(b + D beta) >= 0,    0 <= gamma _|_ F - sum beta >= 0,    v' = b + D beta.
 -- Friction is a corner of the polygon, at an angle a < pi / k from its true direction: the error of v' is 2 F sin(a /
--- 2). The note: "What if we aligned bases with u and v?" Bases along v and along u are wrong; one along b is exact. And
--- "some kind of fixed point iteration" like that of Stewart and Trinkle: each axis separately, with its share of F
--- along the last v', converges at the rate F / (|b| - F), so not at all for |b| < 2 F. Projecting on the disc instead,
--- f = P(f - v'), converges in one step.
+-- 2). The note: "What if we aligned bases with u and v?" Bases along v and along u are wrong; a base along b is exact.
+-- The note also has "some kind of fixed point iteration", like that of Stewart and Trinkle. If each axis is solved
+-- separately, with its share of F along the last v', the iteration converges at the rate F / (|b| - F), so it does not
+-- converge for |b| < 2 F. If it projects on the disc instead, f = P(f - v'), it converges in one step.
 local sim = require "sim2d"
 local e = sim.experiment "A puck on a plane"
 
@@ -92,7 +92,7 @@ for _, key in ipairs { "b", "projected", "cone", "engine" } do
     projected = "one projection" })[key] .. ": largest error", 0, worst[key], 1e-9)
 end
 
--- The rate of the other fixed point, measured between errors of its direction.
+-- The rate of the other fixed-point iteration, measured by the errors of the direction.
 for _, size in ipairs { 5, 3 } do
   local b = sim.array { 0.6, 0.8 } * size
   local first = by_axes(b, sim.array { 0.601, 0.8 }, 1)

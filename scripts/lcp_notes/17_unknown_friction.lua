@@ -1,8 +1,8 @@
--- Unmeasured friction is learned through the complementarity problem, which may have no solution on the way.
+-- Unmeasured friction is learned through the complementarity problem, which may have no solution during the training.
 --
 -- Only v, u and v' are known. 0 <= l _|_ M l + W (v, u, 1) >= 0 gives l = (l+, l-, gamma), v' = v + u + l+ - l-, and
 -- the gradient of the error of v' goes through the solution. Three objections of the note, tested:
--- - "The LCP might not even be solvable". Close to the truth it is, further away often not: counted below.
+-- - "The LCP might not even be solvable". Close to the truth it is, further away it often is not (counted below).
 -- - "If we forced G to be positive semidefinite, sum phi phi' + eps I, we wouldn't be able to learn the correct M":
 --   true for M. Its skew part has the norm 2, which is its distance from all symmetric matrices, and as M13 M31 < 0 no
 --   positive scaling of rows makes it symmetric. Not true for the law: with b = v + u,

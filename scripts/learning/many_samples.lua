@@ -2,12 +2,12 @@
 -- needs forty.
 --
 -- "Things didn't converge unless I had a ton of samples (10-30k ish)" (the notes, 3.1.3). Rows of G l + f as in 13a,
--- one entry of each given, from a stream of steps: each sample has the cost (l_r w_r)^2 + max(0, -w_r)^2, and gives one
--- step along its gradient, at most as large as one that reaches zero. Near the solution only the first term acts, whose
--- mean Hessian is A = mean 2 l_r^2 x x', so an error along its eigenvector decreases as exp(-rate lambda n): to 1/10
--- within ln 10 / (rate lambda_min) samples. The smallest eigenvalue is small, so the number is large. It is a number of
--- updates, not of samples, as repeating the same hundred shows. Least squares on forty finds all entries that the data
--- determine.
+-- with one entry of each given, are learned from a stream of steps. Each sample has the cost (l_r w_r)^2 + max(0,
+-- -w_r)^2 and gives one step along the gradient of this cost, at most as large as the step that reaches zero. Near the
+-- solution only the first term acts, whose mean Hessian is A = mean 2 l_r^2 x x', so an error along its eigenvector
+-- decreases as exp(-rate lambda n): to 1/10 within ln 10 / (rate lambda_min) samples. The smallest eigenvalue is small,
+-- so this number is large. It counts updates, not different samples: a hundred samples that are used repeatedly need as
+-- many updates. Least squares on forty samples finds all entries that the data determine.
 local sim = require "sim2d"
 local e = sim.experiment("How many samples a friction law takes",
   { updates = { 40000, "" }, rate = { 0.01, "of gradient steps" } })

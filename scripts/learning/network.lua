@@ -1,13 +1,13 @@
 -- A network fits friction to within a few per cent but lets the block creep, unless it has the kinks of the law and
--- data without noise.
+-- learns from data without noise.
 --
 -- "The most obvious idea is to learn the friction l = f(v, u) by a neural network. However, this approach won't be able
 -- to properly capture sticking" (the notes, 3). To stick, v' = v + u + l has to be 0, so l = -(v + u) exactly wherever
 -- |v + u| < mu (h = m = g = mu = 1). A smooth network never satisfies that exactly, however many units it has. The law
 -- is piecewise affine, though, l = -clamp(v + u, -1, 1) = relu(v + u - 1) - relu(v + u + 1) + 1: relu units can
 -- represent it, and learn it from exact data. From data with noise the slope between their kinks is wrong, and the
--- block creeps again. A law with built-in sticking, 0 <= gamma _|_ mu - l+ - l- >= 0 .., has one number to learn and
--- sticks even with a wrong one.
+-- block creeps again. A law with built-in sticking, 0 <= gamma _|_ mu - l+ - l- >= 0 .., has one number to learn, and
+-- sticks even if this number is wrong.
 local sim = require "sim2d"
 local e = sim.experiment("Friction by a network", { iterations = { 300, "of each training" }, samples = { 600, "" } })
 local random = sim.random.split()

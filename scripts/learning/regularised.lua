@@ -6,10 +6,10 @@
 -- true law and b = v + u > 0 (h = m = g = 1) the first gives, with D = 1 + eps + eps^2,
 --   it creeps,  v' = b eps/(1 + eps),               up to b = (1 + eps) mu
 --   it slides,  v' = b - mu - eps (b - (1 + eps) mu)/D
--- so a sliding step (b, v') gives mu = D (b - v') - eps b. It is no remedy for a mu guessed too large: sticking does
--- not depend on mu, with or without eps. On the central path it does, and descent comes back. If all of M is learned,
--- eps I is a part of M like any other, another start; if it is reduced during training, it only makes the problems on
--- the way solvable.
+-- so a sliding step (b, v') gives mu = D (b - v') - eps b. M + eps I does not help if the guess of mu is too large,
+-- because sticking does not depend on mu, with or without eps. On the central path sticking does depend on mu, and
+-- descent leads back to the true mu. If all of M is learned, eps I is only another start of M. If eps is reduced during
+-- training, eps I only makes the problems on the way solvable.
 local sim = require "sim2d"
 local e = sim.experiment("Regularising the complementarity problem in training",
   { iterations = { 100, "of each training" }, starts = { 4, "" } })
@@ -75,8 +75,8 @@ e:above("noise of 0.3: no solution, %: eps = 0", 10, unsolved[1])
 e:below("   eps = 0.3", 5, unsolved[3])
 e:equal("   eps = 1", 0, unsolved[4])
 
--- 4. All of M and W by Adam. Returns the final rmse, and the number of problems without a solution, at the end and on
--- the way.
+-- 4. All of M and W by Adam. Returns the final rmse, and the number of problems without a solution, at the end and
+-- during the training.
 local function predict(p, s, shift, kappa)
   local z = sim.lcp.solve(p.M + shift * I, p.W:mm { s[1], s[2], 1 }, { kappa = kappa })
   return z and s[1] + s[2] + z[1] - z[2] or s[1] + s[2], z and 0 or 1

@@ -1,8 +1,8 @@
 -- If the matrix may depend on the state, more laws fit the same data, and some of them predict other motions.
 --
 -- "I needed to make G not a function of v and u, otherwise it just converged with some weird degenerate solutions"
--- (3.1.3). Which? Rows of 0 <= l _|_ f + G l >= 0, l = (l+, l-, gamma), have to vanish where their l is positive, so
--- the null space of their numbers on these steps is undetermined (h = m = g = mu = 1, b = v + u):
+-- (3.1.3). Which solutions are these? Rows of 0 <= l _|_ f + G l >= 0, l = (l+, l-, gamma), have to vanish where their
+-- l is positive, so the null space of their numbers on these steps is undetermined (h = m = g = mu = 1, b = v + u):
 -- - G constant, 6 numbers per row: rows 1 and 2 leave two, their scale and G12 or G21, row 3 its scale;
 -- - G affine in (v, u), 12 per row: four each. In rows 1 and 2 the scale and three numbers of G12 or G21; in row 3
 --     w3 = (a + b1 v + b2 u) (1 - l+ - l-) + d (gamma + b (l+ - l-) + l+ + l-),
@@ -56,7 +56,7 @@ local function wrong_motions(list, rows)
   return wrong
 end
 
--- 2. Two third rows without cost, with the true first ones.
+-- 2. Two choices of the third row without cost, with the true first rows.
 local function disguise(v, u)
   return { { 1, -1, 1 }, { -1, 1, 1 }, { 1 + v + u, 1 - v - u, 1 } }, { v + u, -v - u, 0 }
 end

@@ -1,9 +1,10 @@
 -- Tune a law while it runs: sim2d --view scripts/live/tune.lua.
 --
--- A pole on a cart, balanced by a planner that looks half a second ahead. The weights of its cost are sliders, its plan
--- (and some of the rollouts it chose from) are drawn, and the cost of each term is a curve. `Hand over` gives the cart
--- to a regulator whose gains are sliders, with its Bode plot, margins and poles in the panel, updated at each change.
--- Without a viewer both balance for five seconds, each against a push.
+-- A pole on a cart is balanced by a planner that looks half a second ahead. The weights of its cost are sliders, its
+-- plan (and some of the rollouts it chose from) are drawn, and the cost of each term is a curve. `Hand over` gives the
+-- cart to a regulator whose gains are sliders, with its Bode plot, margins and poles in the panel, updated at each
+-- change. Without a viewer, planner and regulator balance the pole for five seconds each, and each of them against a
+-- push.
 local sim = require "sim2d"
 
 local KNOCK = 0.05 -- N s, at the tip

@@ -4,8 +4,9 @@
 --     E = 2/3 R^2 w^2 + g R cos(alpha - |theta|)                                (per mass)
 -- is conserved, and it needs g R to tip over. Each time that it lands on its other corner w decreases to r = 1 - 3/2
 -- sin^2 alpha of its value (Housner). So the edges of the basins are known. The block tips over the corner that it
--- turns about if it turns outwards with E > g R. Otherwise it lands with 2/3 R^2 w^2 = E - g R cos(alpha), keeps r^2 of
--- that, and tips over the other corner if that is more than g R (1 - cos(alpha)). Otherwise it stands.
+-- turns about if it turns outwards with E > g R. Otherwise it lands with 2/3 R^2 w^2 = E - g R cos(alpha), keeps the
+-- fraction r^2 of this energy, and tips over the other corner if the remainder is more than g R (1 - cos(alpha)).
+-- Otherwise it stands.
 --     tools/run scripts/parallel/basin.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 
@@ -29,7 +30,7 @@ local sweep = sim.sweep {
     local b, h = math.sin(c.alpha), math.cos(c.alpha)
     local world = sim.world { dt = 0.01, gravity = { 0, -c.g }, stepping = "event" }
     world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = 5 }
-    -- about its left corner at the origin; tilted to the right, about its right one
+    -- about its left corner at the origin; tilted to the right, about its right corner
     local side = p.angle > 0 and 1 or -1
     local x, y = side * b * math.cos(p.angle) - h * math.sin(p.angle), side * b * math.sin(p.angle) + h * math.cos(p.angle)
     local block = world:box { size = { 2 * b, 2 * h }, friction = 5, angle = p.angle, position = { x, y },

@@ -2,8 +2,8 @@
 -- pegs by independent chance would stop in bin k with the probability (n over k) / 2^n: mean n/2, variance n/4. A real
 -- ball remembers its direction. With little restitution a ball that rolls off one peg reaches the other side of the
 -- next: left, right, left, right, and all balls end in the middle. With more restitution it forgets, and with still
--- more it jumps over pegs and spreads farther than coin tosses. Each ball falls in its own world, as a repeat of its
--- restitution.
+-- more it jumps over pegs and spreads farther than coin tosses. Each ball falls in its own world; runs with the same
+-- restitution are repeats of the sweep.
 local sim = require "sim2d"
 
 local e = sim.experiment("Galton's board by chance and by mechanics", {

@@ -1,7 +1,7 @@
--- A disc with backspin falls on a floor: when does it grip, and when does it come back? It arrives with speed v along
--- the floor, w down, and slips with u = v + r omega, backspin included. Friction reduces u as far as the impulse of the
--- impact, m (1 + e) w, allows: sliding, it changes v by mu (1 + e) w and u by three times that (a disc has I = m r^2 /
--- 2). So
+-- A disc with backspin falls on a floor: when does it grip, and when does it come back? The disc arrives with the speed
+-- v along the floor and the speed w downwards. It slips at u = v + r omega, which includes the backspin. Friction
+-- reduces u as far as the impulse of the impact, m (1 + e) w, allows: sliding, it changes v by mu (1 + e) w, and u by
+-- three times as much (a disc has I = m r^2 / 2). So
 --     it grips where      mu (1 + e) w >= u / 3
 --     it comes back where min(mu (1 + e) w, u / 3) > v
 -- The bounds of both regions are curves in the plane of friction mu and restitution e. A sweep draws that plane, one

@@ -1,5 +1,5 @@
--- Gains for a cart-pole, chosen for one model or for many: which ones still work if the model is wrong? A force linear
--- in the state puts the four poles of the linear cart-pole at -p (1/s):
+-- Gains for a cart-pole, chosen for one model or for many models: which gains still work if the model is wrong? A force
+-- linear in the state puts the four poles of the linear cart-pole at -p (1/s):
 --     x'' = (F + 3/4 m g angle) / (M + m/4),    angle'' = 3/(4 l) (g angle + x''),    l half of the pole's length.
 -- On exactly that model a high p is best. A real cart-pole has another mass and length, its force is delayed, and its
 -- sensors are noisy. Gains chosen over many such models (domain randomisation) are slower, and still balance the pole

@@ -1,11 +1,11 @@
--- Friction and masses of billiard balls are learned from the first eight frames of one shot; in new shots three frames
--- then predict the next ten, impacts included, eighty times better than straight lines.
+-- Friction and masses of billiard balls are learned from the first eight frames of one shot. In new shots, three frames
+-- are then enough to predict the next ten frames, including impacts, eighty times better than straight lines.
 --
 --   between impacts:  dv/dt = -mu g v / |v|                          (a sliding disc stops after v^2 / 2 mu g)
 --   an impact, along the line of centres:  m1 v1 + m2 v2 is conserved,  v2' - v1' = e (v1 - v2)
 --
 -- Only ratios of masses matter: the mass of the first ball is 1. Before an impact no mass can be determined. The paper
--- ("End-to-end differentiable physics for learning and control") has this scene, and no numbers in its text.
+-- ("End-to-end differentiable physics for learning and control") has this scene, but no numbers in its text.
 local sim = require "sim2d"
 local e = sim.experiment("Billiards: learn from eight frames, predict from three", { shots = { 20, "new ones" },
   noise = { 5e-4, "m, of positions" } })

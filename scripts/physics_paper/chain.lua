@@ -1,14 +1,14 @@
--- A ball of known mass strikes a hanging chain, and the motion gives the mass of the chain, to eight digits in ten
--- runs. The experiment, its scene, its 10 s and its start are those of "End-to-end differentiable physics for learning
--- and control"; lengths are in units of 100 pixels.
+-- A ball of known mass strikes a hanging chain, and the motion determines the mass of the chain: ten runs find it to
+-- eight digits. The experiment, its scene, its 10 s and its start are those of "End-to-end differentiable physics for
+-- learning and control"; lengths are in units of 100 pixels.
 --
 --   minimize over m:  L(m) = mean over steps k and bodies b of |x_kb(m) - seen_kb|^2
 --
--- Between 4 and 5 s the chain swings back into the ball. Fixed steps meet it at one step or the next, and L jumps:
--- descent ends in a local minimum near 7. With steps that are split at impacts ("event") L is smooth.
+-- Between 4 and 5 s the chain swings back into the ball. With fixed steps this impact is in one step or the next, so L
+-- jumps, and descent ends in a local minimum near 7. With steps that are split at impacts ("event") L is smooth.
 --
--- A noise of s in all positions causes the deviation s / sqrt(J'J) of m, J = dx/dm, and where L vanishes its second
--- derivative is 2 J'J / n with n observed numbers.
+-- A noise of s in all positions causes a standard deviation of s / sqrt(J'J) in m, with J = dx/dm. Where L vanishes,
+-- the second derivative of L is 2 J'J / n for n observed numbers.
 local sim = require "sim2d"
 
 local e = sim.experiment("The mass of a chain that a ball strikes", { noise = { 0.01, "of positions: 1 pixel" } })

@@ -1,11 +1,12 @@
--- The more parameters, the more exact gradients save: the masses of n beads on a chain of springs that a ball strikes
--- are found within 1 % in at most a dozen runs, where finite differences need n + 1 times as many.
+-- The more parameters are fitted, the more runs exact gradients save. A ball strikes a chain of springs with n beads.
+-- Exact gradients find the masses of the beads to within 1 % in at most a dozen runs, while finite differences need n +
+-- 1 times as many runs.
 --
 --   minimize over m:  L(m) = sum over steps and beads of |x(m) - seen|^2
 --
--- A gradient by differences is (L(m + h e_i) - L(m)) / h for i = 1 ... n, so n more runs; the exact one is one sweep
--- back, which costs about a run. Without gradients (Nelder-Mead) the number of runs grows faster than n. "End-to-end
--- differentiable physics for learning and control" reports this for its chain, in a figure.
+-- A gradient by differences is (L(m + h e_i) - L(m)) / h for i = 1 ... n, so n more runs; the exact gradient is one
+-- sweep back, which costs about as much as a run. Without gradients (Nelder-Mead) the number of runs grows faster than
+-- n. "End-to-end differentiable physics for learning and control" reports this for its chain, in a figure.
 local sim = require "sim2d"
 
 local e = sim.experiment("Masses of n beads: exact gradients, differences, no gradients",

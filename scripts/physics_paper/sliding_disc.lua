@@ -1,18 +1,18 @@
--- A disc slides until it rolls: gradients of the engine agree with the closed form to within a third of a step, and the
--- friction derivative of the paper's own code has the wrong sign.
+-- A disc slides until it rolls: gradients of the engine agree with the closed form to within a third of a step. The
+-- paper's own code gives the derivative with respect to friction with the wrong sign.
 --
 --   x(T) = x(0) + v^2 / (18 mu g) + 2 v T / 3             (after the time t it rolls, at 2 v / 3)
 --   dx/dv = t / 3 + 2 T / 3,   dx/dmu = -g t^2 / 2,   t = v / (3 mu g)
 --
--- With steps of h it slides for k = floor(t / h) of them: k h replaces t in dx/dv, h^2 k (k + 1) replaces t^2 in
--- dx/dmu.
+-- With steps of length h the disc slides for k = floor(t / h) steps: k h replaces t in dx/dv, and h^2 k (k + 1)
+-- replaces t^2 in dx/dmu.
 --
 -- The scene is one of lcp-physics in units of 100 pixels, mu = (mu_disc + 0.9) / 2, so that dx/dmu_disc is half of
 -- dx/dmu. The backward pass of the paper's code solves with a matrix in place of its transpose, which is equal only
 -- without friction: with 100 steps it gives (2.962, 0.356), where differences of its own runs are (2.435, -0.106).
 --
--- 100 steps are an edge: rolling begins as step 20 ends. The one-sided derivatives differ there, and the flag "weak"
--- reports it.
+-- A run of 100 steps is on an edge: rolling begins as step 20 ends. The one-sided derivatives differ there, and the
+-- flag "weak" reports this.
 local sim = require "sim2d"
 
 local e = sim.experiment("A sliding disc: derivatives by speed and friction")

@@ -1,4 +1,4 @@
--- Gravity, friction and mass of a tumbling polygon are learned from one throw: from each of forty guesses about thirty
+-- Gravity, friction and mass of a tumbling polygon are learned from one throw: from each of forty guesses, about thirty
 -- iterations find (g, mu, m) = (1, 0.5, 1.5). The poster of the notes took about 360 iterations from (3, 3, 3).
 --
 --   minimize over p = (g, mu, m):  sum over frames of |q_k(p) - seen_k|^2,  q = (x, y, angle)
@@ -6,9 +6,10 @@
 -- If only gravity and the ground act, the motion does not depend on the mass: M v' = M v + h M g + J' l has the same v
 -- when M and l grow by the same factor. A kick of a known impulse P determines it: v' = v + P / m.
 --
--- Using all frames at once fails: if a throw is wrong early, later frames contain no information. So they are added
--- step by step: three of fall (g), six with the kick (m), twelve with the first bounce (mu). There a guess of mu above
--- 0.61 sticks and has no derivative; the smooth derivative leads down to where it slides.
+-- Using all frames at once fails: if a throw is wrong early, later frames contain no information. So frames are added
+-- step by step: three frames of the fall (g), six with the kick (m), twelve with the first bounce (mu). In that bounce
+-- the polygon sticks if the guess of mu is above 0.61, and there is no derivative with respect to mu. The smooth
+-- derivative leads down to values of mu for which the polygon slides.
 local sim = require "sim2d"
 
 local e = sim.experiment("A tumbling polygon: gravity, friction, mass", { starts = { 40, "guesses" },
@@ -60,7 +61,7 @@ local function learn(seen, start, at_once)
   return p, way, info
 end
 
-local function error_of(p) -- the largest relative one
+local function error_of(p) -- the largest relative error
   return math.max(math.abs(p.g / TRUTH.g - 1), math.abs(p.mu / TRUTH.mu - 1), math.abs(p.m / TRUTH.m - 1))
 end
 

@@ -1,7 +1,8 @@
--- sim.fit on slides of a cube: friction and drag of all tosses, position and speed of each, from frames at their own
--- times. The world's step is not the camera's, so observations are interpolated between two steps. --data FILE reads
--- measured slides; without it the script makes slides of known friction. --json FILE writes the result for
--- bench/fit_scipy.py, which solves the same problem with SciPy's least_squares.
+-- sim.fit on slides of a cube: it finds the friction and drag of all tosses, and the position and speed of each toss,
+-- from frames that have their own times. The step of the world is not the period of the camera, so observations are
+-- interpolated between two steps. --data FILE reads measured slides; without it the script makes slides of known
+-- friction. --json FILE writes the result for bench/fit_scipy.py, which solves the same problem with SciPy's
+-- least_squares.
 local sim = require "sim2d"
 local tosses = require "tosses"
 

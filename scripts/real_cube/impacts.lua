@@ -1,7 +1,7 @@
 -- The first impact of a toss, evaluated without simulation: lines through the frames before and after it give the
--- velocities, and their jumps the impulse p per mass. With r from the centre to the corner that strikes, e = -u_n+ /
--- u_n-, p_t / p_n <= mu (equal while it slides on), and k = I / (m a^2) = (r x p) / (a^2 jump of omega). --data FILE
--- reads measured tosses; without it the script makes tosses of known parameters, with noise.
+-- velocities, and the jumps of the velocities give the impulse p per mass. With r from the centre to the corner that
+-- strikes, e = -u_n+ / u_n-, p_t / p_n <= mu (equal while it slides on), and k = I / (m a^2) = (r x p) / (a^2 jump of
+-- omega). --data FILE reads measured tosses; without it the script makes tosses of known parameters, with noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 

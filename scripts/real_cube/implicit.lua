@@ -4,8 +4,9 @@
 -- joules, for a mass of 1 kg):
 --   min  |M (v+ - v) - h f - J'l|^2_{M^-1} + sum (n phi/h)^2/V^2 + (mu n |u| + t u)^2/V^2 + |min(0, phi)/h|^2
 --   over n >= 0, |t| <= mu n,      phi, u: gap and sliding speed of a corner at q+,      V = 1 m/s
--- It needs no simulation and has one smooth minimum in mu. But v and v+ are differences of frames, with 1/h of the
--- noise. --data FILE reads measured tosses; without it the script makes tosses of known parameters, with noise.
+-- The loss does not need a simulation, and it has one smooth minimum in mu. But v and v+ are differences of frames, so
+-- their noise is the noise of the frames divided by h. --data FILE reads measured tosses; without it the script makes
+-- tosses of known parameters, with noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 

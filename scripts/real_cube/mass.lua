@@ -21,7 +21,7 @@ local function loss(p)
   return square.loss(toss, line, q)
 end
 
--- Derivatives by the logarithm of a parameter: the effect of a per cent of it.
+-- Derivatives with respect to the logarithm of a parameter: a hundredth of each is the effect of one per cent.
 local value, gradient = sim.value_and_grad(loss, START)
 local largest, rows = 0, {}
 for i, name in ipairs(NAMES) do
@@ -34,7 +34,7 @@ sim.table { columns = { "parameter", { "value", format = "%.3f" }, { "d loss / d
   table.unpack(rows) }
 
 e:equal("by mass, of the largest", 0, gradient.mass * START.mass / largest, 1e-9)
--- The same with constant I, in kg m^2, in place of k: then it is the derivative by -log k.
+-- The derivative with constant I, in kg m^2, in place of k: it is then the derivative with respect to -log k.
 local value_2, other = sim.value_and_grad(function(p)
   local q = { inertia = p.I / (p.mass * half ^ 2), mass = p.mass }
   for _, name in ipairs { "slide", "impact", "fast", "slow" } do q[name] = START[name] end

@@ -1,4 +1,4 @@
--- How a thrown cube slides to rest: half of the tosses determine friction, which then predicts the others. In each step
+-- A thrown cube slides to rest: friction is fitted to half of the tosses and then predicts the other half. In each step
 -- of h = 1/148 s the engine solves v+ = max(0, v - mu g h - (c/m) v+ h), x+ = x + h v+. --data FILE reads measured
 -- slides; without it the script makes slides of known mu, with the errors of the measured ones.
 local sim = require "sim2d"

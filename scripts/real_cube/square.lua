@@ -1,5 +1,5 @@
--- A cube that tumbles in a plane, as a square over a board: its flight from measured frames, and the rest of the toss.
--- By itself the script simulates one and prints its distance from the measured frames.
+-- A cube that tumbles in a plane is modelled as a square over a board: its flight from measured frames, and the rest of
+-- the toss. If you run this script by itself, it simulates one toss and prints its distance from the measured frames.
 local sim = require "sim2d"
 local tosses = require "tosses"
 

@@ -79,7 +79,7 @@ function tosses.halves(list)
   return train, held
 end
 
--- The value below which a part of the list is; the median is the mean of the two in the middle.
+-- The value below which a given part of the list is; the median is the mean of the two values in the middle.
 function tosses.quantile(list, part)
   local sorted = { table.unpack(list) }
   table.sort(sorted)

@@ -1,8 +1,9 @@
--- A thrown cube bounces, tumbles and slides: its motion is predicted from its flight before the first contact, with
--- friction, restitution and inertia fitted by gradients of whole simulated tosses. Newton's restitution u_n+ = -e u_n
--- and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping. On unused tosses, the error of x is 12
--- mm, of z 2 to 3 mm, of theta 3 to 4 degrees (docs/measurements/real-cube.md). --data FILE reads measured tosses;
--- without it the script makes tosses of known parameters, with noise.
+-- A thrown cube bounces, tumbles and slides, and its motion is predicted from its flight before the first contact.
+-- Friction, restitution and inertia are fitted by gradients of whole simulated tosses. The model has Newton's
+-- restitution u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping. For tosses
+-- that were not used in the fit, the errors are 12 mm in x, 2 to 3 mm in z, and 3 to 4 degrees in theta
+-- (docs/measurements/real-cube.md). --data FILE reads measured tosses; without it the script makes tosses of known
+-- parameters, with noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
@@ -18,7 +19,7 @@ local real = e.options.data ~= ""
 local known = real and e.options.mu > 0 and e.options.mu
 sim.random.seed(e.options.seed)
 
--- Shifts of the parameters, in pairs, one to each side; a single one is zero.
+-- Shifts of the parameters, in pairs, one to each side; a single shift is zero.
 local function neighbourhood(count)
   local shifts = {}
   for k = 1, count do

@@ -1,10 +1,10 @@
--- Under noise gamma = 0 detects a block at rest only about every other time, but hardly ever reports rest for a sliding
--- one.
+-- Under noise, gamma = 0 detects a block at rest only about every other time, but it hardly ever reports rest for a
+-- sliding block.
 --
 -- The note: "Use gamma to determine sticking? Doesn't actually work that well". A block with mu = 2 (m = g = h = 1) and
--- noise N(0, sd) in q, or in M and q. At rest under a push u the friction has an error, and v with it: |v| < 1e-6 never
--- happens. But by rows 1 and 2, with noise n1 and n2 of q, gamma = max(0, -(n1 + n2) / 2): zero every other time,
--- however small sd is. (With noise in M as well l+ and l- may be large together, which makes it slightly more
+-- noise N(0, sd) in q, or in M and q. If the block rests under a push u, the friction has an error, and so has v: |v| <
+-- 1e-6 never occurs. But by rows 1 and 2, with noise n1 and n2 of q, gamma = max(0, -(n1 + n2) / 2): zero every other
+-- time, however small sd is. (With noise in M as well l+ and l- may be large together, which makes it slightly more
 -- frequent.) Sliding, gamma = |v| is not 0. A threshold on |v| needs the size of the noise.
 local sim = require "sim2d"
 local e = sim.experiment("gamma as a flag of sticking", { samples = { 1000, "of each kind" } })

@@ -3,9 +3,10 @@
 -- The note: "encode inner soft constraints function as KKT equality conditions, then impose these as conditions on the
 -- higher level". The inner programme of 15, min 1/2 l'P l + c'l over l >= 0, s = M l + q >= 0, q = (b, -b, mu), has
 --   P l + c - M'y - z = 0,    l z = 0,    s y = 0     with l, s, y, z >= 0,     b = v + u,
--- the pairs written as l + z - sqrt(l^2 + z^2 + k^2) = 0 with k = 1e-8 (Fischer-Burmeister). The unknowns are mu, and
--- l, y, z of each step; least squares is applied to these equations, with a weight, and to the errors of v'. The cost
--- of 15 is flat for mu > 7 because l is always optimal for mu; here it may be inconsistent with mu on the way.
+-- where the pairs are written as l + z - sqrt(l^2 + z^2 + k^2) = 0 with k = 1e-8 (Fischer-Burmeister). The unknowns are
+-- mu, and l, y, z of each step; least squares is applied to these equations, with a weight, and to the errors of v'.
+-- The cost of 15 is flat for mu > 7 because l is always optimal for mu; here l may be inconsistent with mu during the
+-- search.
 local sim = require "sim2d"
 local e = sim.experiment "The inner problem's optimality conditions as equations"
 

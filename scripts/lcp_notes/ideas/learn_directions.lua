@@ -4,7 +4,8 @@
 --   0 <= beta _|_ gamma + D'(b + D beta) >= 0,  0 <= gamma _|_ mu - beta1 - beta2 >= 0,  b = v + u,  v' = b + D beta,
 -- solvable for any D and mu >= 0. Where beta > 0 and gamma = 0, d (b + D beta) = 0: v' = 0 to the last digit, whatever
 -- d and mu are. v' depends only on mu d1 and mu d2; this floor resists with 1 to the right, mu d2 = -1, and with 0.4 to
--- the left, mu d1. Guesses are too small: with too large ones all blocks rest, and there is no slope, as in 15.
+-- the left, mu d1. The initial guesses are too small, because with guesses that are too large all blocks rest, and
+-- there is no slope, as in 15.
 local sim = require "sim2d"
 local e = sim.experiment "Learning D"
 
