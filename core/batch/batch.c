@@ -53,6 +53,7 @@ static S2Status batch_same_bodies(const S2World *a, const S2World *b) {
     S2BodyInfo first, second;
     S2_TRY(s2_body_info(a, p, &first));
     S2_TRY(s2_body_info(b, q, &second));
+    // Handles are equal if the worlds were built and changed in the same order.
     if (p.index != q.index || p.serial != q.serial) {
       return s2_error(S2_INVALID,
                       "its bodies were created or destroyed in another order, from body %d on",

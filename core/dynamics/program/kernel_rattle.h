@@ -268,7 +268,7 @@ S2_KERNEL void second_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
-// J: the kinetic energy with the velocities v, as in energy_of() of rattle.
+// J: the kinetic energy with the velocities v, as in moving_energy() of rattle.
 S2_KERNEL Real stages_energy(const Run *run, const Nodes *v) {
   const S2Table *t = run->table;
   Real x = run->frame_x, y = run->frame_y, mass = real(0), moving = real(0);

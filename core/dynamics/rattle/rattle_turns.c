@@ -169,7 +169,7 @@ static double work_of_joints(const S2Rattle *rattle, double *rigid) {
 
 // J: the kinetic energy with the velocities v (3 per node), relative to the ground, or to the
 // centre of mass of an island without ground.
-static double energy_of(const S2Rattle *rattle, const double *v) {
+static double moving_energy(const S2Rattle *rattle, const double *v) {
   double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y}, moving = 0;
   if (!rattle->island->grounded) {
     double mass = 0;
@@ -210,11 +210,11 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle) {
   if (!turns) {
     return false;
   }
-  double before = energy_of(rattle, rattle->v0) + energy_given(rattle), rigid;
+  double before = moving_energy(rattle, rattle->v0) + energy_given(rattle), rigid;
   if (rattle->touches > 0) {
     return work_of_contacts(rattle) > S2_RATTLE_SWAY * before;
   }
-  double allowed = S2_RATTLE_SWAY * (before + energy_of(rattle, rattle->v1));
+  double allowed = S2_RATTLE_SWAY * (before + moving_energy(rattle, rattle->v1));
   // Stiff soft rows with implicit Euler take energy, which is permitted: only their gain is
   // limited.
   return work_of_joints(rattle, &rigid) > allowed || fabs(rigid) > allowed;
