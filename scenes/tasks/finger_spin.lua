@@ -31,12 +31,12 @@ local function build(p)
 end
 
 -- The joints follow sines that CMA-ES has found; the finger hits the body twice a second, and the body follows. From
--- some starts these sines miss the body. So if the body hardly turns, the elbow bends less in every other 1.5 s.
+-- some starts these sines miss the body. So if the body hardly turns, the elbow bends less in every other 0.7 s.
 local function baseline()
   local rate = 2 * math.pi * 2.197 -- rad/s
   return function(_, t, seen)
     local shoulder, elbow = 0.413 + 1.61 * math.sin(rate * t), 2.357 + 0.818 * math.sin(rate * t + 0.726)
-    if math.abs(seen[7]) < 0.5 and t // 1.5 % 2 == 1 then elbow = elbow - 0.6 end
+    if math.abs(seen[7]) < 0.5 and t // 0.7 % 2 == 1 then elbow = elbow - 0.8 end
     return { 8 * (shoulder - seen[1]) - 0.5 * seen[5], 5 * (elbow - seen[2]) - 0.3 * seen[6] }
   end
 end
