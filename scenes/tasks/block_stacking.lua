@@ -77,7 +77,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "block_stacking", world = build, period = 0.04, max_steps = 300,
-  about_baseline = "above, down, closed, up, over the other, down, open",
+  about_baseline = "moves above the block, down, closes, up, over the other block, down, opens",
   view = { { -0.45, -0.06 }, { 0.45, 0.58 } },
   keys = { left = { -0.3 }, right = { 0.3 }, down = { 0, -0.2 }, up = { 0, 0.2 }, space = { 0, 0, 10, 10 }, none = { 0, 0, -2, -2 } },
   parameters = { mass = { 0.1, 0.07, 0.15 }, friction = { 0.7, 0.5, 1 } },

@@ -89,7 +89,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "gripper", world = build, period = 0.04, max_steps = 300,
-  about_baseline = "the same as block stacking with an arm, to a bin",
+  about_baseline = "the same sequence as block stacking, with an arm and a bin",
   view = { { -0.55, -0.06 }, { 0.55, 0.78 } },
   keys = { left = { 1.2 }, right = { -1.2 }, up = { 0, 1.2 }, down = { 0, -1.2 }, a = { 0, 0, 1.2 }, d = { 0, 0, -1.2 },
     space = { 0, 0, 0, 12, 12 }, none = { 0, 0, 0, -2, -2 } },

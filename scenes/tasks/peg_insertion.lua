@@ -75,7 +75,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "peg_insertion", world = build, period = 0.01, max_steps = 600,
-  about_baseline = "above the hole, down until it touches, to and fro with growing amplitude, in",
+  about_baseline = "moves above the hole, down until it touches, and to and fro with growing amplitude until the peg goes in",
   view = { { -0.18, -0.1 }, { 0.18, 0.17 } },
   keys = { left = { -10 }, right = { 10 }, down = { 0, -10 }, up = { 0, 10 }, a = { 0, 0, 0.3 }, d = { 0, 0, -0.3 } },
   parameters = { friction = { 0.3, 0.1, 0.5 } },

@@ -58,7 +58,7 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "pusher", world = build, period = 0.02, max_steps = 250,
-  about_baseline = "behind the puck, then through it, as far as the remaining distance and friction require",
+  about_baseline = "moves behind the puck, then pushes through it, as far as the remaining distance and friction require",
   view = { { -0.95, -0.75 }, { 0.95, 0.75 } },
   parameters = { mass = { 0.5, 0.25, 1 }, friction = { 0.3, 0.1, 0.5 } },
   reset = function(world, random)

@@ -42,7 +42,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "reacher", world = build, period = 0.02, max_steps = 150,
-  about_baseline = "a spring from the end of the arm to the target, as torques",
+  about_baseline = "joint torques of a spring from the end of the arm to the target",
   view = { { -0.55, -0.42 }, { 0.55, 0.42 } },
   keys = { left = { 1 }, right = { -1 }, up = { 0, 1 }, down = { 0, -1 } },
   reset = function(world, random)
