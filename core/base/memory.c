@@ -178,7 +178,7 @@ static void pass_on(Held *held) {
   for (size_t i = 0; i < held->room && outer != NULL; i++) {
     if (held->at[i] != NULL && held->at[i] != &gone) {
       (void)memory_hold(&outer->held,
-                        // if the table cannot grow, the memory leaks if the outer guard fails, too
+                        // if the table cannot grow, the memory leaks if the outer guard also fails
                         held->at[i]);
     }
   }

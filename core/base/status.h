@@ -14,7 +14,8 @@ typedef enum S2Code {
   S2_UNSOLVED,    // a step missed its tolerance and the caller asked for strictness
   S2_IO,          // a file could not be read or written
   S2_MEMORY,      // out of memory
-  S2_UNAVAILABLE, // this build lacks a library for it, or (core/diff) it has no derivative here
+  S2_UNAVAILABLE, // this build lacks the library for the call, or (core/diff) the operation has no
+                  // derivative
 } S2Code;
 
 enum { S2_MESSAGE_SIZE = 240 }; // bytes with the final 0; longer messages are cut

@@ -15,7 +15,7 @@
 //   sum over steps of h sum_i weight_i n_i(state after the step, controls in it)
 //     + sum_i terminal_i n_i(last state, last controls)
 //
-// so it hardly depends on h. The norms come from Howell et al. 2022, "Predictive sampling".
+// so the cost hardly depends on h. The norms come from Howell et al. 2022, "Predictive sampling".
 #ifndef S2_JUDGE_H
 #define S2_JUDGE_H
 

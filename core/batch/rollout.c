@@ -60,7 +60,7 @@ static void rollout_steps(const RolloutRun *run, RolloutLanes *lanes) {
     run->status[lanes->first + i] = s2_world_image_read(lanes->world[i], run->image, run->size);
     lanes->sum[i] = 0;
   }
-  // For each knot: apply the command, take the steps that it holds, record the state.
+  // For each knot: apply the command, take the steps for which it holds, record the state.
   for (int k = 0; k < rollout->knots; k++) {
     for (int i = 0; i < lanes->count && run->controls > 0; i++) {
       int sample = lanes->first + i;

@@ -17,7 +17,8 @@ typedef struct S2Rollout {
   double *costs;          // [samples]; INFINITY where a step failed
   // NULL, or [samples][knots][s2_world_state_size]: the state after each knot
   double *states;
-  // NULL, or shaped as controls: derivative of the cost by them; NAN after a failure
+  // NULL, or shaped as controls: derivative of the cost with respect to the controls; NAN after a
+  // failure
   double *gradient;
 } S2Rollout;
 

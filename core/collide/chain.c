@@ -14,7 +14,7 @@ static const double STRAIGHT = 1e-9;
 // An edge resting on two joints of a hill tilts slightly. The tilt moves its normal out of the cone
 // of one joint. If that joint lost its contact, the edge would rock for ever. So a tilt of up to
 // this fraction of the bend, and at most TILT_MAX rad, is allowed. At straight joints the allowance
-// is zero, because it would give a false contact.
+// is zero, because a tilt would give a false contact there.
 static const double TILT_FRACTION = 0.25;
 static const double TILT_MAX = 0.01;
 

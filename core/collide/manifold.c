@@ -5,7 +5,7 @@
 // The edge with the largest separation and the edge of the other shape that faces it give at most
 // two points. They are the ends of the part in which the two edges face each other: there an end
 // vertex of one edge is in front of the other edge. A vertex beyond the end of the edge gives no
-// point, because its row would stop bodies that merely pass beside each other.
+// point, because the row of such a point would stop bodies that merely pass beside each other.
 
 #include "collide/chain.h"
 #include "collide/collide.h"
@@ -30,10 +30,10 @@ static const double NO_DIRECTION = 1e-12;
 // A unit vector with a smaller component across a segment points along it, to neither side.
 static const double ALONG_SEGMENT = 1e-9;
 
-// If the component of the least translation across a segment is at least this, it leads to the far
-// side of the segment. The depth there is bounded by that component divided by this number. With a
-// much smaller number than SUNK, a body that barely overlaps the end of a segment could be pushed
-// through it, by the whole height of the body.
+// If the component of the least translation across a segment is at least this, the translation
+// leads to the far side of the segment. The depth there is bounded by that component divided by
+// this number. With a much smaller number than SUNK, a body that barely overlaps the end of a
+// segment could be pushed through it, by the whole height of the body.
 static const double TO_FAR_SIDE = 1e-2;
 
 typedef struct Candidate {
@@ -45,7 +45,7 @@ typedef struct Candidate {
 typedef struct Candidates {
   Candidate list[2];
   int count;
-  double tolerance; // gaps within this of each other are equal
+  double tolerance; // gaps that differ by at most this are equal
 } Candidates;
 
 typedef struct Pair {
@@ -427,11 +427,11 @@ static double sunk_depth(const Pair *pair) {
 }
 
 // Adds points of a joined shape whose neighbour has the closest features, because this shape may
-// still support another vertex of the other one. `floor` bounds the gaps of such points. While the
-// cores are apart, no gap is smaller than the least one. If the cores overlap, the joined shape is
-// inside the other one by at most the least translation, along its direction. The same bound holds
-// for the part of an edge beyond a vertex of the other shape, on the side of the edge to which the
-// translation leads.
+// still support another vertex of the other shape. `floor` bounds the gaps of such points. While
+// the cores are apart, no gap is smaller than the least one. If the cores overlap, the joined shape
+// is inside the other one by at most the least translation, along its direction. The same bound
+// holds for the part of an edge beyond a vertex of the other shape, on the side of the edge to
+// which the translation leads.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;
@@ -476,7 +476,7 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     add_owned(manifold, &pair, &found, reach);
     return;
   }
-  // They are too far apart to touch.
+  // The shapes are too far apart to touch.
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
   double separation = fmax(axes[0].separation, axes[1].separation);
   if (separation == -INFINITY || separation - a->radius - b->radius > reach) {

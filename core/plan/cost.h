@@ -39,8 +39,8 @@ double s2_cost_term(const S2PlanTerm *term, const double *y);
 // All terms at one time; u is NULL at the end.
 double s2_cost_stage(const S2Cost *cost, const double *y, const double *u);
 
-// Adds `scale` times the derivatives of the terms by x: lx (n) += scale dy'g, lxx (n x n) += scale
-// dy'H dy, with dy (numbers of y x n). `last`: with the terminal weights.
+// Adds `scale` times the derivatives of the terms with respect to x: lx (n) += scale dy'g, lxx (n x
+// n) += scale dy'H dy, with dy (numbers of y x n). `last`: with the terminal weights.
 typedef struct S2CostSlope {
   int n;
   double *lx, *lxx;

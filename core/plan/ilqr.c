@@ -322,7 +322,7 @@ static void ilqr_adjoint(S2Ilqr *ilqr, double *gradient) {
   s2_arena_reset(&ilqr->scratch);
   double *way = S2_TAKE(&ilqr->scratch, double, n + 1);
   double *before = S2_TAKE(&ilqr->scratch, double, n + 1);
-  // The derivative of the cost-to-go by the state, from the end to the start.
+  // The derivative of the cost-to-go with respect to the state, from the end to the start.
   memcpy(way, ilqr->lx + ilqr->knots * n, sizeof(double) * (size_t)n);
   for (int knot = ilqr->knots - 1; knot >= 0; knot--) {
     const double *a = ilqr->a + knot * n * n, *b = ilqr->b + knot * n * m;
@@ -355,7 +355,7 @@ S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope) {
   int knots = ilqr->knots, p = ilqr->p, numbers = knots * ilqr->m;
   double period = s2_model_period(ilqr->def.model);
   for (int i = 0; i < ilqr->def.cost.count; i++) {
-    // The term alone. `now.u` has no effect, because the weights of commands are 0.
+    // Evaluate the term alone. `now.u` has no effect, because the weights of commands are 0.
     S2Cost one = {ilqr->def.cost.terms + i, 1, ilqr->free, ilqr->m};
     value[i] = s2_cost_stage(&one, ilqr->now.y + knots * p, NULL);
     for (int k = 1; k <= knots; k++) {

@@ -9,8 +9,8 @@
 // It is far above the rounding of tiles to float32, and far below a visible step.
 static const double JOINED = 1e-7;
 
-// A covered or an open part of an edge is ignored if it is shorter than this multiple of that
-// distance.
+// A covered or an open part of an edge is ignored if it is shorter than this multiple of the
+// distance at which pieces are joined.
 static const double SHORT = 4;
 
 // rad: directions of edges that differ by less are equal.

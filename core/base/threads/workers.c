@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <time.h>
 
-// Average number of chunks of a run for each worker: enough that all end at nearly the same time,
-// few enough that the cost of taking a chunk does not matter.
+// Average number of chunks of a run for each worker: enough that all workers end at nearly the same
+// time, few enough that the cost of taking a chunk does not matter.
 static const int CHUNKS = 16;
 // s that an idle thread polls for the next run before it sleeps. Runs often follow each other at
 // once, and waking a thread takes as long as a small run.
@@ -32,10 +32,10 @@ typedef struct Worker {
 struct S2Workers {
   pthread_mutex_t mutex;
   pthread_cond_t begin, end; // a run has begun; the last worker has left it
-  int count;                 // the calling thread among them
+  int count;                 // includes the calling thread
   Worker *worker;            // [count], 0 is not used
   atomic_ullong run;         // number of the run
-  atomic_int busy;           // threads that have not left it
+  atomic_int busy;           // threads that have not left the run
   atomic_bool closing;
   // of the current run
   S2Work *work;
@@ -66,7 +66,7 @@ static double workers_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// The caller does not hold the mutex. Polls for a newer run for a while.
+// Polls for a newer run for a while. The caller must not hold the mutex.
 static void workers_look(S2Workers *workers, uint64_t seen) {
   double end = workers_clock() + AWAKE;
   do {
@@ -155,7 +155,7 @@ int s2_workers_count(const S2Workers *workers) {
 }
 
 void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
-  // Without other threads none needs to be woken.
+  // If there are no other threads, there is none to wake.
   if (workers->count == 1 || count <= 1) {
     for (int item = 0; item < count; item++) {
       work(user, 0, item);

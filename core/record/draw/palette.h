@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// All 0xRRGGBBAA.
+// All colours are 0xRRGGBBAA.
 typedef struct S2Theme {
   uint32_t background;
   uint32_t ink;   // text, outlines of symbols
@@ -20,7 +20,7 @@ typedef struct S2Theme {
 } S2Theme;
 
 static inline const S2Theme *s2_theme(bool dark) {
-  // Light, then dark.
+  // The light palette, then the dark palette.
   static const S2Theme themes[2] = {
       {
           .background = 0xfcfbf8ff,
