@@ -28,7 +28,7 @@
 
 #include <stdint.h>
 
-enum { S2_GROUND = -1 }; // node index of all that does not move in this problem
+enum { S2_GROUND = -1 }; // node index of everything that does not move in this problem
 
 typedef struct S2Row {
   int32_t a, b;       // nodes; either may be S2_GROUND (never both)
@@ -105,7 +105,7 @@ typedef enum S2SolveStatus {
 
 // The method of S2_SOLVER_LINEAR (kkt.h). With a value other than AUTO, S2_SOLVER_AUTO uses
 // S2_SOLVER_LINEAR for problems that have bilateral rows only. AUTO means the refinement of the
-// interior point if S2_SOLVER_AUTO chooses, else L D L'.
+// interior point if S2_SOLVER_AUTO chooses the solver, else L D L'.
 typedef enum S2LinearSolver {
   S2_LINEAR_AUTO = 0,
   S2_LINEAR_LDLT,

@@ -11,7 +11,7 @@ typedef struct S2Store {
   FILE *file; // NULL: nothing has been added
 } S2Store;
 
-// These return S2_IO on failure.
+// These functions return S2_IO on failure.
 S2Status s2_store_add(S2Store *store, const S2Moment *moment);
 S2Status s2_store_rewind(S2Store *store);
 S2Status s2_store_next(S2Store *store, S2Moment *moment);

@@ -137,7 +137,7 @@ static void geometric_unscale_vjp(const Split *split, double k_bar[N][N], double
   }
 }
 
-// A length is sqrt(I/m) of the side's body, or of the other body if that has no mass.
+// A length is sqrt(I/m) of the side's body, or of the other body if the side's body has no mass.
 static void geometric_lengths_vjp(const S2JointUndo *undo, const double d_bar[N]) {
   const S2Joint *joint = undo->joint;
   const int32_t slot[2] = {joint->a, joint->b};
@@ -302,7 +302,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   Terms terms;
   geometric_find_terms(undo, &terms);
   Split split = geometric_split_of(undo, &terms);
-  if (split.size == 0) { // zero forces turn nothing, but a small change of them does
+  if (split.size == 0) { // zero forces turn nothing, but a small change of the forces does
     split.size = 1;
   }
   bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;

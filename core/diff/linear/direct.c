@@ -73,7 +73,7 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
       direct->mass[at + c] = c == 0 ? world->bodies.at[slot].inertia : world->bodies.at[slot].mass;
     }
   }
-  // At the start, the tangents are the derivatives by the reduced state.
+  // At the start, the tangents are the derivatives with respect to the reduced state.
   double *lift = S2_TAKE(arena, double, 2 * n * m + 1);
   S2_TRY(s2_reduction_lift_of(world, system, direct->reduction->m, lift));
   for (int i = 0; i < n; i++) {

@@ -193,7 +193,7 @@ bool s2_basis_extend(S2Basis *basis, const double *row) {
     x[i] = row[i] / basis->scale[i];
     size += x[i] * x[i];
   }
-  // Remove the parts along the basis (Gram, Schmidt).
+  // Remove the parts along the basis (Gram-Schmidt).
   for (int pass = 0; pass < 2; pass++) { // twice is enough
     for (int k = 0; k < basis->count; k++) {
       const double *e = basis->at + k * basis->n;

@@ -1,8 +1,8 @@
 // The derivative of event stepping (algorithm B4 in docs/stepping.md): intervals of an island's
 // step.
 //
-// An interval is x+ = flow(x, h). The last one of a step takes the remaining time, h = left. One
-// that ends where two bodies meet takes the h at which their gap is 0:
+// An interval is x+ = flow(x, h). The last one of a step takes the remaining time, h = left. An
+// interval that ends where two bodies meet takes the h at which their gap is 0:
 //
 //     gap(flow(x, h)) = 0  =>  dh = -(dgap/dx dx)/(dgap/dh),   left+ = left - h
 //
@@ -18,7 +18,7 @@
 #include <string.h>
 
 // Fraction of an island's speed below which bodies that meet only graze: derivatives grow without
-// bounds.
+// bound there.
 #define GRAZING 1e-6
 // Bodies that have just left each other meet again after S2_EVENT_LEAVING of the remaining time.
 // An interval is of this kind if its length agrees within the relative error GIVEN.

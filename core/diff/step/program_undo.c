@@ -105,7 +105,7 @@ static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, d
   }
 }
 
-// The drive of the lock before this note in the same substep. NULL: it was at its own goal.
+// The drive of the lock before this note in the same substep. NULL: the lock was at its own goal.
 static const S2Drive *program_drive_before(const S2Undo *undo, int32_t slot) {
   int index = undo->index;
   const S2Note *note;

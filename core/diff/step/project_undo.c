@@ -34,7 +34,7 @@ static void project_take_displacement(S2SolveUndo *solve) {
     }
     most = fabs(note->solve.x[3 * i]) > fabs(note->solve.x[3 * most]) ? i : most;
   }
-  // s was the largest turn allowed divided by the largest turn.
+  // s was the largest allowed turn divided by the largest turn.
   if (note->solve.fraction < 1) {
     double turn = note->solve.x[3 * most];
     solve->dl_dv[3 * most] -= fraction_bar * note->solve.fraction / turn;

@@ -140,7 +140,7 @@ static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
 static double stage_impulse(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
-  bool gap = term->source == S2_RATTLE_OF_GAP; // a compliant one gets all that its friction has
+  bool gap = term->source == S2_RATTLE_OF_GAP; // compliant: the sum of both stages
   bool sums = second && (gap || s2_rattle_sums(term));
   return sums ? rattle->l[r] + rattle->k[r] : second ? rattle->k[r] : rattle->l[r];
 }

@@ -60,7 +60,7 @@ static void piece_gather(const S2RattlePiece *piece, double *q_bar, double *v_ba
   }
 }
 
-// Sets a flag for a compliance of 0 that a script differentiates by.
+// Sets a flag for a compliance of 0 with respect to which a script differentiates.
 static void flag_zeros(const S2Undo *undo, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];

@@ -8,8 +8,8 @@
 #include "diff/step/trace_notes.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
-// The problem of a S2_ACT_SOLVE that was assembled again for a later note, and the adjoint that
-// this note has for its rows.
+// The problem of a S2_ACT_SOLVE that was assembled again for a later note, and the adjoint that the
+// later note has for the rows.
 typedef struct S2Remade {
   S2Assembly assembly;
   double *ja, *jb; // 3 per row
@@ -44,8 +44,8 @@ typedef struct S2Undo {
   double *held, *law, *law_q, *law_v, *law_free;
   double *law_flow;              // 3 per slot: of v1 before a S2_ACT_LAWS_END
   double *flowed_q1, *flowed_v2; // 3 per slot: of the result of S2_ACT_RATTLE
-  double *feed;                  // per joint slot: fraction of a projection's impulse that it kept
-  S2Remade **remade;             // 1 per note; NULL: there is none
+  double *feed;      // per joint slot: fraction of a projection's impulse that the joint kept
+  S2Remade **remade; // 1 per note; NULL: there is none
   double spin,
       most;     // adjoints of the angular momentum that S2_ACT_SPIN measured, and of the energy
   double *back; // 3 per slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
@@ -94,7 +94,7 @@ static inline bool s2_undo_good(const S2Undo *undo) {
 }
 
 // sweep.c: s2_trace_vjp with the derivatives of `other` (S2VjpOther) where there are two. `found`
-// receives the kinds that there are.
+// receives the kinds that exist.
 S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                         S2WorldGradient *gradient, S2Arena *arena);
 
@@ -128,8 +128,8 @@ S2UndoAct s2_undo_drift, s2_undo_interval, s2_undo_struck, s2_undo_set_out, s2_u
 // The last note of an act before the one that is being undone, or that note itself.
 const S2Note *s2_undo_last(const S2Undo *undo, S2Act act);
 
-void s2_undo_open(S2Undo *undo, const S2Note *note);       // into the arena
-void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the data of it that assembly reads
+void s2_undo_open(S2Undo *undo, const S2Note *note); // into the arena
+void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the island's data for assembly
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
 // An island's nodes in arrays of 3 per slot. `put` gives them the note's values (3 per node);
@@ -172,7 +172,7 @@ void s2_undo_enter(S2Undo *undo);
 
 // program_undo.c: makes undo->world answer as the program did. `undo` must not move in memory.
 void s2_undo_answer(S2Undo *undo);
-// S2_ACT_FREE: v0 of bodies that move as the program says, and the motion of locks.
+// S2_ACT_FREE: v0 of bodies that move as the program prescribes, and the motion of locks.
 void s2_undo_motions(S2Undo *undo, const S2Note *note);
 // Adjoints of the velocities of kinematic bodies at both ends of the step, which the note began
 // with.
@@ -191,7 +191,7 @@ typedef struct S2LawsSeen {
   double since;      // s, from the start of the substep
   double *since_bar; // in the two-stage flow: its adjoint
   bool by_share;     // the part is 2 (1 - beta)
-  // 1 per slot: bodies whose velocities it had to agree with, which get nothing; or NULL
+  // 1 per slot: bodies with whose velocities the answer had to agree (they get nothing); or NULL
   const bool *own;
 } S2LawsSeen;
 void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);

@@ -1,7 +1,7 @@
-// Derivatives of many numbers by many: backwards from each output, or forwards with a column of
-// tangents for each input. Most nodes have only a backward function. It is called once for each of
-// their numbers as seed, so that the cost of a forward pass is proportional to the length of the
-// tape.
+// Derivatives of many numbers with respect to many others: backwards from each output, or forwards
+// with a column of tangents for each input. Most nodes have only a backward function. It is called
+// once for each of their numbers as seed, so that the cost of a forward pass is proportional to the
+// length of the tape.
 #include "base/memory.h"
 #include "base/rng.h"
 #include "diff/tape/tape_nodes.h"

@@ -48,7 +48,7 @@ struct S2Segment {
 };
 
 struct S2Checkpoints {
-  // for the next step, unless it is full; NULL: the next step begins one
+  // the segment for the next step, unless it is full; NULL: the next step begins a segment
   S2Segment *segment;
   S2_ARRAY(unsigned char) before, after; // images around the last step
 };

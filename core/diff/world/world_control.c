@@ -68,7 +68,7 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
   case S2_JOINT_LENGTH:
   case S2_JOINT_SPEED:
     break;
-  default: // a constant: only motor commands change one, and costs do not read that
+  default: // a constant: only motor commands change such fields, and costs do not read them
     *var = 0;
     return s2_ok();
   }

@@ -1,5 +1,5 @@
 // Actuators on a tape, and the numbers in costs, for motions in which only commands are tracked. A
-// world starts as constants, without derivatives by its parameters.
+// world starts as constants, without derivatives with respect to its parameters.
 #ifndef S2_WORLD_CONTROL_H
 #define S2_WORLD_CONTROL_H
 

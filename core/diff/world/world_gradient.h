@@ -86,15 +86,15 @@ typedef enum S2GradientFlag {
   S2_GRADIENT_GRAZING = 32, // event: an impact at almost zero speed
   // an impact in a step of fixed length: derivatives do not include the change of its time
   S2_GRADIENT_IMPACT = 64,
-  // event: points that met at one time; derivatives by changes that separate those times are
-  // incomplete
+  // event: points that met at one time; derivatives with respect to changes that separate those
+  // times are incomplete
   S2_GRADIENT_TOGETHER = 128,
   // a friction or restitution of 0 whose geometric mean with another number has an infinite
   // derivative: it counts as constant
   S2_GRADIENT_INFINITE = 256,
   // a compliance of 0 (in the two-stage flow: a curve of a spring): steps with a positive one are
   // computed by a different method. Its derivative is left out, or, for contacts that bounce,
-  // computed as without bounce
+  // computed as if they did not bounce
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 

@@ -24,7 +24,7 @@ typedef struct Hit {
   double fraction;
   double radius; // m, for an arc: distance of the point from its centre
   bool arc;
-  bool held; // it began on the surface: fraction 0, and the point is the ray's start
+  bool held; // the ray began on the surface: fraction 0, and the point is the ray's start
   int sources;
   Source source[MOST];
 } Hit;

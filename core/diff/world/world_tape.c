@@ -112,7 +112,7 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
   return act;
 }
 
-// Whether it is a number of a moment within the step, which S2LawInput represents.
+// Whether the number belongs to a moment within the step, which S2LawInput represents.
 static bool world_tape_of_moment(S2Place place) {
   bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
   return state ||
@@ -466,7 +466,7 @@ static S2Status world_tape_by_input(const Maker *maker, int which, double *slope
   return status;
 }
 
-// The slope by a number that is stored in the world in which the object is made.
+// The slope with respect to a number that is stored in the world in which the object is made.
 static S2Status world_tape_by_place(const Maker *maker, S2Place place, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;

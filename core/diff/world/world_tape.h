@@ -98,7 +98,7 @@ S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId
                                const S2ClosestBodies *closest, S2ClosestVars *vars);
 
 // The node of numbers that a function computes from places of the world, by extrapolated central
-// differences, exact to about 1e-10. The world is not changed.
+// differences, accurate to about 1e-10. The world is not changed.
 typedef void S2WorldMeasure(const void *user, const S2World *world, double *numbers);
 S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double *numbers,
                             S2WorldMeasure *measure, const void *user, int places,
@@ -138,8 +138,9 @@ void s2_world_tape_law_end(S2WorldTape *tape);
 // image of the world is kept once every this many steps, and the steps are repeated from the
 // images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
-// s2_world_solve_static with a record. It records the derivative of the poses of rest by the forces
-// that determine them; the path to these poses does not count. The world has no force laws.
+// s2_world_solve_static with a record. It records the derivative of the poses of rest with respect
+// to the forces that determine them; the path to these poses does not count. The world has no force
+// laws.
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result);
 

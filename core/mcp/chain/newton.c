@@ -21,9 +21,9 @@ static const double SUFFICIENT = 0.1; // fraction of the predicted decrease that
 enum { HALVINGS = 8 };                // afterwards the step with the smallest merit is taken
 
 // Rates at which the weight adapts. Measured on piles of discs and pyramids at mu .3 to 1.5:
-// growing twice as fast or shrinking half as fast solves 1 to 3 % fewer.
+// growing twice as fast or shrinking half as fast solves 1 to 3 % fewer of these problems.
 static const double GROW = 1.5, SHRINK = 3;
-// larger ones lose digits to round-off and save no outer steps
+// larger weights lose digits to round-off and save no outer steps
 static const double SIGMA_MOST = 1e6;
 static const double SIGMA_LEAST = 0.3; // inner problems are almost linear at this value
 enum { FEW_STEPS = 2, SOME_STEPS = 4 };

@@ -34,12 +34,12 @@ static const double CONVEX_TOLERANCE = 1e-6; // of the convex start
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
 
-// Solves within a budget. Work counts blocks times factorisations. Measured against these on piles
-// of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact, and the
-// rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget is used
-// up. A budget of few sweeps is too small for a factorisation. Larger ones spend SWEEPS_SHARE on
-// sweeps: these bring a pile in violent motion near its solution. For other piles the flow then
-// finds the last digits.
+// Solves within a budget. Work counts blocks times factorisations. In these units, measured on
+// piles of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact,
+// and the rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget
+// is used up. A budget of few sweeps is too small for a factorisation. Larger budgets spend
+// SWEEPS_SHARE on sweeps, which bring a pile in violent motion near its solution. For other piles
+// the flow then finds the last digits.
 enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
 static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;
@@ -137,8 +137,8 @@ static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   }
 }
 
-// Starts from the impulses of the convex law, which are near enough. That problem has one solution,
-// which is found at once.
+// Starts from the impulses of the convex law, which are near enough. The convex problem has one
+// solution, which is found at once.
 static void pile_start_convex(S2SolveRun *chain, int iterations) {
   const S2Problem *problem = chain->system.problem;
   S2ArenaMark mark = s2_arena_mark(chain->arena);
@@ -163,7 +163,8 @@ static void pile_start_smooth(S2SolveRun *chain) {
   }
 }
 
-// Newton from the best point after a few sweeps. After a failed flow it solves one in three.
+// Newton from the best point after a few sweeps. After a failed flow it solves one problem in
+// three.
 static void pile_newton(S2SolveRun *chain, int iterations) {
   s2_run_back(chain);
   pdipm_sweep(chain, POLISH_SWEEPS);

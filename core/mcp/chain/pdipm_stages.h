@@ -1,6 +1,6 @@
 // The methods that the interior-point solver chains. Each works on the scaled system, starts from
-// (v, lambda) and leaves the best point met there, never a worse one. (Gauss-Seidel leaves its last
-// point.) It returns the residual of that point by s2_system_residual, and adds to
+// (v, lambda) and leaves the best point met there, never one worse than the start. (Gauss-Seidel
+// leaves its last point.) It returns the residual of that point by s2_system_residual, and adds to
 // `factorizations`.
 #ifndef S2_PDIPM_STAGES_H
 #define S2_PDIPM_STAGES_H
@@ -31,7 +31,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
 // After `most` factorisations another start is more promising.
 #define S2_NEWTON_MOST 12000 // factorisations, as a rule
 typedef struct S2NewtonWay {
-  double weight; // to begin with
+  double weight; // the first weight
   int outers, inners, follow_after, follow_segments, most;
 } S2NewtonWay;
 

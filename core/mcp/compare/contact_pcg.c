@@ -17,10 +17,11 @@
 #include <string.h>
 
 // The inner problem is solved to this fraction of the former residual, because its bounds are no
-// better.
+// more accurate.
 static const double INNER_FRACTION = 0.1;
-// Fraction of the tolerance at which it ends. Smaller values fail on contacts that bear almost no
-// load: of 200 steps of the pyramid of base 10, 7 miss with 0.5, 29 with 0.25.
+// Fraction of the tolerance at which the method ends. Smaller values fail on contacts that bear
+// almost no load: of 200 steps of the pyramid of base 10, 7 miss the tolerance with 0.5, and 29
+// with 0.25.
 static const double FINAL_FRACTION = 0.5;
 enum { INNER_SWEEPS = 200 }; // then the bounds are updated in any case
 

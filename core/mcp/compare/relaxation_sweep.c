@@ -101,7 +101,8 @@ S2_INLINE void relax(S2Relaxation *run, int k, S2SweepRule rule, double omega) {
   s2_system_unit_velocity(&run->system, k, run->v, u);
   u[0] += unit->c[0] * lambda[0] + unit->b0[0];
   u[1] += unit->c[1] * lambda[1] + unit->b0[1];
-  // Lone rows first, then two rows by the rule, which the compiler knows.
+  // First units of one row, then units of two rows by the rule, which is a constant for the
+  // compiler.
   if (unit->rows == 1) {
     double n = lambda[0] - (rule == S2_SWEEP_BLOCKS ? 1 : omega) * u[0];
     bool bilateral = unit->kind == S2_UNIT_BILATERAL, box = unit->kind == S2_UNIT_BOX;

@@ -16,7 +16,7 @@
 static const double DELTAS[] = {1e-7, 1e-5, 1e-9, 1e-11};
 enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
 
-static const double GAIN = 0.3; // a pass that shrinks the residual by less is a stall
+static const double GAIN = 0.3; // a pass that leaves more of the residual is a stall
 
 enum {
   BASIS = 20, // vectors of minimal residuals before a restart
@@ -24,7 +24,7 @@ enum {
   WITNESS_STEPS = 3,
 };
 
-static const double CYCLE_GAIN = 0.5; // a cycle that shrinks the residual by less is the last one
+static const double CYCLE_GAIN = 0.5; // a cycle that leaves more of the residual is the last
 
 typedef struct Refinement {
   S2KktRun *run;
@@ -92,7 +92,7 @@ static void kkt_refine_operate(const S2KktScaled *kkt, const double *x, double *
 static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size) {
   double *h = r->h[k];
   memset(h, 0, sizeof r->h[k]);
-  // Gram and Schmidt, twice.
+  // Gram-Schmidt, twice.
   for (int i = 0; i < 2 * (k + 1); i++) {
     const double *v = r->basis[i % (k + 1)];
     double along = 0;

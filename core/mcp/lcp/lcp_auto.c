@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-  QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 for problems that suit it
+  QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 steps for problems that suit it
 };
 
 // Pivoting compares all rows with the largest -q_i (scaled), and counts 1e-16 of it as 0. A walk

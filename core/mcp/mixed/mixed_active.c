@@ -11,7 +11,7 @@
 
 static const double RANK = 1e-12; // fraction of the equilibrated matrix's size that counts as zero
 
-static const double GOOD = 1e-12; // residual relative to the right side that is not improved
+static const double GOOD = 1e-12; // residual relative to the right side that needs no improvement
 
 enum {
   MOVES = 8,       // of all pairs at once
@@ -208,7 +208,8 @@ static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i), v = x[p->n + i];
     double w = f[p->n + i];
     int now = side[i];
-    // Between: beyond a bound moves to that bound. At a bound: w of the wrong sign moves between.
+    // A pair between its bounds that exceeds a bound moves to that bound. A pair at a bound whose w
+    // has the wrong sign moves between them.
     if (now == 0) {
       side[i] = v < lo ? -1 : v > hi ? 1 : 0;
     } else if (lo < hi && (now < 0 ? w < 0 : w > 0)) {

@@ -9,9 +9,9 @@
 // 1. The modes (separate, press, stick, slide; a box at a bound or inside) are read from the normal
 //    map lambda - u / w, with twice the digits.
 // 2. The active rows are equations A d = -u for the change of their impulses. A is the Delassus
-//    matrix; the column of a sliding contact is the normal's column and mu times the tangent's. A
-//    is assembled and eliminated with twice the digits and complete pivoting. Rows that repeat
-//    others keep their impulses.
+//    matrix; the column of a sliding contact is the sum of the normal's column and mu times the
+//    tangent's column. A is assembled and eliminated with twice the digits and complete pivoting.
+//    Rows that repeat others keep their impulses.
 // 3. If the new point has other modes, repeat.
 // 4. Rows that repeat others may require slightly different velocities, such as two corners that
 //    stick while the body turns. Impulses that balance each other on them (A z = 0) change no

@@ -19,8 +19,8 @@ typedef struct S2LcpPivoting {
 // The first attempt, for callers without further knowledge; cover is all ones.
 S2LcpPivoting s2_lcp_pivoting_default(int n, const double *ones);
 
-// Changes it to the attempt after a failure or a ray: with frequent refreshes it can trust much
-// smaller entries, at several times the cost.
+// Changes the treatment to that of the attempt after a failure or a ray: with frequent refreshes
+// that attempt can trust much smaller entries, at several times the cost.
 void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting);
 
 // The bare method, for callers that have scaled M to entries of about 1 and refine the answer

@@ -214,8 +214,8 @@ static void build_lcp(Work *work) {
 }
 
 // Reads the mode of a contact from the final basis. When the contact
-// presses, at most two of beta+, beta- and s are basic; a basic s with one of the others is
-// sliding.
+// presses, at most two of beta+, beta- and s are basic; if s and one of the others are basic, the
+// contact slides.
 static Mode lemke_mode_of(const Work *work, int contact) {
   const bool *basic = work->basic + work->first[contact];
   if (!basic[0]) {

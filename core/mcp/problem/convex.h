@@ -5,9 +5,10 @@
 //     (l_n, l_t) in K = {|l_t| <= mu l_n},  orthogonal to
 //     (u_n + b_n, u_t + b_t) in K* = {u_n + b_n >= mu |u_t + b_t|}
 //
-// So a step is a quadratic program with a unique v, if there is a solution. A contact that would
-// slide along the surface slides and rises by mu |u_t|. In the plane both cones have two edges, l =
-// p (1, mu) + q (1, -mu), and the law is equivalent to two frictionless rows per contact:
+// So a step is a quadratic program with a unique v, if there is a solution. Under this law a
+// contact that slides along the surface also rises, with the speed mu |u_t|. In the plane both
+// cones have two edges, l = p (1, mu) + q (1, -mu), and the law is equivalent to two frictionless
+// rows per contact:
 //
 //     J_n + mu J_t, bias b_n + mu b_t, impulse p     and     J_n - mu J_t, bias b_n - mu b_t, q.
 #ifndef S2_CONVEX_H

@@ -110,7 +110,7 @@ S2Status s2_html_decisions(S2HtmlWriter *writer, S2Output *output, const uint32_
 
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output) {
   if (writer->memory.file == NULL) {
-    return s2_ok(); // it could not be started
+    return s2_ok(); // the recording could not be started
   }
   s2_s2d_end(&writer->s2d, &writer->memory);
   S2_TRY(write_line(writer, output));

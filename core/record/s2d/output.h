@@ -1,5 +1,5 @@
 // A file being written. The first failure is stored and all later output is dropped. So writers
-// need not check every call: flush and close report it.
+// need not check every call: flush and close report the failure.
 #ifndef S2_OUTPUT_H
 #define S2_OUTPUT_H
 
@@ -24,9 +24,9 @@ typedef struct S2Output {
 // failed; the message has the path and the reason. One reason is that this process or another is
 // already writing the file.
 S2Status s2_output_open(S2Output *output, const char *path);
-// For files that are only useful when complete. Writes to a second file beside it, which replaces
-// the file after everything was written. Until then the file does not change, however this process
-// ends. Devices are written directly.
+// For files that are only useful when complete. Writes to a second file beside the file, and
+// replaces the file by it after everything was written. Until then the file does not change,
+// however this process ends. Devices are written directly.
 S2Status s2_output_open_whole(S2Output *output, const char *path);
 
 void s2_output_bytes(S2Output *output, const void *bytes, size_t size);

@@ -12,10 +12,10 @@
 typedef struct S2Replay S2Replay;
 
 // Finds the frames: by the index if the recording was closed, otherwise by reading it once. S2_IO:
-// it cannot be read. S2_INVALID: it is not a .s2d file, or has an unknown version.
+// the file cannot be read. S2_INVALID: it is not a .s2d file, or has an unknown version.
 S2Status s2_replay_open(const char *path, S2Replay **replay);
 
-// The description of the run that it comes from.
+// The description of the run that the recording comes from.
 const S2Run *s2_replay_run(const S2Replay *replay);
 
 uint64_t s2_replay_frame_count(const S2Replay *replay);

@@ -1,5 +1,6 @@
 // The binary recording, format version 6 (docs/replay-format.md): the common part of its writer and
-// reader. A file is a header and a row of chunks; a chunk is complete if its checksum is right.
+// reader. A file is a header and a sequence of chunks; a chunk is complete if its checksum is
+// right.
 #ifndef S2_S2D_H
 #define S2_S2D_H
 
@@ -48,8 +49,8 @@ enum {
 };                                              // flags of the settings
 enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // of a body
 enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // of a shape
-// Flags of a joint. The bits above are the number of points on its path, which follow after all
-// joints.
+// Flags of a joint. The higher bits are the number of points on the joint's path; the points follow
+// after all joints.
 enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4, S2_S2D_WAYS = 256 };
 
 // Bytes under construction. All zeros: none.

@@ -130,7 +130,8 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
     ended = waitpid(ffmpeg->process, &state, 0);
   } while (ended < 0 && errno == EINTR);
   // ffmpeg runs at log level "error", and returns success even if it could not finish a file on a
-  // full disk. So any output is a failure. If the host ignores SIGCHLD, there is no exit state.
+  // full disk. So any output counts as a failure. If the host ignores SIGCHLD, there is no exit
+  // state.
   char line[LINE_SIZE];
   last_line(ffmpeg->errors, line);
   fclose(ffmpeg->errors);
