@@ -73,7 +73,7 @@ static Guard *let_go(const void *memory) {
 
 // ---- Allocation -------------------------------------------------------------------------------
 
-// Is it this call's turn to fail?
+// Whether this call is the one that must fail.
 static bool memory_fails(void) {
   taken += 1;
   if (failing_at == 0 || taken < failing_at) {

@@ -26,7 +26,8 @@ typedef struct S2Status {
 } S2Status;
 
 static inline S2Status s2_ok(void) {
-  S2Status status; // the rest of the message stays unset: clearing it costs more than most calls
+  S2Status status; // the rest of the message stays unset: clearing the message would cost more than
+                   // most calls do
   status.code = S2_OK;
   status.message[0] = 0;
   return status;

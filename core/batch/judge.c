@@ -89,7 +89,7 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
   if (reading->kind == S2_READ_BODY) {
     return s2_body_set(world, reading->body, (S2BodyField)reading->field, value);
   }
-  // Coordinates follow from poses: move the bodies with all attached ones.
+  // Coordinates follow from poses, so setting one moves bodies and everything attached to them.
   if (reading->field == S2_JOINT_ANGLE || reading->field == S2_JOINT_TRANSLATION) {
     S2JointCoordinate set = {reading->joint, value};
     return s2_world_set_coordinates(world, &set, 1);

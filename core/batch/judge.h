@@ -1,4 +1,4 @@
-// The cost of a motion: costs and bounds of numbers of bodies and joints. They are declared once
+// The cost of a motion: terms and bounds for numbers of bodies and joints. They are declared once
 // and evaluated without the program, for batches, rollouts and planners.
 //
 // With residuals r_j = field_j - goal_j, a term is a norm n with a parameter p:

@@ -156,7 +156,7 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
                     .state = s2_world_state_size(world),
                     .size = s2_world_image_size(world)};
   S2_TRY(rollout_check(rollout, run.controls));
-  // Worlds for each worker; its samples restart from the image.
+  // Make worlds for each worker; every sample restarts from the image.
   int count = LANES * s2_workers_count(workers), made = 0;
   S2Status status = s2_ok();
   run.scratch = s2_memory_take_zeroed(sizeof(S2World *) *

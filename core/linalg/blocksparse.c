@@ -149,7 +149,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->place = S2_TAKE(arena, int32_t, nodes);
   int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
   int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
-  // The order, then the pattern, then the positions of the edges' blocks in it.
+  // Find the order, then the pattern, then the positions of the edges' blocks in the pattern.
   blocksparse_adjacency(nodes, edges, edge, start, neighbour, arena);
   if (nodes > 0) {
     s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);

@@ -1,5 +1,5 @@
-// Ear clipping (Meisters 1975), the ear with the shortest diagonal first. A corner is tested when
-// its turn comes. A corner that contains a vertex waits until that vertex is cut off.
+// Ear clipping (Meisters 1975): the ear with the shortest diagonal is cut off first. A corner is
+// tested when its turn comes. A corner that contains a vertex waits until that vertex is cut off.
 #include "shape/mesh.h"
 
 #include <math.h>

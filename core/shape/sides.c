@@ -1,5 +1,5 @@
-// Finds the parts of the outlines of a body's pieces that are on the outline of the body. The rest
-// are inner cuts, where one piece is against, or in, another.
+// Finds the parts of the outlines of a body's pieces that are on the outline of the body. The other
+// parts are inner cuts, where one piece touches or overlaps another.
 #include "shape/shape.h"
 
 #include <math.h>

@@ -17,7 +17,7 @@ typedef struct S2LcsWork { // a system under construction
   double *lift;                             // 2n x m
   double *impulse;                          // n: J'p at the point of linearisation
   double *bend;                             // n x n: d(J'p)/dq
-  double *v, *v_free;                       // n: v1 there, and v1 with lambda = 0
+  double *v, *v_free;                       // n: v1 at that point, and v1 with lambda = 0
   double *by_state, *by_impulse, *by_input; // of v1: n x m, n x n, n x inputs
   bool strikes, struck;                     // the system has impact rows; the step had an impact
   double *jump, *jump_v; // Z; n x m: derivative of Z J'p2 with respect to the state

@@ -8,9 +8,9 @@
 
 typedef enum S2InputKind {
   S2_INPUT_FORCE,        // on a body, at its centre of mass, during the step
-  S2_INPUT_JOINT_FORCE,  // N, along the coordinate of a slider, wheel, spring, distance or rope: on
-                         // a, opposite on b
-  S2_INPUT_JOINT_TORQUE, // N m, on a, opposite on b: hinge, wheel, weld
+  S2_INPUT_JOINT_FORCE,  // N, along the coordinate of a slider, wheel, spring, distance or rope:
+                         // acts on a, and oppositely on b
+  S2_INPUT_JOINT_TORQUE, // N m, of a hinge, wheel or weld: acts on a, and oppositely on b
   S2_INPUT_MOTOR_SPEED,  // of a joint with a motor
   S2_INPUT_MOTOR_MAX,
   S2_INPUT_REST, // of a joint's spring

@@ -80,7 +80,7 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// During impacts at the start of the step a lock has its rate at that start. Undoing these impacts
+// During impacts at the start of the step a lock has the rate of that time. Undoing these impacts
 // uses the same rate.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;

@@ -77,8 +77,8 @@ void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double 
   piece->undo->gradient->flags |= matters ? S2_GRADIENT_WEAK : 0;
 }
 
-// A row with bounds that repeats others keeps the impulse that it had before. That decides how the
-// others share the load, so a loss that contains their forces has no derivative.
+// A row with bounds that repeats others keeps the impulse that it had before. That impulse decides
+// how the others share the load, so a loss that contains their forces has no derivative.
 void s2_rattle_flag_repeated(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   bool repeats = false, asked = false;

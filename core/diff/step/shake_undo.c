@@ -90,7 +90,7 @@ static bool shake_take_rows_of_solve(Shake *shake) {
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
   }
-  // The rows must be equal to the rows in the note, because rows that were left out there have no
+  // The rows must be equal to the rows in the note, because rows that the note leaves out have no
   // place here.
   S2Remade *remade = undo->remade[of];
   if (!shake_has_same_rows(&remade->assembly, &shake->end, shake->rows)) {

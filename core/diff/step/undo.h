@@ -8,8 +8,8 @@
 #include "diff/step/trace_notes.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
-// The problem of a S2_ACT_SOLVE that was assembled again for a later note, and the adjoint that the
-// later note has for the rows.
+// The problem of an S2_ACT_SOLVE that was assembled again for a later note, and the adjoint that
+// the later note has for the rows.
 typedef struct S2Remade {
   S2Assembly assembly;
   double *ja, *jb; // 3 per row
@@ -42,7 +42,7 @@ typedef struct S2Undo {
   // addition to `force`); and of q0, v0 and free_v at the start of the step, from which later
   // arguments of laws follow.
   double *held, *law, *law_q, *law_v, *law_free;
-  double *law_flow;              // 3 per slot: of v1 before a S2_ACT_LAWS_END
+  double *law_flow;              // 3 per slot: of v1 before an S2_ACT_LAWS_END
   double *flowed_q1, *flowed_v2; // 3 per slot: of the result of S2_ACT_RATTLE
   double *feed;      // per joint slot: fraction of a projection's impulse that the joint kept
   S2Remade **remade; // 1 per note; NULL: there is none
@@ -63,8 +63,8 @@ typedef struct S2Undo {
   double length_bar, left_bar;
   double closing;      // of the value of the limit that closes at the end of an interval
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the intervals of a step
-  // the fraction of the remaining time that an interval took; 0: until two bodies meet, when the
-  // gap gets the adjoint
+  // the fraction of the remaining time that an interval took; 0: the interval ended when two bodies
+  // met, so the gap gets the adjoint
   double share;
   S2Drive *drives; // 1 per joint slot: of the substep
   bool striking;   // impacts at the start of the step are being undone
@@ -128,7 +128,7 @@ S2UndoAct s2_undo_drift, s2_undo_interval, s2_undo_struck, s2_undo_set_out, s2_u
 // The last note of an act before the one that is being undone, or that note itself.
 const S2Note *s2_undo_last(const S2Undo *undo, S2Act act);
 
-void s2_undo_open(S2Undo *undo, const S2Note *note); // into the arena
+void s2_undo_open(S2Undo *undo, const S2Note *note);       // into the arena
 void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the island's data for assembly
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
@@ -154,7 +154,7 @@ void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 // Passes the adjoint of a point of a note's touch on to the source of its geometry: q0, or the
 // result of S2_ACT_LINEARISE.
 void s2_undo_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
-// Passes on the adjoint of a point for which a S2_ACT_SOLVE had a row; otherwise as s2_undo_point.
+// Passes on the adjoint of a point for which an S2_ACT_SOLVE had a row; otherwise as s2_undo_point.
 void s2_undo_solved_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
 // The adjoint of the speed of arrival, -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), with u of v2 and a of
 // the free motion. `bar` is the adjoint of that speed. Returns that speed.

@@ -104,7 +104,7 @@ S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out) {
   return s2_ok();
 }
 
-// d(x^y)/dy. For x = 0 < y it is 0, because x^y is 0 for all y near this one.
+// d(x^y)/dy. For x = 0 < y it is 0, because x^y is 0 for all numbers near y.
 static double element_power_exponent_partial(double x, double y, double o) {
   return x == 0 && y > 0 ? 0 : o * log(x);
 }

@@ -72,7 +72,7 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
     *var = 0;
     return s2_ok();
   }
-  // Angles are differences of the bodies' angles; the rest by numerical differences of the measure.
+  // Angles are differences of the bodies' angles; all other measures use numerical differences.
   bool turns = s2_joint_traits(joint->type)->turns;
   if (plain && field == S2_JOINT_ANGLE) {
     *var = field_between(tape, world, joint, S2_PLACE_Q, value);

@@ -423,7 +423,7 @@ static void world_tape_add_terms(Maker *maker, const double *slope, S2Var from, 
   }
 }
 
-// At the end of a number's range: five points on one side, of the same order.
+// At the end of a number's range: five points on one side give the same order.
 static S2Status world_tape_one_sided(const Maker *maker, int which, double h, double *slope) {
   static const double weight[4] = {48, -36, 16, -3};
   double *numbers = S2_TAKE(&maker->tape->arena, double, maker->count);

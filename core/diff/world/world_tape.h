@@ -1,10 +1,10 @@
 // A world on a tape: changes to it and readings from it while a gradient is recorded.
 //
 // Each such act is a node without numbers, or with the numbers that were read. In a sweep the world
-// has a S2WorldGradient. At every node it is the derivative with respect to the world at that node.
-// A reading adds to it, a step turns it into the derivative before the step, and a write passes it
-// on to the numbers that were written. A world is added to the tape when tracked numbers are first
-// written to it. Before that, and when no gradient is recorded, nothing is recorded.
+// has an S2WorldGradient. At every node it is the derivative with respect to the world at that
+// node. A reading adds to it, a step turns it into the derivative before the step, and a write
+// passes it on to the numbers that were written. A world is added to the tape when tracked numbers
+// are first written to it. Before that, and when no gradient is recorded, nothing is recorded.
 #ifndef S2_WORLD_TAPE_H
 #define S2_WORLD_TAPE_H
 
@@ -89,8 +89,8 @@ typedef struct S2RayVars {
 } S2RayVars;
 S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
                             const S2RayResult *result, int arguments, const S2Argument *argument);
-// The nodes of a result of s2_world_closest. S2_UNAVAILABLE if the bodies overlap by more than
-// their contact geometry gives.
+// The nodes of a result of s2_world_closest. S2_UNAVAILABLE if the bodies overlap so far that no
+// contact has this distance as its gap.
 typedef struct S2ClosestVars {
   S2Var distance, point_a, point_b, normal;
 } S2ClosestVars;

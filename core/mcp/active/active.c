@@ -457,7 +457,7 @@ static void active_finish(Active *active) {
   active_read_impulses(active);
 }
 
-// Clips the impulses to their bounds, which modes may exceed by the slack.
+// Clips the impulses to their bounds. Impulses in accepted modes may exceed them by the slack.
 static void clip_impulses(const Active *active, double *lambda) {
   const S2Problem *problem = active->of.problem;
   for (int i = 0; i < problem->rows; i++) {

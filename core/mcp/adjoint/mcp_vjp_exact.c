@@ -1,10 +1,10 @@
 // The adjoint of rows that are independent but appear dependent in double precision.
 //
 // A light node between heavy ones makes rows nearly parallel: their common part is 1/m of the light
-// one, their difference 1/m of the heavy ones. A pivot is then no larger than the ratio of the
-// masses, and below 1e-16 none of its digits are left in doubles. The solution has these digits
-// (exact.c), so its derivative must have them. Redundancy is a question of geometry, so it is
-// decided for the rows with equal masses. If they are independent, the equations
+// node, their difference 1/m of the heavy nodes. A pivot is then no larger than the ratio of the
+// masses, and below 1e-16 doubles hold none of its digits. The solution has these digits (exact.c),
+// so its derivative must have them. Redundancy is a question of geometry, so it is decided for the
+// rows with equal masses. If they are independent, the equations
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //

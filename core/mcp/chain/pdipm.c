@@ -342,7 +342,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       return true;
     }
     if ((pile && flowed) ||
-        chain->jammed) { // Newton from another start has hardly ever succeeded after that
+        chain->jammed) { // Newton from another start has hardly ever succeeded then
       return false;
     }
     if (!s2_run_solved(chain)) {

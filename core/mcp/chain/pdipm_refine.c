@@ -1,6 +1,6 @@
 // Once the active rows are known, the step problem is linear. Proximal steps with one factorisation
-// solve its equations. Every pass multiplies the error of an active row by 1 / WEIGHT over its
-// stiffness (scaled: 1 for a lone row) and the error of the free motion by WEIGHT times the unit
+// solve its equations. Every pass multiplies the error of an active row by 1 / (WEIGHT times its
+// stiffness) (scaled: 1 for a lone row) and the error of the free motion by WEIGHT times the unit
 // round-off. Redundant rows need no special treatment: the method finds the impulses nearest to the
 // given ones.
 #include "mcp/chain/pdipm_stages.h"
@@ -162,7 +162,8 @@ static double run_passes(Refinement *refinement, double weight, bool careful, do
   bool nonsymmetric = s2_refine_respond(system, refinement->mode, weight, refinement->response);
   bool regular = s2_system_factor(system, refinement->response, nonsymmetric);
   s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
-  // Each pass multiplies the errors of rows by 1 / weight over their stiffness, down to rounding.
+  // Each pass multiplies the errors of rows by 1 / (weight times their stiffness), down to
+  // rounding.
   for (int i = 0; i < PASSES && regular; i++) {
     refine_pass(refinement);
     double residual = s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);

@@ -108,7 +108,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
 
-#define S2_SWEPT 0.1 // tolerances: sweeps that change less have solved the problem
+#define S2_SWEPT 0.1 // in tolerances: sweeps that change less have solved the problem
 
 // The same sweeps, always forwards, as nonlinear conjugate gradients (Silcowitz-Hansen, Niebe,
 // Erleben 2010): the change by a sweep serves as minus a gradient. Ends early if a sweep changes no

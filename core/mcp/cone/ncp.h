@@ -73,8 +73,8 @@ typedef struct S2NcpOptions {
 
 typedef struct S2NcpInfo {
   // S2_SOLVED exactly when r_vio <= r_tol and b_vio <= b_tol. Otherwise S2_MAX_ITERATIONS (also if
-  // no step made either violation smaller). S2_SINGULAR: the matrix was rank-deficient as well, or
-  // values are not finite.
+  // no step made either violation smaller). S2_SINGULAR: not solved, and the matrix was
+  // rank-deficient or values are not finite.
   S2SolveStatus status;
   double r_vio; // max |c_i|
   double b_vio; // max |(y o z - kappa e)_i|, with the kappa of the options

@@ -53,7 +53,7 @@ S2SolveStatus s2_lcp_lemke_stage(S2LcpRun *run) {
 static bool lcp_auto_attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage,
                              int max_iterations, double *least, S2SolveStatus *claim) {
   int n = run->problem->n;
-  // A separate run from z = 0, with the caller's limit or the given one.
+  // A separate run from z = 0, with the caller's limit of iterations or the given limit.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpSolverOptions options = *run->options;
   options.max_iterations = options.max_iterations > 0 ? options.max_iterations : max_iterations;

@@ -58,7 +58,7 @@ static S2Status hdf5_available(const char *path) {
     return s2_ok();
   }
   return s2_error(S2_UNAVAILABLE,
-                  "'%s': this sim2d was built without HDF5; take .npz, or install the HDF5 "
+                  "'%s': this sim2d was built without HDF5; use .npz, or install the HDF5 "
                   "library (Debian: libhdf5-dev) and build again",
                   s2_path_tail(path));
 }

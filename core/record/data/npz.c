@@ -85,7 +85,7 @@ S2Status s2_npz_check(const S2DataSet *set) {
   if (status.code == S2_OK && (bytes > MOST_BYTES || set->arrays.count > MOST_ENTRIES)) {
     status = s2_error(S2_INVALID,
                       "%.3g GB in %d arrays: an .npz file holds less than 4 GB; "
-                      "write several, or .h5",
+                      "write several files, or use .h5",
                       1e-9 * (double)bytes, set->arrays.count);
   }
   return status;

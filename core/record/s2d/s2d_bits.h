@@ -185,7 +185,7 @@ static inline double s2_s2d_double_of(uint64_t bits) {
   return value;
 }
 
-// Doubles as integers of the same order, so that close doubles have a small difference.
+// Maps doubles to integers in the same order, so that close doubles have a small difference.
 static inline uint64_t s2_s2d_rank(double value) {
   uint64_t bits = s2_s2d_bits_of(value);
   return bits ^ (bits >> 63 != 0 ? UINT64_MAX : UINT64_C(1) << 63);

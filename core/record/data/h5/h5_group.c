@@ -195,7 +195,7 @@ typedef struct Tree {
   S2H5Object *object;
   unsigned record, before; // bytes of a record, and of its part before the offset
   unsigned count_size;     // bytes of the number of records in a node
-  unsigned total_size[8];  // bytes of the number of records below a node, by its level
+  unsigned total_size[8];  // bytes of the number of records below a node, by the node's level
 } Tree;
 
 static bool take_records(const Tree *tree, S2H5View *view, uint64_t count) {
