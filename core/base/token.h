@@ -34,8 +34,8 @@ S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 // For formats with a keyword at the start of each line: s2_tokens_expect moves to the next line
-// that is not empty and checks that it starts with `keyword`. s2_tokens_end_line checks that the
-// line contains no more words.
+// that is not empty and checks that this line starts with `keyword`. s2_tokens_end_line checks that
+// the line contains no more words.
 S2Status s2_tokens_expect(S2Tokens *tokens, const char *keyword);
 S2Status s2_tokens_end_line(S2Tokens *tokens);
 

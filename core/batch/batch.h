@@ -94,9 +94,9 @@ typedef struct S2Batch S2Batch;
 // observations in the same order. S2_INVALID: the message names the difference.
 S2Status s2_batch_same(const S2World *a, const S2World *b);
 
-// `count` >= 1 worlds. Their present states are the beginnings; the first draws are applied.
-// S2_INVALID, with nothing created: a world that differs from the first, or a draw that is not
-// possible.
+// `count` >= 1 worlds. Their present states are the beginnings of episodes, and the first draws are
+// applied. S2_INVALID, with nothing created: a world that differs from the first, or a draw that is
+// not possible.
 S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int count,
                          S2Workers *workers, S2Batch **batch);
 void s2_batch_free(S2Batch *batch); // NULL is allowed; worlds and workers stay

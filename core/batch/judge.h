@@ -52,8 +52,8 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
                         double *value);
 
 // Sets a field of a body or joint, as s2_body_set and s2_joint_set do; angle and translation of a
-// hinge or slider use s2_world_set_coordinates. S2_INVALID: a control, or a field that cannot be
-// set.
+// hinge or slider are set by s2_world_set_coordinates. S2_INVALID: a control, or a field that
+// cannot be set.
 S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value);
 
 enum { S2_TERM_MOST = 16 }; // numbers of a term

@@ -23,8 +23,8 @@ typedef struct S2Rollout {
 } S2Rollout;
 
 // S2_INVALID: a control is not finite, or there are no steps; nothing is computed then. *failed (or
-// NULL) receives the number of failed sequences, and *why the error of the first one, with its
-// index.
+// NULL) receives the number of failed sequences; *why receives the error of the first failed
+// sequence, with its index.
 S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *rollout, int *failed,
                     S2Status *why);
 

@@ -134,7 +134,7 @@ static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index,
 }
 
 // The contact points between the edge of `axis` and the edge facing it, with a gap of at least
-// `floor`. A point with a smaller gap is not in front of its edge but behind the whole shape.
+// `floor`. A point with a smaller gap is behind the whole shape, not in front of its edge.
 static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
                                 double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
@@ -233,9 +233,9 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
       return second;
     }
   }
-  // No edge has a vertex in front of it at the distance of the cores. So the closest features are
-  // two vertices, or the cores overlap so deeply that the vertex of least translation is beyond the
-  // edge.
+  // No edge has a vertex in front of it whose distance is the distance between the cores. So the
+  // closest features are two vertices, or the cores overlap so deeply that the vertex of least
+  // translation is beyond the edge.
   Candidate primary = {.feature = S2_VERTEX_VERTEX};
   primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
   double size = manifold_magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +

@@ -1,9 +1,9 @@
 // Square sparse matrices of 3 x 3 blocks on the edges of a graph, factored without pivoting: L D L'
 // if the values are symmetric, otherwise L D U (the pattern is always symmetric).
 //
-// Made for K = W + J' D J of a contact solver, whose pivots stay well away from 0. The method is
-// left-looking by columns, with the elimination order of linalg/order.h. All memory comes from the
-// arena given to init and lives as long as the arena.
+// The code is made for K = W + J' D J of a contact solver, whose pivots stay well away from 0. The
+// method is left-looking by columns, with the elimination order of linalg/order.h. All memory comes
+// from the arena given to init and lives as long as the arena.
 #ifndef S2_BLOCKSPARSE_H
 #define S2_BLOCKSPARSE_H
 

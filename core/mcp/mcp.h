@@ -130,7 +130,8 @@ typedef struct S2ProgramSolver {
 // of 300 to 1000 discs, within a factor of 2.
 #define S2_WORK_RATE 8e6
 // Work after which the solve of an island of more than 20 contacts ends without a budget: 8 s.
-// After a failure that took a tenth of that, a step skips optional solves, which would fail, too.
+// After a failure that took a tenth of that work, a step skips optional solves, because they would
+// fail, too.
 #define S2_PATIENCE         (8 * S2_WORK_RATE)
 #define S2_PATIENCE_OF_STEP (0.1 * S2_PATIENCE)
 
@@ -139,9 +140,9 @@ struct S2SolverOptions {
   double tolerance;   // on S2Residual.scaled
   int max_iterations; // of the interior point; other parts scale from it
   double omega;       // over-relaxation of sweeps; 0 means 1
-  // S2_SOLVER_NCP: `kappa` is the point of the central path at which it ends (0: the solution;
-  // above 0 the residual is about its root). `undercut` is the factor by which its smallest kappa
-  // is below the tolerance; 0 means 5.
+  // S2_SOLVER_NCP: `kappa` is the point of the central path at which the solver ends (0: the
+  // solution; above 0 the residual is about its root). `undercut` is the factor by which the
+  // solver's smallest kappa is below the tolerance; 0 means 5.
   double kappa, undercut;
   S2History *history; // NULL: none. Chains append the records of their methods one after the other
   S2LinearSolver linear;

@@ -1,6 +1,6 @@
 // The backward pass of iLQR: the best change of controls about a trajectory, with linear steps and
-// quadratic costs about it (Tassa, Mansard, Todorov 2014, equations 5 to 11, with their limits on
-// controls).
+// quadratic costs about that trajectory (Tassa, Mansard, Todorov 2014, equations 5 to 11, with
+// their limits on controls).
 #ifndef S2_BACKWARD_H
 #define S2_BACKWARD_H
 

@@ -1,7 +1,7 @@
-// Trajectories by iLQR, with or without contacts. It uses the world's own steps with exact
-// derivatives, and approximates costs by Gauss-Newton. Controls stay within their limits (Tassa,
-// Mansard, Todorov 2014). Terminal goals use an augmented Lagrangian (Howell, Jackson, Manchester
-// 2019, "ALTRO", section III).
+// Trajectories by iLQR, with or without contacts. iLQR uses the world's own steps with exact
+// derivatives, and the Gauss-Newton approximation of the costs. Controls stay within their limits
+// (Tassa, Mansard, Todorov 2014). Terminal goals use an augmented Lagrangian (Howell, Jackson,
+// Manchester 2019, "ALTRO", section III).
 #ifndef S2_ILQR_H
 #define S2_ILQR_H
 

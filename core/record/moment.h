@@ -84,8 +84,8 @@ typedef struct S2Moment {
 
 // Replaces the contents of `moment` by the present state of `world`; channels are not changed.
 // Allocates memory only while the world grows. Bodies, shapes and joints are not read again if
-// `moment` already has their revision. A caller that writes to them, or captures another world,
-// first sets the revision to 0.
+// `moment` already has their revision. A caller that changes these arrays, or captures another
+// world, first sets the revision to 0.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
 // Captures only the time and the bodies. There are no contacts, and the data of joints are not
 // current.

@@ -84,8 +84,9 @@ S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
 // earlier ones. S2_INVALID: the format stores none.
 bool s2_recorder_holds_plots(const S2Recorder *recorder);
 S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg);
-// Adds the decisions of clocks in the run, in order, after those added before. Formats that hold a
-// run so that it can be repeated store them (docs/replay-format.md); others ignore them.
+// Adds the decisions of clocks in the run, in order, after the decisions added earlier. Formats
+// that hold a run so that it can be repeated store them (docs/replay-format.md); others ignore
+// them.
 S2Status s2_recorder_decisions(S2Recorder *recorder, const uint32_t *decisions, int count);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 

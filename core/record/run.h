@@ -1,5 +1,5 @@
-// The description of the run that a recording comes from, as needed to repeat that run. It contains
-// no time of writing, so that the same run gives the same bytes.
+// The description of the run that a recording comes from: the data needed to repeat that run. It
+// contains no time of writing, so that the same run gives the same bytes.
 #ifndef S2_RUN_H
 #define S2_RUN_H
 

@@ -290,7 +290,7 @@ static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
 }
 
 // Selects a name that is free and valid in the formats. Names that the script chose are not checked
-// anywhere else, and an invalid one must not lose numbers at the end of a run.
+// anywhere else, and an invalid name must not lose numbers at the end of a run.
 static void pick_name(const S2DataSet *set, const char *wanted, char name[CHANNEL_SIZE]) {
   static const char *const kept[] = {"", ".", "units", "run"};
   snprintf(name, CHANNEL_SIZE, "%s", wanted);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 // Pieces whose sides are no further apart than this fraction of the smaller one's size are joined.
-// It is far above the rounding of tiles to float32, and far below a visible step.
+// This distance is far above the rounding of tiles to float32, and far below a visible step.
 static const double JOINED = 1e-7;
 
 // A covered or an open part of an edge is ignored if it is shorter than this multiple of the

@@ -1,5 +1,5 @@
-// One thread serves all connections without waiting for any. A misbehaving client only blocks its
-// own place. Requests and frames are read into buffers of fixed size.
+// One thread serves all connections without waiting for any of them. A misbehaving client blocks
+// only its own place. Requests and frames are read into buffers of fixed size.
 #include "view/connections.h"
 
 #include "view/http.h"

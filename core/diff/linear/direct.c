@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-// m, rad: largest difference of q1 and q0 + h v1, in addition to the rounding of poses. If the
+// m, rad: largest difference between q1 and q0 + h v1, in addition to the rounding of poses. If the
 // energy bound keeps a part of SHAKE's change out of the velocities, the difference is larger, and
 // this method does not apply.
 static const double WHOLE = 1e-12;

@@ -1,4 +1,4 @@
-// The derivative of a static equilibrium, by the implicit function theorem.
+// The derivative of a static equilibrium, from the implicit function theorem.
 //
 // At an equilibrium a step from rest does not move the bodies, q = Q(q, p), however they arrived
 // there:

@@ -1,6 +1,6 @@
 // Functions of the program in a step. When a problem is made again, the notes give the recorded
-// answers. Also the derivatives of prescribed motions: of locks, and of bodies that the program
-// moves.
+// answers. This file also contains the derivatives of prescribed motions: of locks, and of bodies
+// that the program moves.
 #include "diff/step/undo.h"
 
 #include <string.h>

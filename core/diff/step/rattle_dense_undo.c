@@ -1,5 +1,5 @@
-// The adjoint of a stage as a dense system with the largest pivots. Stages with contacts use it,
-// because sliding friction makes them nonsymmetric, and points that stick together repeat each
+// The adjoint of a stage as a dense system, solved with complete pivoting. Stages with contacts use
+// it, because sliding friction makes them nonsymmetric, and points that stick together repeat each
 // other. Islands of these pieces are small. Joints without another factorisation use it, too.
 #include "diff/step/rattle_undo.h"
 #include "mcp/pivot/dense_lu.h"

@@ -1,7 +1,7 @@
 // Rows of the two-stage flow on the edge of two states of an active set: a limit that is closed and
 // does not press, dry friction or a motor that just holds. The derivative is one-sided there. Such
-// a row counts as free: open, or at its bound. If the adjoint does not move it then, because other
-// rows hold it, both sides have the same derivative.
+// a row counts as free: open, or at its bound. If the adjoint does not move the free row, because
+// other rows hold it, both sides have the same derivative.
 #include "diff/step/rattle_undo.h"
 
 // Fraction of the island's speed below which an impulse or a speed is on an edge. Stages are solved

@@ -28,9 +28,9 @@ static double unknown_of(const S2RattlePiece *piece, int r, bool second) {
   return !second ? rattle->l[r] : rattle->k[r] + (sums ? rattle->l[r] : 0);
 }
 
-// A contact that opens within the piece has no row in stage 2. The smooth derivative gives it one
-// if it still separates at the end of the piece. If it approaches again, its velocity does not keep
-// it open.
+// A contact that opens within the piece has no row in stage 2. The smooth derivative gives the
+// contact a row if it still separates at the end of the piece. If the contact approaches again, its
+// velocity does not keep it open.
 static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];

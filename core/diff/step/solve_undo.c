@@ -128,7 +128,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
 }
 
 // Scales the tolerance for an interval of a step. Loads are in proportion to its length, and
-// impacts may have any size. So values above the accuracy of a solve are not 0, even small ones.
+// impacts may have any size. So even small values are not 0 if they exceed the accuracy of a solve.
 // The smoothing of a solve does not change.
 static void solve_scale_interval(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;

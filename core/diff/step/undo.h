@@ -213,13 +213,14 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
 // Whether the loss contains such impulses. If so, it sets `failed`.
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what);
 // S2_ACT_KEEP: turns the adjoints into the adjoints of the whole impact, of which a fraction was
-// kept, and returns the adjoint of that fraction. The second, for the REBOUND before it, does the
-// reverse. It returns false if nothing was kept.
+// kept, and returns the adjoint of that fraction. The second function, for the REBOUND before it,
+// does the reverse. It returns false if nothing was kept.
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck);
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
 // Adjoints of the reactions times a factor, for S2RowsAdjoint; of an impulse along that row; and of
-// the impulses at the contact points of the note. The last one adds to the adjoints of the rows and
-// of the sources of the points, and for impulses along the surface also to `aside` (2 per touch).
+// the impulses at the contact points of the note. The last function adds to the adjoints of the
+// rows and of the sources of the points, and for impulses along the surface also to `aside` (2 per
+// touch).
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
 // The adjoint of the impulse at point k of a touch of the step. NULL: there is none.

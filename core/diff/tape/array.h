@@ -153,8 +153,8 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
 void s2_array_product_vjp(int m, int k, int n, const double *a, const double *b,
                           const double *dl_dout, double *dl_da, double *dl_db);
 
-// A factorisation that is not possible returns S2_UNSOLVED with the reason ("singular matrix", "not
-// finite", ...). `arena` provides workspace, which may be released afterwards.
+// If a factorisation is not possible, the function returns S2_UNSOLVED with the reason ("singular
+// matrix", "not finite", ...). `arena` provides workspace, which may be released afterwards.
 
 // X = A^-1 B, B and X n x columns. `factors` (n x n) and `pivot` (n) are kept for the vjp.
 S2Status s2_array_solve(int n, int columns, const double *a, const double *b, double *x,

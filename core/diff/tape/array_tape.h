@@ -1,5 +1,6 @@
-// Arrays on a tape: each function makes the node of an operation that array.h has computed. It
-// returns 0 (a constant) if no argument is tracked. Numbers of untracked arguments are copied.
+// Arrays on a tape: each function makes the node of an operation that array.h has computed. The
+// function returns 0 (a constant) if no argument is tracked. Numbers of untracked arguments are
+// copied.
 #ifndef S2_DIFF_ARRAY_TAPE_H
 #define S2_DIFF_ARRAY_TAPE_H
 

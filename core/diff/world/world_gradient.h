@@ -32,9 +32,9 @@ typedef struct S2JointGradient {
 #include "dynamics/fields.def"
 } S2JointGradient;
 
-// Impulses at a contact point in the last step, as sums. Its impulses, its normal and its angular
-// impulses are computed from them. Each step makes new touches, but a feature of a pair of shapes
-// persists.
+// Impulses at a contact point in the last step, as sums. The contact's impulses, its normal and its
+// angular impulses are computed from these sums. Each step makes new touches, but a feature of a
+// pair of shapes persists.
 typedef struct S2ContactGradient {
   int32_t shape_a, shape_b;
   uint32_t feature;

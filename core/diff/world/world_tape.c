@@ -285,9 +285,9 @@ S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int cou
 
 // ---- Differences ------------------------------------------------------------------------------
 
-// A step for extrapolated central differences of a number x. Its error is (h/scale)^4/120 and a
-// rounding unit over h. An angle may have any size and has the scale 1. x + h/2 is exact, so a
-// result that is x itself has the derivative 1.
+// A step for extrapolated central differences of a number x. The error of the differences is
+// (h/scale)^4/120 plus a rounding unit divided by h. An angle may have any size and has the scale
+// 1. x + h/2 is exact, so a result that is x itself has the derivative 1.
 static double world_tape_difference_step(double x) {
   double size = fabs(x);
   double h = size == 0 ? 1e-4 : fmax(1e-6, 1e-3 * (size > 10 && size < 1000 ? 10 : size));

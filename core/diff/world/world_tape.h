@@ -125,7 +125,7 @@ bool s2_world_has_soft_contacts(const S2World *world);
 bool s2_world_asks(const S2World *world);
 // A force law runs between begin and end, within a step. The poses, velocities, time and dt that it
 // reads belong to a moment within the step, so they are inputs. A sweep through the law's nodes
-// (s2_tape_sweep_since) adds to their adjoints. All other numbers are read as usual.
+// (s2_tape_sweep_since) adds to the adjoints of these inputs. All other numbers are read as usual.
 typedef struct S2LawInput {
   S2Place place;
   double bar;
@@ -134,9 +134,8 @@ void s2_world_tape_law_begin(S2WorldTape *tape);
 void s2_world_tape_law_clear(S2WorldTape *tape); // adjoints are 0
 const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count);
 void s2_world_tape_law_end(S2WorldTape *tape);
-// Advances the world and records the step; a step that fails is not recorded. With `every` > 0 an
-// image of the world is kept once every this many steps, and the steps are repeated from the
-// images.
+// Advances the world and records the step; a step that fails is not recorded. If `every` > 0, an
+// image of the world is kept every `every` steps, and the sweep repeats the steps from the images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
 // s2_world_solve_static with a record. It records the derivative of the poses of rest with respect
 // to the forces that determine them; the path to these poses does not count. The world has no force

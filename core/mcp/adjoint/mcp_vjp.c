@@ -8,8 +8,8 @@
 //                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
 //     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
 //
-// So it is solved like one: with K = W + J' D' J, where active rows have a proximal term, and a few
-// more steps remove the effect of that term. The data enter F in products, so
+// So it is solved like a step problem: with K = W + J' D' J, where active rows have a proximal
+// term, and a few more steps remove the effect of that term. The data enter F in products, so
 //
 //     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
 //     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
@@ -280,7 +280,7 @@ static void leave_out_undetermined(S2McpLinear *l) {
 }
 
 // Whether active rows repeat each other. Then a part of any residual passes the sieve. A random
-// residual may happen to contain little of it, so doubtful cases need another one.
+// residual may happen to contain little of it, so doubtful cases need a second random residual.
 static bool vjp_redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
   for (int probe = 0; probe < PROBES; probe++) {

@@ -12,8 +12,8 @@
 
 #include "mcp/mcp.h"
 
-// A pair with both sides below this (scaled; impulses and velocities compare with 1) cannot be
-// distinguished from 0 in a solution with the usual tolerance of 1e-9.
+// A pair with both sides below this (scaled, so that impulses and velocities are compared with 1)
+// cannot be distinguished from 0 in a solution with the usual tolerance of 1e-9.
 static const double S2_VJP_EDGE = 1e-7;
 
 // ---- Points of the central path ---------------------------------------------------------------
@@ -66,7 +66,7 @@ typedef enum S2VjpFlag {
   // dl/dlambda (or dl/dv, if friction depends on how redundant contacts share their load) asks for
   // a quantity that is not determined. If the impulses have least norm, as those of
   // S2_SOLVER_ACTIVE do, the result is the derivative of these; the flag then only concerns
-  // dl/dlambda. Otherwise that part of the question is left out. If the remaining system has no
+  // dl/dlambda. Otherwise that part of the derivative is left out. If the remaining system has no
   // solution, or one far larger than dl/dv, friction of sliding contacts counts as a given force
   // and active rows yield a little. This approximation stays bounded.
   S2_VJP_UNDETERMINED = 4,
@@ -119,7 +119,7 @@ unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2Smoot
                            const S2McpGradient *gradient, S2Arena *arena);
 
 // For many products at one point: s2_mcp_linearise makes the factorisation once. Its arguments must
-// stay valid and unchanged as long as the S2McpLinear, which lives in the arena.
+// stay valid and unchanged while the S2McpLinear is used, which lives in the arena.
 typedef struct S2McpLinear S2McpLinear;
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena);

@@ -1,5 +1,5 @@
-// The adjoint if active rows repeat each other and their impulses have least norm, as those of the
-// active set do (active.c).
+// The adjoint for active rows that repeat each other and whose impulses have least norm, like the
+// impulses from the active set (active.c).
 //
 // Let x be the impulses of the active rows. Friction of sliding contacts follows from the normal
 // impulse and is not an unknown. With D = diag(w) and a basis Z of the null space of A:

@@ -49,7 +49,7 @@ typedef struct S2VjpHeld { // the active rows; none belongs to a contact
 } S2VjpHeld;
 
 // mcp_vjp_exact.c: p (3 per node) and eta (1 per row) with twice the digits, for rows that are
-// independent at equal masses. False: they are not, or there are too many.
+// independent at equal masses. False: the rows are not independent, or there are too many.
 bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *arena);
 
 enum { S2_VJP_DIRECTIONS = 20 }; // of conjugate residuals

@@ -8,7 +8,8 @@
 #include <string.h>
 
 // Largest number of pairs of groups on one node, per group: a chain has 1, a net 3, a hub of n
-// joints n / 2. Beyond it the interior point's matrix, on the graph of the nodes, is sparser.
+// joints n / 2. Beyond this number the interior point's matrix, on the graph of the nodes, is
+// sparser.
 enum { PAIRS_MOST = 8 };
 
 // Corrections with one factorisation. One correction suffices up to rounding; a badly conditioned

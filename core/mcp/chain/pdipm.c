@@ -24,8 +24,9 @@ enum { FIRST_NEWTON = 3000 }; // factorisations; then another start helps more
 // Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
 // rows. NEAR_SWEEPS follow such a guess, FAR_SWEEPS any other one, ANEW_SWEEPS a start from zero
 // impulses. The limits of a flow are factorisations: nearly all flows that end do so within
-// FIRST_FLOW. After that another start is more promising. Measured on 470 first solves of pours of
-// 120 to 1000 discs and boxes, on 50 hard ones, and on pyramids in violent motion.
+// FIRST_FLOW. After that another start is more promising. The limits were measured on 470 first
+// solves of pours of 120 to 1000 discs and boxes, on 50 hard solves, and on pyramids in violent
+// motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
 static const double CONVEX_TOLERANCE = 1e-6; // of the convex start
@@ -253,8 +254,8 @@ static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
 
 // Starts from the guess. First checks whether it already solves the problem. For piles: solves in
 // its modes, then runs the first flow. In impacts and without friction the flow runs even without a
-// guess. For others: a few steps of Newton, then a warm interior point (which would lose the modes
-// of a pile).
+// guess. For other problems: a few steps of Newton, then a warm interior point (which would lose
+// the modes of a pile).
 static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        const double *lambda_guess) {
   const S2System *system = &chain->system;

@@ -175,8 +175,8 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
       break;
     }
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
-    // Failed: shorten the steps, and continue from sweeps (unless work is counted; sweeps have had
-    // their share then). At the start, the shortest step would be repeated without end.
+    // Failed: shorten the steps, and continue from sweeps (unless work is counted, because sweeps
+    // have then had their share). At the start, the shortest step would be repeated without end.
     if (solves == 0) {
       bool shortest = !(flow.compliance < FLOW_SOFTEST);
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);

@@ -1,6 +1,6 @@
 // The matrix 1 + A D, with D block diagonal (the responses of each node's units), has the pattern
-// of A + A' and is factored in this form. It is never symmetric, but as well conditioned as A +
-// D^-1, whose columns it scales.
+// of A + A' and is factored in this form. The matrix is never symmetric, but it is as well
+// conditioned as A + D^-1, because it only scales the columns of that matrix.
 #include "mcp/chain/pdipm_local.h"
 
 #include "mcp/solvers.h"

@@ -17,8 +17,9 @@
 #include <string.h>
 
 // Scaled rows have a Delassus diagonal of 1, so an outer step multiplies the error of significant
-// impulses by about 1 / sigma. The weight grows while the residual falls. Otherwise it shrinks: the
-// friction bounds do not settle then, and shorter steps of the impulses calm them.
+// impulses by about 1 / sigma. The weight grows while the residual falls. Otherwise the friction
+// bounds do not settle; the weight then shrinks, because shorter steps of the impulses calm the
+// bounds.
 static const double SIGMA = 1e4, SIGMA_LEAST = 0.3, SIGMA_MOST = 1e7;
 static const double SIGMA_GROWTH = 1.5, SIGMA_SHRINK = 3;
 

@@ -1,6 +1,6 @@
 // The primal-dual cone interior point of Dojo (Howell, Le Cleac'h, Kolter, Schwager, Manchester
-// 2022; ncp.c is the general one) on the step problem. A contact has a pair of numbers and a pair
-// of vectors in the second-order cone of the plane,
+// 2022; ncp.c is the general version) on the step problem. A contact has a pair of numbers and a
+// pair of vectors in the second-order cone of the plane,
 //
 //     lambda_n o s_n = kappa,   (y0, lambda_t) o (psi, s_t) = (kappa, 0),   y0 = mu lambda_n,
 //
@@ -37,7 +37,8 @@ static const double UNDERCUT = 5, NO_PROGRESS_UNDERCUT = 10;
 enum { NO_PROGRESS_MAX = 3 };
 
 // Added to q / p: keeps D small enough for a factorisation without pivoting. The targets of the
-// products then have an error of this times p dp. 1e-13 solves a tenth fewer shaken piles of discs.
+// products then have an error of this times p dp. With 1e-13, a tenth fewer shaken piles of discs
+// are solved.
 static const double PROXIMAL_CONTACT = 1e-8;
 
 // The proximal term of bilateral rows, whose equations are refined until they hold. Each pass

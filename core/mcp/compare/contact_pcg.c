@@ -4,10 +4,10 @@
 //     min 1/2 x' A x + b' x,   lo <= x <= hi,   A = g^1/2 (J W^-1 J' + C) g^1/2,  x = g^1/2 lambda
 //
 // whose A has a unit diagonal, so the scaling is the preconditioner. It is solved by MPRGP (Dostal
-// 2009, algorithm 5.8): conjugate gradients on the free part, a projected gradient step where they
-// leave the box, and a step along the chopped gradient where the active bounds are the larger part
-// of the error. An outer loop sets the bounds to mu lambda_n and repeats (the fixed point of
-// Haslinger), which contracts for small friction only.
+// 2009, algorithm 5.8): conjugate gradients on the free part, a projected gradient step where an
+// iterate leaves the box, and a step along the chopped gradient where the active bounds are the
+// larger part of the error. An outer loop sets the bounds to mu lambda_n and repeats (the fixed
+// point of Haslinger), which contracts for small friction only.
 #include "mcp/compare/relaxation.h"
 
 #include "base/rng.h"

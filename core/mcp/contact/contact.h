@@ -50,8 +50,9 @@ S2SolveStatus s2_contact_solve(const S2ContactProblem *problem, const S2SolverOp
                                S2Arena *arena, S2ContactSolution *solution);
 
 // Solves in global form. If M is diagonal and no contact joins more than two bodies of three
-// freedoms, it works on bodies and forms no matrix; otherwise it uses the local form, W = H' M^-1
-// H. S2_SINGULAR also if M is not positive definite; S2_UNSUPPORTED above S2_CONTACT_CONDENSE_MAX.
+// freedoms, it works on bodies and does not form a matrix; otherwise it uses the local form, W = H'
+// M^-1 H. S2_SINGULAR also if M is not positive definite; S2_UNSUPPORTED above
+// S2_CONTACT_CONDENSE_MAX.
 S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
                                       const S2SolverOptions *options, S2Arena *arena,
                                       S2ContactSolution *solution);

@@ -1,9 +1,8 @@
 // Iterative refinement with regularised rows, repeated on the residual until the original system is
 // solved: the proximal method on the rows. It also converges for redundant rows, to the impulses
-// nearest to the start. Per pass the error of a row with stiffness s shrinks by the factor delta /
-// (s + delta). Rows too soft for that are left to generalised minimal residuals (Saad & Schultz
-// 1986; flexible, Saad 1993) with the same factors: soft rows are few, and each needs about one
-// step.
+// nearest to the start. Each pass multiplies the error of a row with stiffness s by delta / (s +
+// delta). Rows too soft for that are left to generalised minimal residuals (Saad & Schultz 1986;
+// flexible, Saad 1993) with the same factors: soft rows are few, and each needs about one step.
 #include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 

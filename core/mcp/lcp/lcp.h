@@ -82,8 +82,8 @@ enum { S2_LCP_DENSE_MAX = 2048 };
 // Solves a problem with a sparse M, by the stages of the step problem's solver (three unknowns per
 // node of the local form in mcp.h): interior point, Newton, Gauss-Seidel, with sparse factors. If
 // that fails, S2_LCP_AUTO uses the dense methods; S2_LCP_LEMKE, _BPP and _ENUMERATE use them at
-// once. Above S2_LCP_DENSE_MAX rows these are S2_UNSUPPORTED. `used` is S2_LCP_PDIPM if the sparse
-// chain found the answer.
+// once. Above S2_LCP_DENSE_MAX rows these methods return S2_UNSUPPORTED. `used` is S2_LCP_PDIPM if
+// the sparse chain found the answer.
 S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
                                   const S2LcpSolverOptions *options, S2Arena *arena,
                                   S2LcpSolution *solution);

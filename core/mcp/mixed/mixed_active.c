@@ -1,6 +1,6 @@
 // Mixed problems with known zero sides of their pairs: linear systems on the active set. Redundant
-// rows make them singular but consistent. Complete orthogonal factorisation then gives the solution
-// of least norm.
+// rows make these systems singular but consistent. Complete orthogonal factorisation then gives the
+// solution of least norm.
 #include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"

@@ -1,6 +1,6 @@
-// Proofs that linear conditions contradict each other. There is always a point that violates them
-// least in the sense of least squares, and its violations (p, t) are the proof if they are not
-// zero:
+// Proofs that linear conditions contradict each other. There is always a point that violates the
+// conditions least in the sense of least squares, and its violations (p, t) are the proof if they
+// are not zero:
 //
 //     min |p|^2 / 2 + |t|^2 / 2,   p = E u + C v + a,   D u + B v + b + t >= 0,   v >= 0
 //

@@ -22,7 +22,7 @@
 S2Problem s2_mcp_convex(const S2Problem *problem, S2Arena *arena);
 
 // Convert impulses (1 per row) of `problem` to impulses of its convex form, p, q = (l_n +- l_t /
-// mu)/2, and back. For a guess outside the cone, one of the two is negative.
+// mu)/2, and back. If a guess is outside the cone, p or q is negative.
 void s2_mcp_convex_edges(const S2Problem *problem, double *lambda);
 void s2_mcp_convex_impulses(const S2Problem *problem, double *lambda);
 

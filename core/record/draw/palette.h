@@ -1,6 +1,6 @@
-// The colours of pictures; the player (lua/viewer/src) uses the same. Neighbours in the palette
-// differ in lightness as well as in hue, and so do the two kinds of friction, so that they can be
-// distinguished in grey.
+// The colours of pictures; the player (lua/viewer/src) uses the same colours. Neighbours in the
+// palette differ in lightness as well as in hue, and so do the two kinds of friction, so that they
+// can be distinguished in grey.
 #ifndef S2_PALETTE_H
 #define S2_PALETTE_H
 

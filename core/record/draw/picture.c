@@ -79,8 +79,8 @@ static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint pa
     }
     return;
   }
-  // Pieces of one body look like one: all outlines come first, then the fills, which cover the
-  // outlines inside. The fills are slightly larger than the pieces, to hide seams.
+  // Pieces of one body look like a single shape: all outlines come first, then the fills, which
+  // cover the outlines inside. The fills are slightly larger than the pieces, to hide seams.
   S2Paint outline = paint, fill = {.fill = paint.fill, .stroke = paint.fill, .width = SEAM};
   outline.width = 1.5 * paint.width + SEAM;
   for (int i = 0; i < body->shape_count; i++) {

@@ -28,9 +28,9 @@ enum {
 // If nothing static is near, the nearest static body up to this many extents away is shown, for
 // example the ground under a falling ball.
 #define CONTEXT_REACH 1.5
-// A body is a stray (for example one that has fallen off) if it is this many times further from the
-// middle of the others than the median body. If more than a quarter of all bodies are that far,
-// none is a stray. One of only a few bodies is never a stray.
+// A body is a stray (for example one that has fallen off) if its distance from the middle of the
+// bodies is this many times the median distance. If more than a quarter of all bodies are that far,
+// none is a stray. If there are only a few bodies, none is a stray.
 #define STRAY_DISTANCE 12.0
 #define STRAY_PART     0.25
 enum { SMALLEST_CROWD = 5 };

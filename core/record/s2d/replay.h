@@ -24,8 +24,8 @@ uint64_t s2_replay_frame_count(const S2Replay *replay);
 bool s2_replay_complete(const S2Replay *replay);
 
 // Frame `index`, from 0; reading forwards is fastest. The moment is valid until the next call.
-// S2_INVALID: no such frame. S2_IO: the file can no longer be read, is damaged there, or has
-// changed since it was opened.
+// S2_INVALID: no such frame. S2_IO: the file can no longer be read, is damaged at this frame, or
+// has changed since it was opened.
 S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **moment);
 
 // The plots of the script in the file, in order.

@@ -94,7 +94,7 @@ static inline void s2_s2d_set64(unsigned char *at, uint64_t value) {
 
 // FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk. It works on words
 // of 8 bytes, lowest first, and pads the last one with zeros. After each word the upper half of the
-// hash is added to the lower one.
+// hash is added to the lower half.
 #define S2_S2D_HASH_START 0xcbf29ce484222325u
 static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
   for (; size >= 8; bytes += 8, size -= 8) {
