@@ -43,7 +43,8 @@ void s2_arena_free(S2Arena *arena) {
 }
 
 void s2_arena_reset(S2Arena *arena) {
-  // Merges several blocks into one of their total size, so that one block suffices from now on.
+  // Merges several blocks into one block of their total size, so that one block suffices from now
+  // on.
   if (arena->block != NULL && arena->block->older != NULL) {
     size_t total = 0;
     for (const S2ArenaBlock *block = arena->block; block != NULL; block = block->older) {

@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// These never return NULL. If memory runs out, they end the call that runs under the innermost
-// guard (below). Without a guard they print one line and abort.
+// These functions never return NULL. If memory runs out, they end the call that runs under the
+// innermost guard (below). Without a guard they print one line and abort.
 void *s2_memory_take(size_t bytes);
 void *s2_memory_take_zeroed(size_t bytes);
 void *s2_memory_grow(void *memory, size_t bytes); // `memory` is unchanged on failure
 void s2_memory_free(void *memory);
 
-// These return NULL if memory runs out (`memory` is unchanged), with or without a guard. They are
-// for callers that handle the failure.
+// These functions return NULL if memory runs out (`memory` is unchanged), with or without a guard.
+// They are for callers that handle the failure.
 void *s2_memory_try(size_t bytes);
 void *s2_memory_try_grow(void *memory, size_t bytes);
 

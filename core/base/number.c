@@ -210,7 +210,8 @@ static void write_digits(char text[DIGITS], uint64_t digits) {
   write_four(text + 13, last % 10000);
 }
 
-// Writes as %g does: without trailing zeros, and with an exponent if the point is far away.
+// Writes a number as %g does: without trailing zeros, and with an exponent if the point is far
+// away.
 static size_t write_plain(char *text, const char *digits, int count, int first) {
   char *at = text;
   if (first < 0) {

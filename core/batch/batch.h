@@ -55,8 +55,8 @@ enum {
   S2_OWN_ALL = 15
 };
 
-// Functions of the program for worlds. They run on the calling thread, after the threads have done
-// their part.
+// Functions that the program performs for worlds. They run on the calling thread, after the threads
+// have done their part.
 typedef struct S2BatchProgram {
   void *user;
   // Which functions the program performs (S2_OWN_STEP ...). Threads call this in each step or

@@ -8,7 +8,8 @@
 // origin.
 static const double ANGLE_ROUNDING = 1e-12;
 
-// rad: a joint with a smaller bend counts as straight. An edge across it rests on its own two ends.
+// rad: a joint with a smaller bend counts as straight. An edge across such a joint rests on its own
+// two ends.
 static const double STRAIGHT = 1e-9;
 
 // An edge resting on two joints of a hill tilts slightly. The tilt moves its normal out of the cone
@@ -68,7 +69,7 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
   double before = -s2_dot(direction, side.out);
   double slack = ANGLE_ROUNDING;
   bool to_the_right = s2_dot(direction, s2_right(s2_add(side.in, side.out))) > 0;
-  // An edge across a convex joint may tilt slightly; across a straight one the contact is false.
+  // An edge across a convex joint may tilt slightly; across a straight joint the contact is false.
   if (against_edge) {
     double bend = to_the_right ? s2_cross(side.in, side.out) : -s2_cross(side.in, side.out);
     if (bend <= STRAIGHT) {

@@ -21,7 +21,8 @@ static const double TIE = 1e-10;
 // Rounding of a coordinate, as a fraction of the magnitudes it is computed from.
 static const double ROUNDING = 16 * DBL_EPSILON;
 
-// A shape that overlaps another by more than this fraction of the smaller one's size is inside it.
+// A shape that overlaps another by more than this fraction of the size of the smaller one is inside
+// the other.
 static const double SUNK = 1e-2;
 
 // Two vertices nearer than this fraction of their coordinates define no direction.
@@ -411,8 +412,8 @@ static void add_all(S2Manifold *manifold, const Pair *pair, const Candidates *fo
   }
 }
 
-// m: if the cores of two shapes overlap by more, one counts as inside the other, not at its
-// surface.
+// m: if the cores of two shapes overlap by more than this, one shape counts as inside the other,
+// not at its surface.
 static double sunk_depth(const Pair *pair) {
   double size = INFINITY;
   for (int i = 0; i < 2; i++) {
@@ -439,8 +440,8 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
   manifold->count = 0;
   double floor = separation > 0 ? separation : -INFINITY;
   if (separation <= 0 && joined->shape->sides != NULL) {
-    // A point behind another side of the piece is no contact. A deeply sunk shape must be pushed
-    // out, and joints do not matter then.
+    // A point behind another side of the piece is no contact. If a shape is deeply sunk, it must be
+    // pushed out, and joints do not matter.
     floor = -sunk_depth(pair);
     if (separation < floor) {
       add_all(manifold, pair, closest, reach);

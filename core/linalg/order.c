@@ -112,7 +112,7 @@ static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *
   return count;
 }
 
-// Updates the list of node i after p became an element: nodes that are reached through p are
+// Updates the list of node i after p has become an element: nodes that are reached through p are
 // removed.
 static void order_prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
   int32_t *list = graph->list[i];

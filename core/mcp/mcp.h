@@ -163,8 +163,8 @@ struct S2SolverOptions {
   // evenly. Piles are then solved along the flow even without a guess, in half the time of an
   // interior point.
   bool impact;
-  // Above 0: the caller has an alternative if no solution is found soon. A pile is given up after a
-  // flow of this many factorisations.
+  // Above 0: the caller has an alternative if no solution is found soon. The solve of a pile ends
+  // without an answer after a flow of this many factorisations.
   int attempt;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM spend at most `budget` of work on an island
   // of more than 20 contacts. Work counts the blocks of the factored matrix times the
@@ -200,8 +200,8 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
 typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
                                  S2Arena *arena, S2Solution *solution);
 
-// The residual of (v, lambda), for an answer from any source. It alone decides whether a problem is
-// solved.
+// The residual of (v, lambda), for an answer from any source. The residual alone decides whether a
+// problem is solved.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);
 // The residual for impulses lambda + low, which are sums of two doubles; low may be NULL, which is

@@ -130,8 +130,8 @@ static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
   return mcp_balance(problem, options, arena, solution);
 }
 
-// Runs another solver from zero impulses. True if its answer is accurate enough; otherwise keeps
-// the answer with the smaller residual.
+// Runs another solver from zero impulses. Returns true if its answer is accurate enough; otherwise
+// keeps the answer with the smaller residual.
 static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                         const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
   // From zero impulses, because the first solver has started from the guess.
@@ -215,8 +215,8 @@ static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, 
   return true;
 }
 
-// A scaled residual up to this shows modes that are worth an exact solve, even if there are other
-// methods left.
+// A scaled residual up to this shows modes that are worth an exact solve, even if other methods
+// have not been tried yet.
 static const double NEAR = 1e-2;
 
 // A residual above the tolerance may be due to the rounding of the impulses: solves again with

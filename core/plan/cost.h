@@ -1,5 +1,5 @@
-// The cost of a trajectory: norms of residuals r = y - goal, where y are the outputs of a world.
-// Each norm has a running and a terminal weight. Controls have weights, too.
+// The cost of a trajectory: norms of residuals r = y - goal, where y are outputs of a world. Each
+// norm has a running and a terminal weight. Controls have weights, too.
 //
 //   cost = sum over knots k = 1 .. K of period (sum w rho(r_k) + sum c u_{k-1}^2 / 2)
 //            + sum W rho(r_K)

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Regularisation, as in the code of Tassa (2014): it grows and shrinks by factors that grow, too.
+// Regularisation, as in the code of Tassa (2014): it grows and shrinks by factors that themselves
+// grow.
 static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
 static const double ENOUGH = 1e-4; // fraction of the expected decrease that a step must achieve
 static const double SHORTER = 0.5; // factor of a step that did not achieve it

@@ -69,7 +69,7 @@ bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *op
   return album->count == 0 || time - album->start + LATE >= album->next * album->period;
 }
 
-// Whether the moment belongs in a strobe picture. If so, advances to the time of the next one.
+// Whether the moment belongs in a strobe picture. If so, advances to the time of the next moment.
 static bool album_pass(S2Album *album, double time, const S2RecordOptions *options) {
   if (options->strobe_times != NULL) {
     int before = album->shown;

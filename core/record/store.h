@@ -1,5 +1,5 @@
-// Moments kept in a temporary file that is deleted with the process. A video is drawn from them
-// after the run.
+// Moments kept in a temporary file that is deleted with the process. After the run a video is drawn
+// from these moments.
 #ifndef S2_STORE_H
 #define S2_STORE_H
 

@@ -83,7 +83,7 @@ static void track_pad(S2Track *track, Column *column, size_t count) {
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
-// Changes the room of each frame from `from` to `to` bodies, in place. The column has enough
+// Changes the capacity of each frame from `from` to `to` bodies, in place. The column has enough
 // memory.
 static void track_restride(Column *column, size_t frames, size_t from, size_t to, size_t used) {
   size_t row = 3 * sizeof(double);

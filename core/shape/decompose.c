@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-// A merged corner may turn the wrong way by rounding only; straightening removes it afterwards.
+// A merged corner can turn the wrong way only because of rounding; straightening removes it
+// afterwards.
 static const double ROUNDING_SINE = 1e-14;
 
 // m: least distance between vertices: the least size with a margin for rounding.

@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-// Edge i and vertex i of a piece, as parts of the outline of its body. The structure has only
-// numbers, so that it can be stored among vertices.
+// Edge i and vertex i of a piece, as parts of the outline of its body. The structure contains only
+// doubles, so that it can be stored among vertices.
 typedef struct S2Side {
   // m along the edge from vertex i: the parts outside from .. to belong to other pieces or lie
   // against them; from > to: the whole edge does. At a hollow corner `from` and `to` are slightly

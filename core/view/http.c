@@ -166,8 +166,8 @@ static uint32_t http_turned(uint32_t word, int bits) {
   return word << bits | word >> (32 - bits);
 }
 
-// SHA-1 (RFC 3174) of a text of less than two blocks. It is used only because the protocol requires
-// it, not for protection.
+// SHA-1 (RFC 3174) of a text of less than two blocks. SHA-1 is used only because the protocol
+// requires it, not for protection.
 static void http_sha1(const char *text, unsigned char digest[20]) {
   enum { BLOCK = 64, ROUNDS = 80 };
   unsigned char padded[2 * BLOCK] = {0};

@@ -18,8 +18,8 @@ static const int CHUNKS = 16;
 static const double AWAKE = 1e-4;
 // Polls between two readings of the clock.
 enum { LOOKS = 64 };
-// Bytes: the size of the main thread's stack, whatever `ulimit -s` says. Only the used part costs
-// memory.
+// Bytes of a thread's stack, regardless of `ulimit -s`: the usual size of the main thread's stack.
+// Only the used part takes memory.
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef struct Worker {
@@ -28,7 +28,8 @@ typedef struct Worker {
   int number;
 } Worker;
 
-// The mutex protects all members. Atomic ones are written under it and may be read without it.
+// The mutex protects all members. Atomic members are written under the mutex and may be read
+// without it.
 struct S2Workers {
   pthread_mutex_t mutex;
   pthread_cond_t begin, end; // a run has begun; the last worker has left it
@@ -173,8 +174,8 @@ void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
   workers->busy = workers->count - 1;
   workers->run++;
   pthread_cond_broadcast(&workers->begin);
-  // The calling thread takes part, then waits until the others have left, because the work uses the
-  // caller's data.
+  // The calling thread takes part, then waits until the other threads have left the run, because
+  // the work uses the caller's data.
   workers_take_part(workers, 0);
   while (workers->busy > 0) {
     pthread_cond_wait(&workers->end, &workers->mutex);

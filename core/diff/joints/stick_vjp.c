@@ -68,8 +68,8 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
   if (!one || !together || !approach) {
     return true;
   }
-  // The stronger point gets the whole adjoint. That is certain if the friction of the other is used
-  // up in any case.
+  // The stronger point gets the whole adjoint. That is certain if the friction of the other point
+  // is used up in any case.
   int strong = most[FIRST] >= most[SECOND] ? FIRST : SECOND;
   bool sure = fabs(pull) + most[!strong] < most[strong];
   if (sure || beyond) {

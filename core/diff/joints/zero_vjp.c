@@ -39,8 +39,8 @@ static double zero_speed(const S2JointUndo *undo, const S2JointRow *row) {
   return speed;
 }
 
-// The sign of a speed along a row. 0 if the speed is rounding: there the row would stick without an
-// impulse.
+// The sign of a speed along a row. 0 if the speed is rounding, because the row would then stick
+// without an impulse.
 static double zero_side(const S2JointUndo *undo, const S2JointRow *row, double speed) {
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);

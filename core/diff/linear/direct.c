@@ -388,8 +388,8 @@ static bool direct_is(const Direct *direct, uint64_t solves) {
   return is;
 }
 
-// Takes the step and moves the tangents over it. `system` belongs to the start of the step, and on
-// return to its end.
+// Takes the step and moves the tangents over it. `system` belongs to the start of the step; on
+// return it belongs to the end.
 static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direct) {
   S2World *world = direct->world;
   uint64_t solves = world->stats.solves;
@@ -466,7 +466,7 @@ S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        bool *direct) {
   s2_program_hasten(world);
   const S2WorldDef *def = s2_world_settings(world);
-  // With two stages, free bodies take the step that is expected here only if steps are split at
+  // In the two-stage flow, free bodies take the step assumed here only if steps are split at
   // events.
   *direct = s2_program_hangs(world) && (!s2_world_rattles(def) || s2_world_way(def) == S2_EVENT);
   for (int i = 0; i < count; i++) {

@@ -326,7 +326,8 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
     for (int r = lcs->first; r < lcs->rows; r++) {
       jumped += lcs->dl[i * lcs->rows + r] * lcs->lambda[r];
     }
-    // If only one of the step and the system has an impact, the step cannot serve as a reference.
+    // If the step has an impact and the system has none, or the reverse, the step cannot serve as a
+    // reference.
     double rows = reached[i] + jumped;
     lcs->next[i] = work->struck == work->strikes ? lcs->next[i] : rows;
     lcs->d[i] = lcs->next[i] - known;

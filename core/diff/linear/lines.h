@@ -85,7 +85,8 @@ void s2_lines_retune(S2LineSystem *system);
 
 // ---- The functions of reduce.h for a given system ----------------------------------------------
 
-// The index of entry k of q in the state ({q, v} of each body). Its velocity is 3 entries later.
+// The index of entry k of q in the state ({q, v} of each body). The velocity of that entry is 3
+// places later.
 static inline int s2_reduction_place(int k) {
   return 6 * (k / 3) + k % 3;
 }

@@ -89,8 +89,8 @@ static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   }
 }
 
-// An impact at the start of the step uses the velocity of ground at that time. Its adjoint is kept
-// apart from the adjoint of the mean velocity of ground.
+// An impact at the start of the step uses the velocity of ground at that time. The adjoint of this
+// velocity is kept apart from the adjoint of the mean velocity of ground.
 static void event_set_ground(S2Undo *undo, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
@@ -174,7 +174,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
 
 // The smooth derivative does not contain later contacts that the step does not reach.
 static void event_flag_unseen(S2Undo *undo, const S2Note *note) {
-  bool depends = false, last = undo->share == 1; // with a share below 1 more of the step follows
+  bool depends = false, last = undo->share == 1; // share below 1: more of the step follows
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     depends |= undo->bar.free_v[3 * note->of->island.node[i / 3] + i % 3] != 0;
   }

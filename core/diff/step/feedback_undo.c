@@ -52,7 +52,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
-    // ... and at most the energy of v0 and the work of forces during the step, at the mean speed.
+    // ... and at most the energy of v0 plus the work of forces during the step, at the mean speed.
     room[1].b += (inertial * v2 - push) * more;
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
     // Sums of absolute values, for the rounding errors.
@@ -90,7 +90,7 @@ static bool feedback_is_nothing(const Room *room) { // within rounding
 }
 
 // The room for energy is 0 within rounding. It stays 0 unless something begins to take energy: a
-// damper or friction that increases from 0 opens it.
+// damper or friction that increases from 0 makes the room larger than 0.
 static bool feedback_is_open(const Room *room) {
   return room->room >= -room->room_doubt;
 }
@@ -156,7 +156,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   }
   bool free_one = bound == &rooms[0], none = feedback_is_nothing(bound);
   Room room = *bound;
-  // a s^2 + b s = room, so ds = (droom - s^2 da - s db)/(2 a s + b). With a room of 0, s is -b/a.
+  // a s^2 + b s = room, so ds = (droom - s^2 da - s db)/(2 a s + b). If the room is 0, s is -b/a.
   double s = note->solve.fraction, slope = 2 * room.a * s + room.b,
          to = none ? 0 : fraction_bar / slope;
   double a_bar = -s * s * to, b_bar = none ? -fraction_bar / (2 * room.a) : -s * to;

@@ -246,8 +246,8 @@ static bool impact_left_whole(const S2Undo *undo) {
          s2_undo_last(undo, S2_ACT_INTERVAL)->interval.earlier == 0;
 }
 
-// In speculative steps, bodies without bounce land without a rebound. A restitution of 0 that is a
-// parameter counts as a constant there.
+// In speculative steps, bodies without bounce land without a rebound. In such steps a restitution
+// of 0 that is a parameter counts as a constant.
 static bool impact_leaves_restitution(const S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   bool leaves = false;

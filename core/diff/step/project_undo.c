@@ -1,5 +1,5 @@
-// The derivative of a projection of an island. It is the derivative of a solve (solve_undo.c), for
-// displacements.
+// The derivative of a projection of an island. A projection is undone like a solve (solve_undo.c),
+// with displacements in place of velocities.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 
@@ -203,7 +203,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
 // ---- With the rows of the solve -----------------------------------------------------------------
 
 // Rows as in the solve, with errors at the end. The error is measured at the same feature if it
-// still exists; otherwise it is extrapolated from the solve.
+// still exists; otherwise the error is extrapolated from the solve.
 static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2PointBar *bar) {
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];

@@ -102,7 +102,8 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     memset(q_bar, 0, sizeof *q_bar * (size_t)nodes);
     memset(v_bar, 0, sizeof *v_bar * (size_t)nodes);
     piece_gather(&piece, q_bar, v_bar);
-    // The time of its end is in proportion to the step, or depends on the state and the limit.
+    // The time at which the piece ends is in proportion to the step, or depends on the state and
+    // the limit.
     double end_bar = piece.end_bar + next_bar;
     next_bar = piece.start_bar;
     if (record.met < 0) {

@@ -106,8 +106,8 @@ static double relax_mobility(const Relaxed *relaxed, int i) {
   return s2_mcp_delassus(&relaxed->problem, row, row) + row->compliance;
 }
 
-// The compliance of the rows of a contact or a limit, which begin at row i of the problem. It comes
-// from z s = k, where differences would have no digits.
+// The compliance of the rows of a contact or a limit, which begin at row i of the problem. It is
+// computed from z s = k, because differences would have no digits.
 static void relax_row(S2RattlePiece *piece, bool second, const Relaxed *relaxed, int i) {
   const S2Problem *problem = &relaxed->problem;
   int r = relaxed->row_of[i], next = i + 1;

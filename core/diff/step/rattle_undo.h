@@ -90,8 +90,8 @@ void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass);
 // From y of row r to the unit of its kappa; `bar` is the adjoint of that row.
 void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *row, S2RowBar *bar);
 
-// rattle_contact_undo.c: states of the rows of a piece with contacts. Its solver finds no active
-// set.
+// rattle_contact_undo.c: states of the rows of a piece with contacts. The solver of such a piece
+// does not find an active set.
 void s2_rattle_find_states(S2RattlePiece *piece, bool second);
 // From the adjoints of the rows of a contact point, of which r is the first, to its poses and
 // shapes. Returns the last of these rows. The second function takes one row at the end of the piece

@@ -1,5 +1,4 @@
-// The derivative of energy that is taken back from the velocities (dynamics/project/repay.c,
-// energy.c).
+// The derivative of taking energy back from the velocities (dynamics/project/repay.c, energy.c).
 #include "diff/step/undo.h"
 
 // ---- The loss of speed -----------------------------------------------------------------------

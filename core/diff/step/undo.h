@@ -98,8 +98,8 @@ static inline bool s2_undo_good(const S2Undo *undo) {
 S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                         S2WorldGradient *gradient, S2Arena *arena);
 
-// Undoes the act of note undo->index: the arrays of the step are again what they were before it,
-// and so are their adjoints.
+// Undoes the act of note undo->index: the arrays of the step, and their adjoints, become those of
+// the state before the act.
 typedef void S2UndoAct(S2Undo *undo, const S2Note *note);
 
 // substep_undo.c
@@ -177,7 +177,7 @@ void s2_undo_motions(S2Undo *undo, const S2Note *note);
 // Adjoints of the velocities of kinematic bodies at both ends of the step, which the note began
 // with.
 void s2_undo_give(S2Undo *undo, const S2Note *note);
-// Adjoint of the goal that a lock with a bound keeps at the end of a substep of this length.
+// Adjoint of the goal that a bounded lock keeps at the end of a substep of this length.
 void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
 // Adjoints of the goals and rates of locks at the end of the step, from the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
@@ -195,7 +195,8 @@ typedef struct S2LawsSeen {
   const bool *own;
 } S2LawsSeen;
 void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);
-// Laws get states of bodies within the step. Passes the adjoints of these states on to its start.
+// Laws get states of bodies within the step. Passes the adjoints of these states on to the start of
+// the step.
 void s2_undo_seen(S2Undo *undo);
 
 // impulse_undo.c, in the order of a sweep: at its start; at the end of a substep; at the end of a
@@ -228,7 +229,7 @@ const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
                               double *dl_dlambda, double *aside);
 
-// The adjoint of v2 of an act that took energy from it. Returns the adjoint of that energy.
+// The adjoint of v2 for an act that took energy from v2. Returns the adjoint of that energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note); // spin_undo.c: an island without ground
 double s2_undo_repaid(S2Undo *undo, const S2Note *note); // repay_undo.c
 

@@ -176,7 +176,8 @@ static Loop element_loop_over(S2Size a, S2Size b) {
       }                                                                                            \
     }                                                                                              \
     break;
-// One argument at a time, because both may be the same. `to` is an adjoint, the others are not.
+// One argument at a time, because both may be the same. `to` is an adjoint; the other arrays are
+// not.
 #define BINARY_ADJOINT(TO, ROW, COLUMN, PARTIAL)                                                   \
   for (size_t r = 0; (TO) != NULL && r < loop.rows; r++) {                                         \
     const double *p = in->a + r * loop.a_row, *q = in->b + r * loop.b_row;                         \

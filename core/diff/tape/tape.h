@@ -99,8 +99,8 @@ void s2_tape_set_forward(S2Tape *tape, S2Var node, S2TapeForward *forward, S2Tap
 
 // Number of columns of tangents in the running forward pass. 0: there is none.
 int s2_tape_columns(const S2Tape *tape);
-// Whether a probe is running: a sweep whose adjoints only say which nodes the outputs depend on
-// (not 0). It runs before a forward pass.
+// Whether a probe is running: a sweep whose adjoints only show which nodes the outputs depend on
+// (adjoints that are not 0). It runs before a forward pass.
 bool s2_tape_probing(const S2Tape *tape);
 // The tangents of a node in a forward pass: s2_tape_columns for each of its numbers. NULL for 0.
 double *s2_tape_tangent(S2Tape *tape, S2Var node);

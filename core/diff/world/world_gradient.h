@@ -80,8 +80,8 @@ typedef enum S2GradientFlag {
   S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
   S2_GRADIENT_UNDETERMINED = 4, // l contains such an impulse
   S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved: do not use the result
-  // a number was taken as constant (docs/gradients.md lists these), a solve as exact instead of
-  // smooth, or a solve that missed its tolerance as solved
+  // a number was taken as constant (docs/gradients.md lists these), a solve was taken as exact
+  // instead of smooth, or a solve that missed its tolerance was taken as solved
   S2_GRADIENT_PARTIAL = 16,
   S2_GRADIENT_GRAZING = 32, // event: an impact at almost zero speed
   // an impact in a step of fixed length: derivatives do not include the change of its time
@@ -98,7 +98,8 @@ typedef enum S2GradientFlag {
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 
-// Zero, large enough for this world at present. Grows (keeping contents) when called again.
+// Makes a gradient of zeros that is large enough for this world at present. If called again, grows
+// it and keeps its contents.
 void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
 // The index of a contact point in `contact`; adds the point if it is missing.
 int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,

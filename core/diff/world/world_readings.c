@@ -41,8 +41,8 @@ static void reading_list_places(Point *point, S2Arena *arena) {
   }
 }
 
-// The node of one or two numbers, whose adjoints are `bar`. With `placed`, the centre of the body
-// is added to the point.
+// The node of one or two numbers, whose adjoints are `bar`. If `placed`, the centre of the body is
+// added to the point.
 static S2Var reading_geometry(S2WorldTape *tape, const Point *point, int count,
                               const double *values, const S2PointBar *bar, bool placed) {
   S2Arena *arena = s2_world_tape_arena(tape);

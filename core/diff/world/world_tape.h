@@ -62,8 +62,8 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 // A joint was enabled or disabled: its data of the last step are cleared. A lock that is enabled
 // holds its body where it is.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
-// A gear got another ratio (`ratio`, 0: a plain one). Its sum is then computed from the present
-// poses. The world is already in the later state.
+// A gear got another ratio (`ratio`; 0: a plain number). The gear's sum is then computed from the
+// present poses. The world is already in the later state.
 void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // The nodes of a contact (from s2_world_contacts): point and normal (2 numbers each), gap, normal

@@ -70,8 +70,8 @@ static void find_units(Active *active) {
   }
 }
 
-// u = q + G x, column by column, which is possible because G is symmetric. The sums of all rows
-// grow side by side, each in the order of its terms.
+// u = q + G x, column by column, which is possible because G is symmetric. The sums of all rows are
+// accumulated side by side, each in the order of its terms.
 static void speeds_of(const Active *active) {
   int n = active->of.rows;
   double *restrict u = active->u;
@@ -220,7 +220,8 @@ static void write_row(Active *active, int k, double x) {
   active->lambda[active->of.row[k]] = x / active_root_of(active, k);
 }
 
-// Sets impulses that follow exactly from others: at bounds, and friction of sliding contacts.
+// Sets impulses that other numbers determine exactly: impulses at bounds, and friction of sliding
+// contacts.
 static void write_bounds(Active *active) {
   for (int i = 0; i < active->units; i++) {
     const Unit *unit = &active->unit[i];

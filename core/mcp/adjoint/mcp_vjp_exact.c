@@ -22,7 +22,7 @@ enum { MOST = 96 };
 // SIEVE).
 static const double CLEAR = 3e-6;
 // A compliance counts if it is above this fraction of its row's diagonal. Rounding of the Jacobians
-// (1e-16) then leaves it six digits.
+// (1e-16) then leaves the compliance six digits.
 static const double SOFT = 1e-10;
 // Pivots up to this, of rows scaled to about 1, may be rounding of numbers with twice the digits.
 // Then there is no derivative.

@@ -50,8 +50,8 @@ static double vjp_modes_edge_of(const S2VjpPoint *at) {
   return fmin(S2_VJP_EDGE, fmax(ROUNDING, STANDS_OUT * worst));
 }
 
-// For a contact that presses. Without a friction cone (mu = 0) its unit has no friction row; this
-// finds the direction in which friction would act.
+// For a contact that presses. If there is no friction cone (mu = 0), its unit has no friction row;
+// this function finds the direction in which friction would act.
 static unsigned friction_without_cone(const S2VjpPoint *at, int k, const S2VjpModes *to) {
   const S2Problem *problem = at->system->problem;
   int friction = at->system->unit[k].row + 1;

@@ -31,7 +31,7 @@ enum { MOST = 136 }; // active rows: those of the active set and the equations t
 // other exactly or only nearly; the general method decides such cases.
 static const double REPEATS = 1e-11, CLEAR = 1e-8;
 
-// Fraction of the impulses: bound of their part in the null space, for impulses of least norm.
+// Fraction of the impulses: impulses have least norm if their part in the null space is below this.
 static const double LEAST = 1e-9;
 // Fractions of dl/d(v, lambda): bounds of residuals, and of the loss's dependence on single
 // impulses.

@@ -89,8 +89,8 @@ static double closed_violation(const Contact *c, Mode mode, Impulse p, double un
   return fmax(0, excess);
 }
 
-// Chooses the mode for the free velocities (qn, qt), with its impulse. If none holds (a singular
-// G), it takes the one with the smallest violation.
+// Chooses the mode for the free velocities (qn, qt), with its impulse. If no mode holds (a singular
+// G), it chooses the mode with the smallest violation.
 static Mode closed_choose(const Contact *c, double qn, double qt, Impulse *impulse) {
   double scale = fmax(fabs(qn), c->friction ? fabs(qt) : 0);
   Mode best = SEPARATE, nearest = SEPARATE;

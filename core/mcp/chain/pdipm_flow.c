@@ -130,7 +130,8 @@ static double flow_sweep(Flow *flow, double enough, S2Arena *arena) {
   return residual;
 }
 
-// Takes the modes of the step. True: they have not changed, and have not been solved exactly yet.
+// Takes the modes of the step. True: the modes have not changed, and have not been solved exactly
+// yet.
 static bool flow_take_modes(Flow *flow) {
   const S2System *system = flow->follow.system;
   int before = flow->changed;

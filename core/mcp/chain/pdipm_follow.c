@@ -12,8 +12,8 @@
 // local minimum.
 //
 // A compliance 1 / weight relative to the starting impulses makes segments unique where contacts
-// hold more than the nodes can move. A larger compliance gives fewer turns, so this is one step of
-// the proximal method of newton.c and not the whole method.
+// constrain more than the nodes can move. A larger compliance gives fewer turns, so this is one
+// step of the proximal method of newton.c and not the whole method.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
@@ -391,8 +391,8 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
     if (violated == 0) {
       return solve;
     }
-    // If the violations do not become fewer, the changes seldom converge, and the path costs the
-    // same.
+    // If the number of violations does not fall, the changes seldom converge, and following the
+    // path costs no more.
     if (violated >= *left) {
       return 0;
     }

@@ -84,7 +84,7 @@ typedef struct SweptUnit {
   int32_t a, b;
 } SweptUnit;
 
-// Neighbouring units usually share a body, and the processor would wait for one before it begins
+// Neighbouring units usually share a body, and the processor would finish one unit before it begins
 // the next. So a sweep interleaves this many parts of the list.
 enum { SWEEP_PARTS = 4 };
 

@@ -75,8 +75,8 @@ typedef struct S2FollowStart {
               // do not arrive
 } S2FollowStart;
 
-// One proximal step from `lambda` along the path to its solution. False, with nothing changed: it
-// does not arrive.
+// One proximal step from `lambda` along the path to its solution. False, with nothing changed: the
+// path does not arrive.
 bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, double *lambda,
                      int *factorizations, S2Arena *arena);
 

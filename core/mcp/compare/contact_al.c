@@ -174,7 +174,7 @@ static bool al_factor(Al *al) {
 }
 
 // One Newton step; false if the matrix is singular (only by rounding). `done`: the whole step stays
-// in its piece, so this is the minimum.
+// in its piece, so the new point is the minimum.
 static bool step_inner(Al *al, bool *done) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-// Tolerance of a mode's inequalities, as a fraction of the velocities in them. Without it, rounding
-// could reject both modes of a contact on their boundary.
+// Tolerance of a mode's inequalities, as a fraction of the velocities in them. Without this
+// tolerance, rounding could reject both modes of a contact on their boundary.
 static const double SLACK = 1e-13;
 
 // A mode has no solution if its determinant, or nn +- mu nt, is below this fraction of its terms.

@@ -197,8 +197,8 @@ static double ncp_next_kappa(const Solver *solver) {
   return fmax(sigma * sigma * sigma * nu, lowest);
 }
 
-// b := the direction towards kappa, by the factors. `corrected`: with the correction for the
-// products that the affine direction neglects.
+// b := the direction towards kappa, computed with the factors. `corrected`: with the correction for
+// the products that the affine direction neglects.
 static void ncp_find_direction(const Solver *solver, double kappa, bool corrected, double *b) {
   const S2NcpSystem *system = &solver->system;
   const double *dy = solver->affine + system->dimension, *dz = dy + system->cone;

@@ -9,8 +9,8 @@ enum {
   QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 steps for problems that suit it
 };
 
-// Pivoting compares all rows with the largest -q_i (scaled), and counts 1e-16 of it as 0. A walk
-// from its end point treats each row separately.
+// Pivoting compares all rows with the largest -q_i (scaled), and counts 1e-16 of that as 0. A walk
+// from the end point of pivoting treats each row separately.
 static void lcp_auto_polish(S2LcpRun *run) {
   const S2LcpProblem *problem = run->problem;
   int n = problem->n;

@@ -115,7 +115,7 @@ static void active_solve(Active *active) {
 // ---- Finish -----------------------------------------------------------------------------------
 
 // Newton's correction of x on the active set, repeated while it improves any equation: if sizes
-// differ much, some need many corrections. f: K x + r at the end.
+// differ much, some equations need many corrections. f: K x + r at the end.
 static void active_correct(Active *active, const S2Mixed *p, double *x, double *f) {
   s2_mixed_apply(p, x, f);
   // dx = -K_AA^-1 (K x + r)_A, repeated while an equation is halved by it.
@@ -243,8 +243,8 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
     hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
     side[i] = active_side_of(x[n + i], f[n + i], lo[i], hi[i]);
   }
-  // Until no pair requires another side: solve for those between, with the others exactly at their
-  // bounds.
+  // Until no pair requires another side: solve for the pairs between their bounds, with the other
+  // pairs exactly at their bounds.
   bool moved = s2_all_finite(p.k, (size_t)size * (size_t)size) && s2_all_finite(f, (size_t)size);
   for (int move = 0; move < MOST_MOVES && moved; move++) {
     for (int i = 0; i < m; i++) {

@@ -18,8 +18,8 @@
 
 // Fraction of the largest violation, in equilibrated conditions: smaller gains may be rounding.
 static const double LEAST_GAIN = 1e-9;
-// Errors of the proof's equations, as a fraction of its gain: a point that refutes it would have to
-// exceed the data by the inverse of this.
+// Errors of the proof's equations, as a fraction of its gain: a point that refutes the proof would
+// have to exceed the data by the inverse of this.
 static const double LEAST_REACH = 1e-8;
 
 enum { EQUILIBRATIONS = 8, MAX_ITERATIONS = 100 };

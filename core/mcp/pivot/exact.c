@@ -309,7 +309,7 @@ static double exact_reach(const Exact *exact, int i, const double *z, Mode *boun
 }
 
 // Whether an active row is violated by more than the aim. After a solve only rows that repeat
-// others can be.
+// others can be violated.
 static bool exact_misses(const Exact *exact, double aim) {
   const S2Problem *problem = exact->problem;
   for (int k = 0; k < exact->count; k++) {

@@ -72,7 +72,8 @@ static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S
   return lo_x < hi_x && lo_y <= hi_y;
 }
 
-// Finds a free place for a name at its body or near it. Without a free place the name is left out.
+// Finds a free place for a name at its body or near it. If there is no free place, the name is left
+// out.
 static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *body) {
   static const double offsets[][2] = {{0, 0}, {0, -1}, {0, 1}, {1, 0}, {-1, 0}, {0, -2}, {0, 2}};
   const S2SceneView *view = &picture->scene->view;

@@ -31,7 +31,8 @@ static uint32_t picture_faded(uint32_t color, double alpha) {
 static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
   // Small bodies get thin outlines. Otherwise the outlines would cover the bodies.
   double width = fmax(fmin(1.5 * picture->unit, 0.07 * picture->body_size), 0.4);
-  // The slot, not the position in the list: a body keeps its colour when others are destroyed.
+  // The colour depends on the slot, not on the position in the list: a body keeps its colour when
+  // others are destroyed.
   uint32_t fill = s2_palette(body->id.index - 1);
   const S2Theme *theme = picture->theme;
   S2Paint paint = {.fill = fill, .stroke = picture_darker(fill), .width = width};

@@ -10,8 +10,8 @@
 #define BLOCK_START "<script type=\"application/x-s2d\">\n"
 #define BLOCK_END   "</script>\n"
 
-// Browsers store the text of an element as one string of limited length. After this size a new
-// block begins.
+// Browsers store the text of an element as one string of limited length. When a block has this
+// size, a new block begins.
 enum { BLOCK_SIZE = 1 << 20 };
 
 S2Status s2_html_available(void) {

@@ -36,7 +36,8 @@ static void guess_v(const S2S2dBodyPast *past, int how, double guess[3]) {
   }
 }
 
-// The pose of a body that moved for `h` with its new velocity, or with the mean of old and new.
+// The pose of a body that moved for `h` with its new velocity, or with the mean of its old and new
+// velocity.
 static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool mean,
                     double guess[3]) {
   for (int k = 0; k < 3; k++) {

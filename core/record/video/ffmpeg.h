@@ -1,4 +1,4 @@
-// The program ffmpeg, which receives frames through a socket. It is found with PATH and started
+// The program ffmpeg, which receives frames through a socket. ffmpeg is found with PATH and started
 // without a shell.
 #ifndef S2_FFMPEG_H
 #define S2_FFMPEG_H
