@@ -21,8 +21,7 @@ static double geometric_part_of(double x, bool positive) {
 // (part(x) - part(y))/(x - y). If x = y, it is the derivative; at 0, the mean of the derivatives on
 // both sides.
 static double geometric_slope(double x, double y, double size, bool positive) {
-  if (fabs(x - y) >
-      1e-9 * size) { // if x and y are closer, both have the same sign or neither counts
+  if (fabs(x - y) > 1e-9 * size) { // else both have the same sign, or neither counts
     return (geometric_part_of(x, positive) - geometric_part_of(y, positive)) / (x - y);
   }
   if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor in the centre of a body
