@@ -25,7 +25,7 @@
 #include "shape/shape.h"
 
 const char *s2_version(void); // "major.minor.patch"
-// Commit and compiler it was made from and with, as far as known: "0689b3e4 gcc 12.2.0".
+// The commit and the compiler of this build, as far as known: "0689b3e4 gcc 12.2.0".
 const char *s2_build(void);
 
 #endif

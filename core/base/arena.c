@@ -43,7 +43,8 @@ void s2_arena_free(S2Arena *arena) {
 }
 
 void s2_arena_reset(S2Arena *arena) {
-  // Merges several blocks into one of their total size, so that one block suffices from now on.
+  // Merges several blocks into one block of their total size, so that one block suffices from now
+  // on.
   if (arena->block != NULL && arena->block->older != NULL) {
     size_t total = 0;
     for (const S2ArenaBlock *block = arena->block; block != NULL; block = block->older) {
@@ -94,8 +95,9 @@ S2ArenaMark s2_arena_mark(const S2Arena *arena) {
 }
 
 void s2_arena_rewind(S2Arena *arena, S2ArenaMark mark) {
-  // Newer blocks stay until the next reset merges them; only their contents become unused. Without
-  // them, a loop of mark, take and rewind at the end of a block would use the heap every time.
+  // Newer blocks stay until the next reset merges them; only their contents become unused. If the
+  // rewind freed them, a loop of mark, take and rewind at the end of a block would use the heap
+  // every time.
   if (arena->block == mark.block) {
     if (arena->block != NULL) {
       arena->block->at = mark.at;

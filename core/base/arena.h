@@ -22,7 +22,7 @@ typedef struct S2Arena {
   size_t peak;         // largest `used` ever
 } S2Arena;
 
-// A position to return to: s2_arena_rewind releases everything taken after it. It is only valid
+// A position to return to: s2_arena_rewind releases everything taken after it. It is valid only
 // until the next reset.
 typedef struct S2ArenaMark {
   S2ArenaBlock *block;
@@ -33,13 +33,14 @@ typedef struct S2ArenaMark {
 void s2_arena_init(S2Arena *arena);
 void s2_arena_free(S2Arena *arena);
 
-// Releases everything. If the arena has grown, its blocks are merged into one that fits.
+// Releases everything. If the arena has grown, its blocks are merged into one block of their total
+// size.
 void s2_arena_reset(S2Arena *arena);
 
 // private to arena.c: adds a block with room for `bytes`
 void s2_arena_grow(S2Arena *arena, size_t bytes);
 
-// Aligned, uninitialised. If memory runs out, it ends the running call (memory.h).
+// Returns aligned, uninitialised memory. If memory runs out, the running call ends (memory.h).
 static inline void *s2_arena_take(S2Arena *arena, size_t bytes) {
   size_t rounded = (bytes + S2_ARENA_ALIGNMENT - 1) & ~(size_t)(S2_ARENA_ALIGNMENT - 1);
   if (arena->block == NULL || arena->block->size - arena->block->at < rounded) {

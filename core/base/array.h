@@ -1,4 +1,4 @@
-// Growable arrays of plain values. They only grow, so once they are large enough they no longer use
+// Growable arrays of plain values. They only grow, so arrays that are large enough no longer use
 // the heap.
 #ifndef S2_ARRAY_H
 #define S2_ARRAY_H
@@ -36,8 +36,8 @@ static inline void *s2_array_grown(void *at, int *capacity, int wanted, size_t i
 #define s2_array_append(array)                                                                     \
   (s2_array_reserve(array, (array).count + 1), (array).count += 1, &(array).at[(array).count - 1])
 
-// The same, but returns the index. Never write x.at[s2_array_push(x)]: C may read `at` before the
-// push moves it.
+// Does the same, but returns the index of the item. Never write x.at[s2_array_push(x)]: C may read
+// `at` before the push moves it.
 #define s2_array_push(array)                                                                       \
   (s2_array_reserve(array, (array).count + 1), (array).count += 1, (array).count - 1)
 

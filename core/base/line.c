@@ -53,7 +53,7 @@ void *s2_line_opened(void *at, S2LinePlace line, int index) {
     *line.count += 1;
     return first;
   }
-  // Move the items after it.
+  // Move the items after the place.
   at = s2_line_reserved(at, line, *line.count + 1);
   unsigned char *place = (unsigned char *)at + (size_t)index * line.item;
   memmove(place + line.item, place, (size_t)behind * line.item);

@@ -73,7 +73,7 @@ static Guard *let_go(const void *memory) {
 
 // ---- Allocation -------------------------------------------------------------------------------
 
-// Is it this call's turn to fail?
+// Whether this call is the one that must fail.
 static bool memory_fails(void) {
   taken += 1;
   if (failing_at == 0 || taken < failing_at) {
@@ -178,7 +178,7 @@ static void pass_on(Held *held) {
   for (size_t i = 0; i < held->room && outer != NULL; i++) {
     if (held->at[i] != NULL && held->at[i] != &gone) {
       (void)memory_hold(&outer->held,
-                        // if the table cannot grow, the memory leaks if the outer guard fails, too
+                        // if the table cannot grow, the memory leaks if the outer guard also fails
                         held->at[i]);
     }
   }

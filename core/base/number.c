@@ -56,10 +56,11 @@ void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
 
 // ---- Digits -----------------------------------------------------------------------------------
 
-// Numbers as text that reads back the same: 15 digits if they suffice, as for 0.1, otherwise 17 as
-// printf("%.17g") prints. Tables over time hold millions of numbers, and printf takes ten times as
-// long. A number m 2^e is multiplied by the power of ten that leaves 17 digits before the point;
-// 128 bits of that power are known. If these bits do not decide the rounding, printf does.
+// Writes numbers as text that reads back to the same number: with 15 digits if they suffice (as for
+// 0.1), otherwise with the 17 digits of printf("%.17g"). Tables over time hold millions of numbers,
+// and printf takes ten times as long. A number m 2^e is multiplied by the power of ten that leaves
+// 17 digits before the point; 128 bits of that power are known. If these bits do not decide the
+// rounding, printf does.
 
 enum {
   DIGITS = 17,
@@ -189,7 +190,7 @@ static bool find_digits(double value, uint64_t *digits, int *power) {
   return past_half > 2 * DOUBT;
 }
 
-// Digits in pairs, which do not depend on each other.
+// The pairs of digits do not depend on each other.
 static void write_four(char *text, uint32_t number) {
   static const char pairs[] =
       "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -209,7 +210,8 @@ static void write_digits(char text[DIGITS], uint64_t digits) {
   write_four(text + 13, last % 10000);
 }
 
-// Writes as %g does: without trailing zeros, and with an exponent if the point is far away.
+// Writes a number as %g does: without trailing zeros, and with an exponent if the point is far
+// away.
 static size_t write_plain(char *text, const char *digits, int count, int first) {
   char *at = text;
   if (first < 0) {
@@ -264,7 +266,7 @@ static void prefer_few_digits(double value, uint64_t *digits, int *first) {
   if (power < -LARGEST || power > 0) {
     return;
   }
-  // Both are exact doubles, so reading the text gives this value.
+  // The digits and the power of ten are exact doubles, so reading the text gives this value.
   double read = (double)shortest / tens[-power];
   if (read == value) {
     bool carried = few * CUT == 10 * TEN_16;

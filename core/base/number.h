@@ -1,5 +1,6 @@
-// Numbers: their bits; and conversion to text and back, with a decimal point in any locale. A host
-// program may have set a locale, and files must be readable elsewhere.
+// Numbers: comparison of their bits, and conversion to text and back. The text has a decimal point
+// in any locale: a host program may have set a locale with a comma, but files must be readable
+// elsewhere.
 #ifndef S2_NUMBER_H
 #define S2_NUMBER_H
 
@@ -8,15 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-// Whether the numbers are equal bit for bit. Unlike ==, a nan equals itself, and 0 is not -0.
+// Whether the numbers are equal bit for bit. Unlike with ==, a nan equals itself, and 0 is not -0.
 static inline bool s2_same_bits(const double *a, const double *b, size_t count) {
   return memcmp(a, b, count * sizeof *a) == 0; // NOLINT(bugprone-suspicious-memory-comparison)
 }
 
 // `text` gets the digits; "nan", never "-nan".
 enum { S2_NUMBER_SIZE = 340 }; // bytes: %.2f of the largest double has 313 characters
-// At most 15 digits if they read back to the same number, otherwise 17, which always do. Returns
-// the length.
+// At most 15 digits if they read back to the same number, otherwise 17 digits, which always do.
+// Returns the length.
 size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value);
 size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value);           // 17 digits, by printf
 void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals); // no trailing zeros

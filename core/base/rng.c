@@ -41,7 +41,7 @@ uint64_t s2_rng_next(S2Rng *rng) {
 }
 
 double s2_rng_uniform(S2Rng *rng) {
-  // 53 bits: all multiples of 2^-53 from 0 on, below 1.
+  // 53 bits: a multiple of 2^-53 in [0, 1).
   return (double)(s2_rng_next(rng) >> 11) * 0x1p-53;
 }
 
@@ -62,7 +62,8 @@ int64_t s2_rng_integer(S2Rng *rng, int64_t lo, int64_t hi) {
   if (span == 0) {
     return (int64_t)s2_rng_next(rng);
   }
-  // Draws above the last whole multiple of the span are repeated: all numbers are equally likely.
+  // Draws above the last whole multiple of the span are repeated, so that all numbers are equally
+  // likely.
   uint64_t limit = UINT64_MAX - UINT64_MAX % span;
   uint64_t draw;
   do {

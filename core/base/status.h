@@ -14,7 +14,8 @@ typedef enum S2Code {
   S2_UNSOLVED,    // a step missed its tolerance and the caller asked for strictness
   S2_IO,          // a file could not be read or written
   S2_MEMORY,      // out of memory
-  S2_UNAVAILABLE, // this build lacks a library for it, or (core/diff) it has no derivative here
+  S2_UNAVAILABLE, // this build lacks the library for the call, or (core/diff) the operation has no
+                  // derivative
 } S2Code;
 
 enum { S2_MESSAGE_SIZE = 240 }; // bytes with the final 0; longer messages are cut
@@ -25,7 +26,8 @@ typedef struct S2Status {
 } S2Status;
 
 static inline S2Status s2_ok(void) {
-  S2Status status; // the rest of the message stays unset: clearing it costs more than most calls
+  S2Status status; // the rest of the message stays unset: clearing the message would cost more than
+                   // most calls do
   status.code = S2_OK;
   status.message[0] = 0;
   return status;

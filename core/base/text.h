@@ -19,8 +19,8 @@ int s2_utf8_put(char bytes[S2_UTF8_MOST], uint32_t code);
 
 // ---- Escapes ----------------------------------------------------------------------------------
 
-// A character is valid UTF-8 that is neither a control character (except blanks) nor forbidden in
-// XML.
+// A character is valid if it is UTF-8 and is neither a control character (except blanks) nor
+// forbidden in XML.
 typedef enum S2TextForm {
   S2_TEXT_PLAIN, // for a line of a terminal or a message: blanks other than ' ' and invalid bytes
                  // become \xNN

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-  READ_CHUNK = 65536, // bytes at first; doubles as the file turns out longer
+  READ_CHUNK = 65536, // bytes at first; doubled while the file is longer
   SHOWN = 40,         // characters of a word that an error message quotes
 };
 

@@ -13,14 +13,14 @@ typedef struct S2Tokens {
   size_t size;      // its bytes
   const char *at;   // the unread part
   int line;         // line of `at`, from 1
-  const char *word; // the last word read, not ended by a 0
+  const char *word; // the last word read, not terminated by a 0
   int length;       // 0: no word was read
 } S2Tokens;
 
 typedef enum S2Reals {
-  S2_ANY_REAL,     // also inf and nan
-  S2_NO_NAN,       // also inf
-  S2_FINITE_REALS, // neither
+  S2_ANY_REAL,     // inf and nan are allowed
+  S2_NO_NAN,       // inf is allowed
+  S2_FINITE_REALS, // neither is allowed
 } S2Reals;
 
 // Reads the file into memory. Release it with s2_tokens_close, also after an error. Returns S2_IO,
@@ -34,14 +34,14 @@ S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 // For formats with a keyword at the start of each line: s2_tokens_expect moves to the next line
-// that is not empty and checks that it starts with `keyword`. s2_tokens_end_line checks that the
-// line contains no more words.
+// that is not empty and checks that this line starts with `keyword`. s2_tokens_end_line checks that
+// the line contains no more words.
 S2Status s2_tokens_expect(S2Tokens *tokens, const char *keyword);
 S2Status s2_tokens_end_line(S2Tokens *tokens);
 
 // For formats in which line breaks have no meaning: s2_tokens_seek moves to the next word on any
-// line, for the readers below; `what` names it in errors. s2_tokens_end_file checks that no word
-// follows.
+// line, for the readers below; `what` names that word in errors. s2_tokens_end_file checks that no
+// word follows.
 S2Status s2_tokens_seek(S2Tokens *tokens, const char *what);
 S2Status s2_tokens_end_file(S2Tokens *tokens);
 

@@ -14,7 +14,7 @@ typedef struct S2Rot {
   double c, s; // cosine and sine
 } S2Rot;
 
-typedef struct S2Pose { // a point of the body frame p goes to position + R p
+typedef struct S2Pose { // maps a point p of the body frame to position + R p
   S2Vec2 position;      // m
   S2Rot rotation;
 } S2Pose;
@@ -74,16 +74,15 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
 // within 0.8 units in the last place; `Real` is double or a vector of them, `Int` as many int64_t.
 //
 // x = n pi/2 + (a + b), |a| <= pi/4 (118 bits of pi/2 in three parts, Cody and Waite); then the
-// minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c and k_cos.c), which n mod 4 swaps
-// and signs.
-// NOLINTBEGIN(bugprone-macro-parentheses): a type in parentheses is not a type
+// minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c and k_cos.c), whose order and signs
+// depend on n mod 4. NOLINTBEGIN(bugprone-macro-parentheses): a type in parentheses is not a type
 #define S2_SINCOS_DEFINE(name, Real, Int)                                                          \
   static inline void name(Real x, Real *sine, Real *cosine) {                                      \
     const double shift = 6755399441055744.0; /* 1.5 2^52: adding it rounds to the nearest n */     \
     Real shifted = x * 6.36619772367581382433e-01 + shift, n = shifted - shift;                    \
     Int quarter, sine_bits, cosine_bits;                                                           \
     memcpy(&quarter, &shifted, sizeof quarter);                                                    \
-    /* The remainder of x after n quarter turns: a, and b below its last digit. */                 \
+    /* The remainder of x after n quarter turns: a, and b, the part below the last digit of a. */  \
     Real r0 = x - n * 1.57079632673412561417e+00;                                                  \
     Real w0 = n * 6.07710050630396597660e-11;                                                      \
     Real r1 = r0 - w0;                                                                             \
@@ -103,7 +102,7 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
                   z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11));             \
     Real half = 0.5 * z, one = 1.0 - half;                                                         \
     Real c = one + (((1.0 - one) - half) + (z * q - a * b));                                       \
-    /* Odd quarters swap them; the second bit signs. */                                            \
+    /* Odd quarter turns swap sine and cosine; the second bit of n sets the signs. */              \
     memcpy(&sine_bits, &s, sizeof s);                                                              \
     memcpy(&cosine_bits, &c, sizeof c);                                                            \
     Int swap = (sine_bits ^ cosine_bits) & -(quarter & 1);                                         \

@@ -288,7 +288,7 @@ static bool batch_begin(S2Batch *batch, int i, bool threaded) {
     batch_renew(batch, i, threaded);
     return false;
   }
-  // Commands, clipped to the ranges of the actuators if the judge is to see the applied ones
+  // Commands, clipped to the ranges of the actuators if the judge is to see the applied commands
   S2Status status = s2_ok();
   if (batch->def.worth == S2_WORTH_PERIODS && (at->own & S2_OWN_STEP) == 0) {
     batch_clip(batch, i);
@@ -413,7 +413,7 @@ static void batch_step_world(void *user, int worker, int i) {
   }
 }
 
-// Completes the work that threads have left of a world that they stepped.
+// Completes the work that threads have left to the program for a world that they stepped.
 static void batch_finish_world(S2Batch *batch, int i) {
   if (batch->world[i].left == LEFT_END) {
     batch_end(batch, i, false);
@@ -430,7 +430,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
   S2Status status[CHUNK];
   for (int i = first; i < last; i++) {
     batch_open(batch, i);
-    // A step with a due reset does nothing else.
+    // If a reset is due, the step does nothing else.
     if ((batch->world[i].own & S2_OWN_STEP) != 0 || !batch_begin(batch, i, true)) {
       continue;
     }
@@ -587,11 +587,11 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
   if (!isfinite(draw->a) || !isfinite(draw->b) ||
       (draw->normal ? draw->b < 0 : draw->b < draw->a)) {
     return s2_error(S2_INVALID,
-                    draw->normal ? "a deviation >= 0 expected, got %g and %g"
+                    draw->normal ? "a mean and a deviation >= 0 expected, got %g and %g"
                                  : "lo <= hi expected, got %g and %g",
                     draw->a, draw->b);
   }
-  // Try the draw in a copy: setting it checks field and domain.
+  // Try the draw in a copy: setting the number checks the field and its domain.
   S2World *copy;
   S2_TRY(s2_world_clone(world, &copy));
   S2Draw middle = *draw;

@@ -5,8 +5,8 @@
 // caller still owns them, and may read and change them between steps. The results of a world depend
 // on that world, its commands and its seed alone, never on threads or on other worlds.
 //
-// An episode ends when a world is beyond a bound of the judge (terminated), after `max_steps` steps
-// of it, or when a step fails (both: truncated). Then, with s2_batch_step:
+// An episode ends when a world is beyond a bound of the judge (terminated), after `max_steps` calls
+// of s2_batch_step (truncated), or when a step fails (truncated). Then, with s2_batch_step:
 //
 //   S2_RESET_NEXT_STEP  the next step only resets the world: it ignores the commands, and
 //                       its reward is 0
@@ -37,8 +37,8 @@ typedef enum S2Worth { S2_WORTH_STEPS, S2_WORTH_PERIODS } S2Worth;
 
 // A number that is drawn again at each reset, after the world has returned to its beginning.
 typedef struct S2Draw {
-  S2Reading of; // of a body or joint, one that can be set; angle and translation of a hinge or
-                // slider use s2_world_set_coordinates
+  S2Reading of; // a number of a body or joint that can be set; angle and translation of a hinge or
+                // slider are set by s2_world_set_coordinates
   bool normal;  // else uniform
   double a, b;  // mean and deviation; or lo and hi
 } S2Draw;
@@ -55,12 +55,12 @@ enum {
   S2_OWN_ALL = 15
 };
 
-// Functions of the program for worlds. They run on the calling thread, after the threads have done
-// their part.
+// Functions that the program performs for worlds. They run on the calling thread, after the threads
+// have done their part.
 typedef struct S2BatchProgram {
   void *user;
-  // Which of them (S2_OWN_STEP ...). Threads ask in each call; the function may read that world
-  // only.
+  // Which functions the program performs (S2_OWN_STEP ...). Threads call this in each step or
+  // reset; it may read that world only.
   unsigned (*own)(void *user, int world);
   S2Status (*step)(void *user, int world);                  // one step of the world
   S2Status (*act)(void *user, int world, double *commands); // may clip them in place
@@ -94,9 +94,9 @@ typedef struct S2Batch S2Batch;
 // observations in the same order. S2_INVALID: the message names the difference.
 S2Status s2_batch_same(const S2World *a, const S2World *b);
 
-// `count` >= 1 worlds. Their present states are the beginnings; the first draws are applied.
-// S2_INVALID, with nothing created: a world that differs from the first, or a draw that is not
-// possible.
+// `count` >= 1 worlds. Their present states are the beginnings of episodes, and the first draws are
+// applied. S2_INVALID, with nothing created: a world that differs from the first, or a draw that is
+// not possible.
 S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int count,
                          S2Workers *workers, S2Batch **batch);
 void s2_batch_free(S2Batch *batch); // NULL is allowed; worlds and workers stay
@@ -111,12 +111,13 @@ typedef struct S2BatchResult {
   double *rewards;                // [count]: minus the cost
   double *terminated, *truncated; // [count]: 1 or 0
   double *final; // [count][observed] or NULL: last observations of the episodes that have ended
-  // [count] or NULL: the number of steps that missed their tolerance, and of mode changes
+  // [count] or NULL: the number of steps that missed their tolerance, and the number of mode
+  // changes
   double *unsolved, *mode_changes;
 } S2BatchResult;
 
-// Resets worlds to their beginning (mask: NULL for all, or 1 for those to reset) and draws. `seed`:
-// NULL, or restarts their random streams. Writes the observations of all.
+// Resets worlds to their beginning (mask: NULL for all, or 1 for each world to reset) and draws.
+// `seed` (or NULL) restarts their random streams. Writes the observations of all worlds.
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask, double *observations);
 // The commands ([count][controls], finite; NULL: the previous ones) hold for `steps` >= 1 steps of
 // each world, fewer if its episode ends. S2_INVALID: a command is not finite; nothing is stepped
@@ -126,9 +127,9 @@ S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2Batc
 void s2_batch_observe(S2Batch *batch, double *observations);
 // Returns one world to its beginning, without draws.
 S2Status s2_batch_rewind(S2Batch *batch, int world);
-// Replaces a world by another one with separate judge (NULL: none) and draws, which must live as
-// long as the batch. Its present state is its beginning. Its steps fail if its numbers of commands
-// and observations differ from those of the other worlds.
+// Replaces a world by another one with a separate judge (NULL: none) and separate draws, which must
+// live as long as the batch. Its present state is its beginning. Its steps fail if its numbers of
+// commands and observations differ from those of the other worlds.
 void s2_batch_set_world(S2Batch *batch, int world, S2World *with, const S2Judge *judge, int draws,
                         const S2Draw *draw);
 // Whether the world still has the same structure (s2_world_revision), so that it can be reset.

@@ -84,12 +84,12 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
 
 S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) {
   if (reading->kind == S2_READ_CONTROL) {
-    return s2_error(S2_INVALID, "a control is not a number of a world");
+    return s2_error(S2_INVALID, "a control cannot be set as a number of a world");
   }
   if (reading->kind == S2_READ_BODY) {
     return s2_body_set(world, reading->body, (S2BodyField)reading->field, value);
   }
-  // Coordinates follow from poses: move the bodies with all attached ones.
+  // Coordinates follow from poses, so setting one moves bodies and everything attached to them.
   if (reading->field == S2_JOINT_ANGLE || reading->field == S2_JOINT_TRANSLATION) {
     S2JointCoordinate set = {reading->joint, value};
     return s2_world_set_coordinates(world, &set, 1);
@@ -97,7 +97,7 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
   return s2_joint_set(world, reading->joint, (S2JointField)reading->field, value);
 }
 
-// Checks that there is such a number.
+// Checks that the number exists.
 static S2Status judge_check_reading(const S2World *world, const S2Reading *reading, int controls) {
   if (reading->kind == S2_READ_CONTROL) {
     if (reading->field < 0 || reading->field >= controls) {

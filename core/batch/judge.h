@@ -1,4 +1,4 @@
-// The cost of a motion: costs and bounds of numbers of bodies and joints. They are declared once
+// The cost of a motion: terms and bounds for numbers of bodies and joints. They are declared once
 // and evaluated without the program, for batches, rollouts and planners.
 //
 // With residuals r_j = field_j - goal_j, a term is a norm n with a parameter p:
@@ -15,7 +15,7 @@
 //   sum over steps of h sum_i weight_i n_i(state after the step, controls in it)
 //     + sum_i terminal_i n_i(last state, last controls)
 //
-// so it hardly depends on h. The norms come from Howell et al. 2022, "Predictive sampling".
+// so the cost hardly depends on h. The norms come from Howell et al. 2022, "Predictive sampling".
 #ifndef S2_JUDGE_H
 #define S2_JUDGE_H
 
@@ -52,8 +52,8 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
                         double *value);
 
 // Sets a field of a body or joint, as s2_body_set and s2_joint_set do; angle and translation of a
-// hinge or slider use s2_world_set_coordinates. S2_INVALID: a control, or a field that cannot be
-// set.
+// hinge or slider are set by s2_world_set_coordinates. S2_INVALID: a control, or a field that
+// cannot be set.
 S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value);
 
 enum { S2_TERM_MOST = 16 }; // numbers of a term

@@ -60,7 +60,7 @@ static void rollout_steps(const RolloutRun *run, RolloutLanes *lanes) {
     run->status[lanes->first + i] = s2_world_image_read(lanes->world[i], run->image, run->size);
     lanes->sum[i] = 0;
   }
-  // For each knot: apply the command, take the steps that it holds, record the state.
+  // For each knot: apply the command, take the steps for which it holds, record the state.
   for (int k = 0; k < rollout->knots; k++) {
     for (int i = 0; i < lanes->count && run->controls > 0; i++) {
       int sample = lanes->first + i;
@@ -156,7 +156,7 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
                     .state = s2_world_state_size(world),
                     .size = s2_world_image_size(world)};
   S2_TRY(rollout_check(rollout, run.controls));
-  // Worlds for each worker; its samples restart from the image.
+  // Make worlds for each worker; every sample restarts from the image.
   int count = LANES * s2_workers_count(workers), made = 0;
   S2Status status = s2_ok();
   run.scratch = s2_memory_take_zeroed(sizeof(S2World *) *

@@ -17,13 +17,14 @@ typedef struct S2Rollout {
   double *costs;          // [samples]; INFINITY where a step failed
   // NULL, or [samples][knots][s2_world_state_size]: the state after each knot
   double *states;
-  // NULL, or shaped as controls: derivative of the cost by them; NAN after a failure
+  // NULL, or shaped as controls: derivative of the cost with respect to the controls; NAN after a
+  // failure
   double *gradient;
 } S2Rollout;
 
 // S2_INVALID: a control is not finite, or there are no steps; nothing is computed then. *failed (or
-// NULL) receives the number of failed sequences, and *why the error of the first one, with its
-// index.
+// NULL) receives the number of failed sequences; *why receives the error of the first failed
+// sequence, with its index.
 S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *rollout, int *failed,
                     S2Status *why);
 

@@ -97,7 +97,7 @@ S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample) {
   taped.input = s2_tape_input(taped.tape, sample->controls, count);
   taped.on_tape = s2_world_tape_new(taped.tape, NULL);
   taped.commands = s2_memory_take(sizeof *taped.commands * (size_t)(count + 1));
-  // Forwards, then backwards unless the cost is a constant.
+  // Steps forwards, then sweeps backwards unless the cost is a constant.
   S2Status status = taped_run(&taped);
   if (status.code == S2_OK && taped.sum != 0) {
     status = s2_tape_sweep(taped.tape, taped.sum, NULL);

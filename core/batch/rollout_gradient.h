@@ -1,4 +1,4 @@
-// The derivative of the cost of one sequence of controls by these controls.
+// The derivative of the cost of one sequence of controls with respect to these controls.
 #ifndef S2_ROLLOUT_GRADIENT_H
 #define S2_ROLLOUT_GRADIENT_H
 
@@ -11,8 +11,8 @@ typedef struct S2RolloutSample {
   double *gradient; // shaped as controls; overwritten
 } S2RolloutSample;
 
-// Steps `world` through the sample on a private tape and sweeps it. S2_UNAVAILABLE: something has
-// no derivative; the message names it.
+// Steps `world` through the sample on a private tape and sweeps the tape. S2_UNAVAILABLE: something
+// has no derivative; the message names it.
 S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample);
 
 #endif

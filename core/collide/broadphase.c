@@ -2,7 +2,7 @@
 // by repeatedly halving the proxies along the longer side. If a box moves, the boxes above it are
 // updated at once. So the tree is always correct, but it gets slower when proxies mingle. It is
 // rebuilt when a search visits clearly more nodes than the first search after the last rebuild.
-// Proxies added since then are loose: they are in no leaf and are tested one by one.
+// Proxies added since the last rebuild are loose: they are in no leaf and are tested one by one.
 
 #include "collide/collide.h"
 
@@ -15,7 +15,7 @@
 
 enum {
   LOOSE_MIN = 32,   // this many loose proxies cost less than a rebuild
-  LOOSE_SHARE = 16, // one loose proxy per this many in the tree also costs less
+  LOOSE_SHARE = 16, // one loose proxy per this many proxies in the tree also costs less
 };
 
 // The tree is rebuilt when a search visits this many times the nodes of a fresh tree.
@@ -304,7 +304,8 @@ static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
   bool leaf_q = is_leaf(b, q);
   if (leaf_p && leaf_q) {
     broadphase_add_pair(b, np->proxy, nq->proxy);
-  } else if (leaf_q || (!leaf_p && p < q)) { // lower numbers are higher in the tree, so larger
+  } else if (leaf_q || (!leaf_p && p < q)) { // nodes with lower numbers are higher in the tree, so
+                                             // their boxes are larger
     pairs_across(b, 2 * p + 1, q);
     pairs_across(b, 2 * p + 2, q);
   } else {
@@ -381,7 +382,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
       }
     }
   }
-  // Sorted by (a, b): by b first, then by a, which keeps the order of b.
+  // Sorts by (a, b): by b first, then by a. The second sort keeps the order of b.
   *pairs = S2_TAKE(arena, S2Pair, b->found_count);
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Pair *half = S2_TAKE(arena, S2Pair, b->found_count);

@@ -8,13 +8,14 @@
 // origin.
 static const double ANGLE_ROUNDING = 1e-12;
 
-// rad: a joint with a smaller bend counts as straight. An edge across it rests on its own two ends.
+// rad: a joint with a smaller bend counts as straight. An edge across such a joint rests on its own
+// two ends.
 static const double STRAIGHT = 1e-9;
 
 // An edge resting on two joints of a hill tilts slightly. The tilt moves its normal out of the cone
 // of one joint. If that joint lost its contact, the edge would rock for ever. So a tilt of up to
 // this fraction of the bend, and at most TILT_MAX rad, is allowed. At straight joints the allowance
-// is zero, because it would give a false contact.
+// is zero, because a tilt would give a false contact there.
 static const double TILT_FRACTION = 0.25;
 static const double TILT_MAX = 0.01;
 
@@ -68,7 +69,7 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
   double before = -s2_dot(direction, side.out);
   double slack = ANGLE_ROUNDING;
   bool to_the_right = s2_dot(direction, s2_right(s2_add(side.in, side.out))) > 0;
-  // An edge across a convex joint may tilt slightly; across a straight one the contact is false.
+  // An edge across a convex joint may tilt slightly; across a straight joint the contact is false.
   if (against_edge) {
     double bend = to_the_right ? s2_cross(side.in, side.out) : -s2_cross(side.in, side.out);
     if (bend <= STRAIGHT) {

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-// Whether it is a segment of a chain, or a piece that adjoins other pieces of its body.
+// Whether the shape is a segment of a chain, or a piece that adjoins other pieces of its body.
 bool s2_is_joined(const S2Shape *shape);
 
 // Whether this joined shape reports a contact at its vertex `vertex`. `direction` is the unit

@@ -11,8 +11,8 @@
 
 // ---- Narrow phase -----------------------------------------------------------------------------
 
-// The feature that determines how the gap of a point depends on the two poses. Only these occur in
-// the plane.
+// The feature that determines how the gap of a point depends on the two poses. Only these features
+// occur in the plane.
 typedef enum S2Feature {
   S2_VERTEX_VERTEX, // gap = |pa - pb| - ra - rb
   S2_EDGE_A,        // b's vertex against an edge of a: gap along the edge's normal
@@ -43,7 +43,7 @@ typedef struct S2Manifold {
 void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
                 S2Manifold *manifold);
 
-// Gap, normal and point of the same features at other poses (no search). With it a step checks
+// Gap, normal and point of the same features at other poses (no search). A step uses it to check
 // whether a known contact is still valid after the bodies moved. `point` is updated in place. A
 // VERTEX_VERTEX pair keeps the sign of its normal even if the cores have passed each other.
 void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose pose_a,
@@ -78,15 +78,15 @@ typedef struct S2RayHit {
 #define S2_RAY_SURFACE 1e-7
 
 // A ray that begins deeper inside a shape does not hit that shape. A segment without a radius has
-// no inside: a ray that begins on it hits unless it runs along it. In line with a segment, a ray
-// hits its nearer end.
+// no inside: a ray that begins on the segment hits it unless the ray runs along it. A ray in line
+// with a segment hits the nearer end of the segment.
 S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2 to);
 
 // ---- Broad phase ------------------------------------------------------------------------------
 
-// A balanced tree of boxes, refitted as they move. It is stored in plain arrays of indices, so a
-// snapshot is a copy of the arrays. The pairs depend only on the boxes, never on the shape of the
-// tree.
+// A balanced tree of boxes, refitted as the boxes move. The tree is stored in plain arrays of
+// indices, so a snapshot is a copy of the arrays. The pairs depend only on the boxes, never on the
+// shape of the tree.
 typedef struct S2Broadphase S2Broadphase;
 
 typedef struct S2Pair {
@@ -104,10 +104,10 @@ void s2_broadphase_remove(S2Broadphase *broadphase, int32_t proxy);
 // All pairs whose boxes overlap (touching counts), sorted by (a, b). Memory from `arena`.
 int s2_broadphase_pairs(S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
 
-// Finds the same pairs by testing all of them: the reference for tests.
+// Finds the same pairs by testing every two boxes: the reference for tests.
 int s2_broadphase_pairs_brute(const S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
 
-// The box around all boxes; empty (lo above hi) without boxes.
+// The box around all boxes; empty (lo above hi) if there are no boxes.
 S2Box s2_broadphase_bounds(const S2Broadphase *broadphase);
 
 // Calls visit(user, proxy) for each proxy whose box overlaps `box`, in ascending order of proxy.

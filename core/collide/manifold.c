@@ -5,7 +5,7 @@
 // The edge with the largest separation and the edge of the other shape that faces it give at most
 // two points. They are the ends of the part in which the two edges face each other: there an end
 // vertex of one edge is in front of the other edge. A vertex beyond the end of the edge gives no
-// point, because its row would stop bodies that merely pass beside each other.
+// point, because the row of such a point would stop bodies that merely pass beside each other.
 
 #include "collide/chain.h"
 #include "collide/collide.h"
@@ -21,7 +21,8 @@ static const double TIE = 1e-10;
 // Rounding of a coordinate, as a fraction of the magnitudes it is computed from.
 static const double ROUNDING = 16 * DBL_EPSILON;
 
-// A shape that overlaps another by more than this fraction of the smaller one's size is inside it.
+// A shape that overlaps another by more than this fraction of the size of the smaller one is inside
+// the other.
 static const double SUNK = 1e-2;
 
 // Two vertices nearer than this fraction of their coordinates define no direction.
@@ -30,10 +31,10 @@ static const double NO_DIRECTION = 1e-12;
 // A unit vector with a smaller component across a segment points along it, to neither side.
 static const double ALONG_SEGMENT = 1e-9;
 
-// If the component of the least translation across a segment is at least this, it leads to the far
-// side of the segment. The depth there is bounded by that component divided by this number. With a
-// much smaller number than SUNK, a body that barely overlaps the end of a segment could be pushed
-// through it, by the whole height of the body.
+// If the component of the least translation across a segment is at least this, the translation
+// leads to the far side of the segment. The depth there is bounded by that component divided by
+// this number. With a much smaller number than SUNK, a body that barely overlaps the end of a
+// segment could be pushed through it, by the whole height of the body.
 static const double TO_FAR_SIDE = 1e-2;
 
 typedef struct Candidate {
@@ -45,7 +46,7 @@ typedef struct Candidate {
 typedef struct Candidates {
   Candidate list[2];
   int count;
-  double tolerance; // gaps within this of each other are equal
+  double tolerance; // gaps that differ by at most this are equal
 } Candidates;
 
 typedef struct Pair {
@@ -134,7 +135,7 @@ static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index,
 }
 
 // The contact points between the edge of `axis` and the edge facing it, with a gap of at least
-// `floor`. A point with a smaller gap is not in front of its edge but behind the whole shape.
+// `floor`. A point with a smaller gap is behind the whole shape, not in front of its edge.
 static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
                                 double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
@@ -233,9 +234,9 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
       return second;
     }
   }
-  // No edge has a vertex in front of it at the distance of the cores. So the closest features are
-  // two vertices, or the cores overlap so deeply that the vertex of least translation is beyond the
-  // edge.
+  // No edge has a vertex in front of it whose distance is the distance between the cores. So the
+  // closest features are two vertices, or the cores overlap so deeply that the vertex of least
+  // translation is beyond the edge.
   Candidate primary = {.feature = S2_VERTEX_VERTEX};
   primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
   double size = manifold_magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
@@ -411,8 +412,8 @@ static void add_all(S2Manifold *manifold, const Pair *pair, const Candidates *fo
   }
 }
 
-// m: if the cores of two shapes overlap by more, one counts as inside the other, not at its
-// surface.
+// m: if the cores of two shapes overlap by more than this, one shape counts as inside the other,
+// not at its surface.
 static double sunk_depth(const Pair *pair) {
   double size = INFINITY;
   for (int i = 0; i < 2; i++) {
@@ -427,11 +428,11 @@ static double sunk_depth(const Pair *pair) {
 }
 
 // Adds points of a joined shape whose neighbour has the closest features, because this shape may
-// still support another vertex of the other one. `floor` bounds the gaps of such points. While the
-// cores are apart, no gap is smaller than the least one. If the cores overlap, the joined shape is
-// inside the other one by at most the least translation, along its direction. The same bound holds
-// for the part of an edge beyond a vertex of the other shape, on the side of the edge to which the
-// translation leads.
+// still support another vertex of the other shape. `floor` bounds the gaps of such points. While
+// the cores are apart, no gap is smaller than the least one. If the cores overlap, the joined shape
+// is inside the other one by at most the least translation, along its direction. The same bound
+// holds for the part of an edge beyond a vertex of the other shape, on the side of the edge to
+// which the translation leads.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;
@@ -439,8 +440,8 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
   manifold->count = 0;
   double floor = separation > 0 ? separation : -INFINITY;
   if (separation <= 0 && joined->shape->sides != NULL) {
-    // A point behind another side of the piece is no contact. A deeply sunk shape must be pushed
-    // out, and joints do not matter then.
+    // A point behind another side of the piece is no contact. If a shape is deeply sunk, it must be
+    // pushed out, and joints do not matter.
     floor = -sunk_depth(pair);
     if (separation < floor) {
       add_all(manifold, pair, closest, reach);
@@ -476,7 +477,7 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     add_owned(manifold, &pair, &found, reach);
     return;
   }
-  // They are too far apart to touch.
+  // The shapes are too far apart to touch.
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
   double separation = fmax(axes[0].separation, axes[1].separation);
   if (separation == -INFINITY || separation - a->radius - b->radius > reach) {

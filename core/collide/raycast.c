@@ -132,7 +132,7 @@ static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray
   }
 }
 
-// A line has no inside: a ray that begins on it and does not run along it passes through it.
+// A line has no inside: a ray that begins on the line and does not run along it passes through it.
 static void begin_on_line(S2RayHit *hit, const S2Shape *shape, const Ray *ray) {
   S2Vec2 normal = s2_edge_normal(shape, 0);
   double approach = -s2_dot(normal, ray->along);
@@ -169,8 +169,8 @@ static bool ray_begins(S2RayHit *hit, const S2Shape *shape, const Ray *ray, doub
 
 // ---- Along a line -----------------------------------------------------------------------------
 
-// A ray in the line of a bare segment hits its nearer end, unless that is a joint of a chain, where
-// the line continues.
+// A ray in the line of a bare segment hits the segment's nearer end, unless that end is a joint of
+// a chain, where the line continues.
 static void cast_along(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double rounding) {
   const S2Vec2 *v = shape->vertices;
   S2Vec2 along = s2_sub(v[1], v[0]);

@@ -1,9 +1,9 @@
 // The largest separation of two cores along an edge's normal, and their nearest vertices. Private
 // to collide/.
 //
-// In the plane these two determine the distance, which is the largest separation over all
-// directions. While the cores are apart, this largest separation is either along an edge's normal
-// or between two vertices. So no iteration is needed.
+// In the plane these two separations determine the distance between the cores, which is the largest
+// separation over all directions. While the cores are apart, this largest separation is either
+// along an edge's normal or between two vertices. So no iteration is needed.
 #ifndef S2_SEPARATION_H
 #define S2_SEPARATION_H
 

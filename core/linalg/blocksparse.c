@@ -11,7 +11,7 @@ static size_t blocksparse_bytes(int32_t blocks) {
 
 // ---- Pattern ----------------------------------------------------------------------------------
 
-// Neighbours of every node without duplicates, in the order of the edges.
+// Lists the neighbours of every node without duplicates, in the order of the edges.
 static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int32_t *start,
                                   int32_t *neighbour, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -19,7 +19,7 @@ static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int
   int32_t *fill = S2_TAKE(arena, int32_t, nodes);
   int32_t *all = S2_TAKE(arena, int32_t, 2 * edges);
   int32_t *seen = S2_TAKE(arena, int32_t, nodes);
-  // Neighbours with duplicates: count, add up, fill.
+  // List the neighbours with duplicates: count, add up, fill.
   for (int k = 0; k < 2 * edges; k++) {
     first[edge[k] + 1]++;
   }
@@ -33,7 +33,7 @@ static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int
     all[fill[a]++] = b;
     all[fill[b]++] = a;
   }
-  // Remove duplicates: each node's neighbours are marked as seen by it.
+  // Remove duplicates: each neighbour of a node is marked with that node.
   int32_t count = 0;
   for (int i = 0; i < nodes; i++) {
     start[i] = count;
@@ -50,7 +50,7 @@ static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int
 
 // Row i of L has a block in column k exactly when k lies on a path of the elimination tree from a
 // neighbour of i up to i (Liu 1990). Visits those columns; with `next` given, appends i to them.
-// Rows come in ascending order, so every column ends up sorted.
+// Rows come in ascending order, so every column is sorted at the end.
 static int32_t visit_row(S2BlockSparse *matrix, int32_t i, const int32_t *start,
                          const int32_t *neighbour, int32_t *parent, int32_t *mark, int32_t *next) {
   int32_t count = 0, node = matrix->order[i];
@@ -112,7 +112,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   }
 }
 
-// The cost of a column: the updates by earlier ones, its blocks, and its pivot, which counts as
+// The cost of a column: the updates by earlier columns, its blocks, and its pivot, which counts as
 // PIVOT_COST.
 static void find_costs(S2BlockSparse *matrix, S2Arena *arena) {
   enum { PIVOT_COST = 4 };
@@ -149,7 +149,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->place = S2_TAKE(arena, int32_t, nodes);
   int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
   int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
-  // The order, then the pattern, then the positions of the edges' blocks in it.
+  // Find the order, then the pattern, then the positions of the edges' blocks in the pattern.
   blocksparse_adjacency(nodes, edges, edge, start, neighbour, arena);
   if (nodes > 0) {
     s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
@@ -161,8 +161,8 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   for (int e = 0; e < edges; e++) {
     slot[e] = blocksparse_find_block(matrix, edge[2 * e], edge[2 * e + 1]);
   }
-  // Column k + 1 extends column k if that has one more row and is otherwise the same. Then both are
-  // applied together.
+  // Column k + 1 extends column k if column k has one more row and their other rows are equal. Then
+  // both columns are applied together.
   matrix->extends = S2_TAKE(arena, bool, nodes);
   for (int k = 0; k < nodes; k++) {
     int32_t p = matrix->column_start[k], q = matrix->column_start[k + 1];
@@ -227,8 +227,8 @@ S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const dou
   }
 }
 
-// A column of a block; the fourth lane holds the number after it in memory, which is ignored. That
-// is one instruction, where three separate numbers would take three.
+// A column of a block; the fourth lane holds the number after it in memory, which is ignored.
+// Reading four numbers takes one instruction; reading three separate numbers would take three.
 typedef double QuadAnywhere __attribute__((vector_size(32), aligned(8), may_alias));
 
 S2_INLINE void blocksparse_load(S2Quad to[3], const double *from) {
@@ -264,7 +264,7 @@ S2_INLINE void subtract_pivot(S2Quad *w, const double *a, const double t[9]) {
   }
 }
 
-// Subtracts from a later column: blocks below row `row[0]` of an earlier column a, times t.
+// Subtracts from a later column: the blocks of an earlier column a below row `row[0]`, times t.
 S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t *row,
                                   int32_t count, const double t[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
@@ -280,7 +280,7 @@ S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t
   }
 }
 
-// Subtracts two earlier columns with equal rows together: half the memory traffic.
+// Subtracts two earlier columns with equal rows together, which halves the memory traffic.
 S2_INLINE void update_two(double *column, const double *a, const double *b, const int32_t *row,
                           int32_t count, const double t[9], const double u[9],
                           const int32_t *position) {
@@ -309,7 +309,8 @@ S2_INLINE void blocksparse_scale(double *a, int32_t count, const double t[9]) {
   }
 }
 
-// Inverse by cofactors: only one division, and not affected by scaling of rows or columns.
+// Inverse by cofactors: it needs only one division, and scaling of rows or columns does not affect
+// its accuracy.
 S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   double a = d[0][0], b = d[1][0], c = d[2][0];
   double e = d[0][1], f = d[1][1], g = d[2][1];
@@ -323,8 +324,9 @@ S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   return isfinite(k);
 }
 
-// The inverse of an ill-conditioned d with more digits: cofactors in double lose the square of its
-// condition. With weights of 1e8 that would make solves of the correct active set wrong by 1e-4.
+// The inverse of an ill-conditioned d with more digits: cofactors in double lose the square of the
+// condition number. With weights of 1e8 that loss would make solves of the correct active set wrong
+// by 1e-4.
 S2_INLINE bool blocksparse_invert_accurately(S2Quad *inverse, const S2Quad *d) {
   long double a = d[0][0], b = d[1][0], c = d[2][0];
   long double e = d[0][1], f = d[1][1], g = d[2][1];
@@ -339,8 +341,8 @@ S2_INLINE bool blocksparse_invert_accurately(S2Quad *inverse, const S2Quad *d) {
   return isfinite((double)k);
 }
 
-// Symmetric d = l D l' with scalars, instead of the inverse: column k holds 1 / D_k and the entries
-// below it in l. No pivoting, because d is definite.
+// Factors a symmetric d = l D l' with scalars, instead of inverting it: column k holds 1 / D_k and
+// the entries below it in l. No pivoting, because d is definite.
 S2_INLINE bool blocksparse_split(S2Quad *factor, const S2Quad *d) {
   double i0 = 1 / d[0][0], l1 = d[0][1] * i0, l2 = d[0][2] * i0;
   double i1 = 1 / (d[1][1] - l1 * d[0][1]), e = d[1][2] - l2 * d[0][1], l3 = e * i1;
@@ -376,7 +378,7 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
          *upper_j = upper + S2_BLOCK * (size_t)start[j];
   S2Quad *pivot = matrix->diagonal + 3 * j;
   int32_t end = matrix->row_start[j + 1];
-  // Column k changes column j by L_ik D_k U_kj' for all rows i of it from j on.
+  // Column k changes column j by L_ik D_k U_kj' for all rows i of column k from j on.
   for (int32_t e = matrix->row_start[j]; e < end; e++) {
     int32_t k = matrix->row_column[e], p = matrix->row_block[e];
     const double *l = lower + S2_BLOCK * (size_t)p, *u = upper + S2_BLOCK * (size_t)p;
@@ -420,7 +422,7 @@ S2_INLINE bool blocksparse_factor_column(S2BlockSparse *matrix, int32_t j) {
   blocksparse_eliminate(matrix, j);
   S2Quad *inverse = matrix->inverse + 3 * j;
   int32_t count = start[j + 1] - start[j];
-  // L_ij = K_ij D_j^-1, by substitution if D_j is ill-conditioned ...
+  // Compute L_ij = K_ij D_j^-1 by substitution if D_j is ill-conditioned ...
   if (matrix->careful && !matrix->nonsymmetric) {
     bool regular = blocksparse_split(inverse, matrix->diagonal + 3 * j);
     blocksparse_substitute(matrix->lower + S2_BLOCK * (size_t)start[j], count, inverse);
@@ -459,7 +461,7 @@ double s2_blocksparse_spread(S2BlockSparse *matrix) {
       continue;
     }
     cost += matrix->cost[j];
-    // The columns that depend on column j follow from the first one of them.
+    // Mark only the first column that depends on column j; that column marks the next one in turn.
     if (start[j + 1] > start[j]) {
       matrix->stale[matrix->row[start[j]]] = true;
     }

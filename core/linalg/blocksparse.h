@@ -1,9 +1,9 @@
 // Square sparse matrices of 3 x 3 blocks on the edges of a graph, factored without pivoting: L D L'
 // if the values are symmetric, otherwise L D U (the pattern is always symmetric).
 //
-// Made for K = W + J' D J of a contact solver, whose pivots stay well away from 0. The method is
-// left-looking by columns, with the elimination order of linalg/order.h. All memory comes from the
-// arena given to init and lives as long as the arena.
+// The code is made for K = W + J' D J of a contact solver, whose pivots stay well away from 0. The
+// method is left-looking by columns, with the elimination order of linalg/order.h. All memory comes
+// from the arena given to init and lives as long as the arena.
 #ifndef S2_BLOCKSPARSE_H
 #define S2_BLOCKSPARSE_H
 
@@ -15,14 +15,14 @@
 
 enum { S2_BLOCK = 9 }; // numbers of a block off the diagonal
 
-// A block is 3 columns of 3 numbers; on the diagonal 3 quads, the fourth lane 0.
+// A block is 3 columns of 3 numbers; on the diagonal it is 3 quads whose fourth lane is 0.
 typedef struct S2BlockSparse {
   int nodes;
   int blocks;            // below the diagonal, including fill
   int32_t *order;        // order[k]: node eliminated k-th
   int32_t *place;        // place[order[k]] = k
   int32_t *column_start; // nodes + 1
-  int32_t *row;          // per block: its row (a place, ascending within a column)
+  int32_t *row;          // per block: the row (a place, ascending within a column)
   int32_t *row_start;    // nodes + 1: the same blocks by rows,
   int32_t *row_column;   // their columns ascending
   int32_t *row_block;
@@ -34,14 +34,14 @@ typedef struct S2BlockSparse {
   double *lower;    // per block: K_rc, then L_rc
   double *upper;    // per block: K_cr', then U_cr'; unused while symmetric
   S2Quad *diagonal; // per place: K_cc, then D_c
-  S2Quad *inverse;  // per place: D_c^-1; when careful the factors of D_c with scalars
+  S2Quad *inverse;  // per place: D_c^-1; if careful, the factors of D_c with scalars
   S2Quad *work;     // nodes
   bool nonsymmetric;
-  // The caller sets it after init for symmetric matrices with ill-conditioned D_c, such as
-  // quasi-definite ones. Then D_c is divided by substitution, because its inverse loses the square
-  // of its condition number.
+  // The caller sets this after init for symmetric matrices with ill-conditioned D_c, such as
+  // quasi-definite ones. Then D_c is divided by substitution, because an explicit inverse loses the
+  // square of the condition number.
   bool careful;
-  // The caller sets it for other ill-conditioned matrices, such as those of rows with weights
+  // The caller sets this for other ill-conditioned matrices, such as those of rows with weights
   // beyond 1e6. Then the cofactors of D_c's inverse are computed with more digits.
   bool accurate;
 } S2BlockSparse;
@@ -65,12 +65,13 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
 // matrix must be filled again.
 bool s2_blocksparse_factor(S2BlockSparse *matrix);
 
-// Factors a matrix of which few columns have changed since the last factorisation. The cost is that
-// of factoring these columns and the columns that depend on them; the bits are the same. First mark
-// the columns of changed values in `stale` and call s2_blocksparse_spread. It marks the dependent
-// columns, too, sets the values of all marked columns to 0 and returns their fraction of the cost
-// of a whole factorisation. Then write these values and call refactor, which replaces them by the
-// factors. False as above; afterwards `stale` is all false.
+// Factors a matrix of which few columns have changed since the last factorisation. Only these
+// columns and the columns that depend on them are factored; the bits of the result are those of a
+// whole factorisation. First mark the columns of changed values in `stale` and call
+// s2_blocksparse_spread. That function marks the dependent columns, too, sets the values of all
+// marked columns to 0 and returns their fraction of the cost of a whole factorisation. Then write
+// these values and call refactor, which replaces them by the factors. False as above; afterwards
+// `stale` is all false.
 double s2_blocksparse_spread(S2BlockSparse *matrix);
 bool s2_blocksparse_refactor(S2BlockSparse *matrix);
 

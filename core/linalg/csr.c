@@ -64,7 +64,8 @@ S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *tr
                            S2Arena *arena) {
   S2Csr result = csr_make(rows, columns, count, arena);
   S2ArenaMark mark = s2_arena_mark(arena);
-  // Sort by columns first: transposing that sorts every row and keeps the order of duplicates.
+  // Sort by columns first: transposing the result sorts every row and keeps the order of
+  // duplicates.
   S2Csr by_columns = csr_make(columns, rows, count, arena);
   int32_t *next = S2_TAKE(arena, int32_t, rows + columns);
   for (int k = 0; k < count; k++) {
@@ -73,7 +74,7 @@ S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *tr
   }
   csr_accumulate(&by_columns);
   csr_accumulate(&result);
-  // Filled by columns, in the order given ...
+  // Fill by columns, in the given order ...
   memcpy(next, by_columns.start, sizeof(int32_t) * (size_t)columns);
   for (int k = 0; k < count; k++) {
     int32_t at = next[triplet[k].column]++;

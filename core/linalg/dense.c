@@ -19,7 +19,7 @@ bool s2_dense_take_buffer(void) {
     return false;
   }
   munmap(room, buffer);
-  // The smallest factorisation makes it allocate the buffer now.
+  // The smallest factorisation makes OpenBLAS allocate the buffer now.
   double a[] = {2, 1, 1, 2};
   lapack_int pivot[2];
   return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, 2, 2, a, 2, pivot) == 0;

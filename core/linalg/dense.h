@@ -21,13 +21,13 @@ void s2_dense_solve(const S2Dense *matrix, double *x);
 // Solves for `count` vectors, one after another.
 void s2_dense_solve_many(const S2Dense *matrix, double *x, int count);
 
-// Limits BLAS to one thread. Islands run in parallel here, and waking a second thread costs more
-// time than these systems take. The call is cheap; the solvers make it once per problem.
+// Limits BLAS to one thread. Islands run in parallel here, and waking a second thread takes longer
+// than solving these systems. The call is cheap; the solvers make it once per problem.
 void s2_dense_single_threaded(void);
 
 // OpenBLAS allocates its working memory in the first call that needs it, and keeps it. If there is
-// no memory, it retries without end. This function allocates it now. False: there is not enough
-// memory.
+// no memory, OpenBLAS retries without end. This function makes it allocate that memory now. False:
+// there is not enough memory.
 enum { S2_DENSE_BUFFER = 1 << 27 }; // bytes; the largest value of OpenBLAS's BUFFER_SIZE
 bool s2_dense_take_buffer(void);
 

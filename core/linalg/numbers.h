@@ -55,7 +55,7 @@ static inline double s2_numbers_dot(const double *x, const double *y, int count)
   return sum;
 }
 
-// With a count of 0 the pointers may be NULL, as for empty arrays of callers.
+// If the count is 0, the pointers may be NULL, as for empty arrays of callers.
 static inline void s2_copy_numbers(double *to, const double *from, size_t count) {
   if (count > 0) {
     memcpy(to, from, sizeof(double) * count);

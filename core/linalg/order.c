@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Eliminates leaves first, if that empties the graph (a forest): it gives no fill, and needs no
-// degrees. False: the graph has a cycle.
+// Eliminates leaves first, if that empties the graph (a forest): this order gives no fill and needs
+// no degrees. False: the graph has a cycle.
 static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbour, int32_t *order,
                          S2Arena *arena) {
   if (start[nodes] / 2 >= nodes) { // more edges than a forest has
@@ -75,9 +75,9 @@ void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *nei
 }
 #endif
 
-// Quotient graph: eliminating node p makes it an element whose list holds the nodes it connected.
-// The elements that p was in are absorbed by it. So lists never grow much beyond those of the
-// original graph.
+// Quotient graph: eliminating node p makes it an element whose list holds the nodes that p
+// connected. The new element absorbs the elements that contained p. So lists never grow much beyond
+// those of the original graph.
 typedef struct Quotient {
   int32_t **list;  // of a node: its nodes then its elements; of an element: its nodes
   int32_t *nodes;  // number of nodes in a node's list (or length of an element's list)
@@ -93,7 +93,7 @@ static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *
   int32_t count = 0;
   graph->mark[p] = stamp;
   for (int32_t k = 0; k < graph->length[p]; k++) {
-    // A node of the list, or all nodes of an element of it.
+    // An entry of the list is a node, or an element that stands for all of its nodes.
     int32_t q = graph->list[p][k];
     bool element = k >= graph->nodes[p];
     const int32_t *from = element ? graph->list[q] : &graph->list[p][k];
@@ -112,7 +112,7 @@ static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *
   return count;
 }
 
-// Updates the list of node i after p became an element: nodes that are reached through p are
+// Updates the list of node i after p has become an element: nodes that are reached through p are
 // removed.
 static void order_prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
   int32_t *list = graph->list[i];
@@ -151,7 +151,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       .gone = S2_TAKE_ZEROED(arena, bool, nodes),
       .absorbed = S2_TAKE_ZEROED(arena, bool, nodes),
   };
-  // Nodes of one degree are in a linked list, the last of equals first.
+  // Nodes of equal degree are in a linked list, with the node added last at its front.
   int32_t *next = S2_TAKE(arena, int32_t, nodes), *previous = S2_TAKE(arena, int32_t, nodes);
   int32_t *found = S2_TAKE(arena, int32_t, nodes);
   int32_t *head = S2_TAKE(arena, int32_t, nodes + 1);
@@ -188,7 +188,8 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
     graph.gone[p] = true;
     graph.list[p] = joined;
     graph.length[p] = graph.nodes[p] = count;
-    // Each node next to it moves to the list of its new degree, after its own list is updated.
+    // Each node next to the element moves to the list of its new degree after its own list is
+    // updated.
     for (int32_t m = 0; m < count; m++) {
       int32_t i = joined[m], degree = graph.degree[i];
       if (previous[i] >= 0) {

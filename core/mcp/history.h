@@ -1,5 +1,5 @@
-// A record of a solve, one entry per iteration, for plots of convergence. Any solver that iterates
-// fills it if the caller supplies one; NULL costs nothing.
+// A record of a solve, one entry per iteration, for plots of convergence. Each iterative solver
+// fills the record that the caller supplies; NULL costs nothing.
 #ifndef S2_HISTORY_H
 #define S2_HISTORY_H
 

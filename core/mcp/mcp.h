@@ -28,7 +28,7 @@
 
 #include <stdint.h>
 
-enum { S2_GROUND = -1 }; // node index of all that does not move in this problem
+enum { S2_GROUND = -1 }; // node index of everything that does not move in this problem
 
 typedef struct S2Row {
   int32_t a, b;       // nodes; either may be S2_GROUND (never both)
@@ -105,7 +105,7 @@ typedef enum S2SolveStatus {
 
 // The method of S2_SOLVER_LINEAR (kkt.h). With a value other than AUTO, S2_SOLVER_AUTO uses
 // S2_SOLVER_LINEAR for problems that have bilateral rows only. AUTO means the refinement of the
-// interior point if S2_SOLVER_AUTO chooses, else L D L'.
+// interior point if S2_SOLVER_AUTO chooses the solver, else L D L'.
 typedef enum S2LinearSolver {
   S2_LINEAR_AUTO = 0,
   S2_LINEAR_LDLT,
@@ -130,7 +130,8 @@ typedef struct S2ProgramSolver {
 // of 300 to 1000 discs, within a factor of 2.
 #define S2_WORK_RATE 8e6
 // Work after which the solve of an island of more than 20 contacts ends without a budget: 8 s.
-// After a failure that took a tenth of that, a step skips optional solves, which would fail, too.
+// After a failure that took a tenth of that work, a step skips optional solves, because they would
+// fail, too.
 #define S2_PATIENCE         (8 * S2_WORK_RATE)
 #define S2_PATIENCE_OF_STEP (0.1 * S2_PATIENCE)
 
@@ -139,9 +140,9 @@ struct S2SolverOptions {
   double tolerance;   // on S2Residual.scaled
   int max_iterations; // of the interior point; other parts scale from it
   double omega;       // over-relaxation of sweeps; 0 means 1
-  // S2_SOLVER_NCP: `kappa` is the point of the central path at which it ends (0: the solution;
-  // above 0 the residual is about its root). `undercut` is the factor by which its smallest kappa
-  // is below the tolerance; 0 means 5.
+  // S2_SOLVER_NCP: `kappa` is the point of the central path at which the solver ends (0: the
+  // solution; above 0 the residual is about its root). `undercut` is the factor by which the
+  // solver's smallest kappa is below the tolerance; 0 means 5.
   double kappa, undercut;
   S2History *history; // NULL: none. Chains append the records of their methods one after the other
   S2LinearSolver linear;
@@ -162,8 +163,8 @@ struct S2SolverOptions {
   // evenly. Piles are then solved along the flow even without a guess, in half the time of an
   // interior point.
   bool impact;
-  // Above 0: the caller has an alternative if no solution is found soon. A pile is given up after a
-  // flow of this many factorisations.
+  // Above 0: the caller has an alternative if no solution is found soon. The solve of a pile ends
+  // without an answer after a flow of this many factorisations.
   int attempt;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM spend at most `budget` of work on an island
   // of more than 20 contacts. Work counts the blocks of the factored matrix times the
@@ -199,8 +200,8 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
 typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
                                  S2Arena *arena, S2Solution *solution);
 
-// The residual of (v, lambda), for an answer from any source. It alone decides whether a problem is
-// solved.
+// The residual of (v, lambda), for an answer from any source. The residual alone decides whether a
+// problem is solved.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);
 // The residual for impulses lambda + low, which are sums of two doubles; low may be NULL, which is

@@ -10,7 +10,7 @@
 
 // Up to PIVOT_SOON contacts pivoting follows as soon as the interior point has failed once (it
 // takes less than 0.5 ms then). Up to PIVOT_AT_LAST it is the last method (mostly 30 to 70 ms,
-// rarely seconds). Its time grows with the cube of the number.
+// rarely seconds). Its time grows with the cube of the number of contacts.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
 const char *const s2_solver_names[S2_SOLVER_COUNT + 1] = {
@@ -130,8 +130,8 @@ static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
   return mcp_balance(problem, options, arena, solution);
 }
 
-// Runs another solver from zero impulses. True if its answer is accurate enough; otherwise keeps
-// the answer with the smaller residual.
+// Runs another solver from zero impulses. Returns true if its answer is accurate enough; otherwise
+// keeps the answer with the smaller residual.
 static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                         const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
   // From zero impulses, because the first solver has started from the guess.
@@ -215,8 +215,8 @@ static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, 
   return true;
 }
 
-// A scaled residual up to this shows modes that are worth an exact solve, even if there are other
-// methods left.
+// A scaled residual up to this shows modes that are worth an exact solve, even if other methods
+// have not been tried yet.
 static const double NEAR = 1e-2;
 
 // A residual above the tolerance may be due to the rounding of the impulses: solves again with
@@ -260,7 +260,7 @@ static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *o
   // Test whether there is a solution at all. That costs less than unsuccessful pivoting.
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
       s2_mcp_conflict_quick(problem, strict, NULL, arena)) {
-    solution->status = S2_INFEASIBLE; // no other method would find more
+    solution->status = S2_INFEASIBLE; // no other method would find a solution
     return;
   }
   // Pivoting, then the long chain of the interior point if that misses the tolerance, too.
@@ -314,8 +314,8 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
     return;
   }
   bool good = mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
-  // Pivoting is expensive here: only for problems that are not solved, or not with momentum
-  // conserved.
+  // Pivoting is expensive here: it is only for problems that are not solved, or whose answer does
+  // not conserve momentum.
   bool on = !good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE &&
             solution->status != S2_RAY;
   if (on && contacts <= PIVOT_AT_LAST) {

@@ -22,9 +22,9 @@ S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // 
 S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c
 S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
 
-// active.c: the modes of an answer, kept to correct small violations of its rows. They stay in the
-// arena, and `solution->lambda` receives the corrections, so `problem` and `solution` must live as
-// long.
+// active.c: the modes of an answer, kept to correct small violations of its rows. The modes stay in
+// the arena, and `solution->lambda` receives the corrections, so `problem` and `solution` must live
+// as long as the modes.
 typedef struct S2ActiveModes S2ActiveModes;
 // NULL: there is no answer, or this solver does not support the problem.
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,

@@ -42,7 +42,7 @@ static void backward_product(int r, int s, int c, const double *x, const double 
   }
 }
 
-// The derivatives of Q at a knot, and in `regular` those for the gains.
+// The derivatives of Q at a knot, and in `regular` the derivatives for the gains.
 static void backward_quadratic(const S2Backward *problem, int knot, Work *work) {
   int n = problem->n, m = problem->m;
   const double *a = problem->a + knot * n * n, *b = problem->b + knot * n * m;

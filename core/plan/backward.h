@@ -1,6 +1,6 @@
 // The backward pass of iLQR: the best change of controls about a trajectory, with linear steps and
-// quadratic costs about it (Tassa, Mansard, Todorov 2014, equations 5 to 11, with their limits on
-// controls).
+// quadratic costs about that trajectory (Tassa, Mansard, Todorov 2014, equations 5 to 11, with
+// their limits on controls).
 #ifndef S2_BACKWARD_H
 #define S2_BACKWARD_H
 
@@ -9,9 +9,10 @@
 #include <stdbool.h>
 
 typedef struct S2Backward {
-  int knots, n, m;        // steps; numbers of a state; of a control
-  const double *a, *b;    // knots x n x n, knots x n x m: x+ = a x + b u about the trajectory
-  const double *lx, *lxx; // (knots + 1) x n, (knots + 1) x n x n: of the cost; the last is terminal
+  int knots, n, m;     // steps; numbers of a state; of a control
+  const double *a, *b; // knots x n x n, knots x n x m: x+ = a x + b u about the trajectory
+  // (knots + 1) x n, (knots + 1) x n x n: derivatives of the cost; the last are terminal
+  const double *lx, *lxx;
   const double *lu, *luu; // knots x m, knots x m (a diagonal)
   const double *u;        // knots x m: present controls
   const double *lo, *hi;  // m: their limits, which may be infinite
@@ -19,8 +20,8 @@ typedef struct S2Backward {
 } S2Backward;
 
 // k (knots x m), gain (knots x m x n): u' = u + step k + gain (x' - x); gains are 0 where a limit
-// holds. The expected change of the cost is step dv[0] + step^2 dv[1]. False: the problem is not
-// convex at knot *at.
+// is active. The expected change of the cost is step dv[0] + step^2 dv[1]. False: the problem is
+// not convex at knot *at.
 bool s2_backward(const S2Backward *problem, S2Arena *arena, double *k, double *gain, double dv[2],
                  int *at);
 

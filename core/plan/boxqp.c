@@ -74,8 +74,8 @@ static double boxqp_value(const S2BoxQp *qp, const double *x, double *slope) {
   return value;
 }
 
-// Marks the free numbers: within the bounds, or pulled inwards. Returns whether the set has
-// changed.
+// Marks the free numbers: those within the bounds, and those at a bound that are pulled inwards.
+// Returns whether the set has changed.
 static bool boxqp_sort(const S2BoxQp *qp, const double *x, const double *slope, bool *free) {
   bool changed = false;
   for (int i = 0; i < qp->n; i++) {

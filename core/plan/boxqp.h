@@ -16,7 +16,7 @@ typedef struct S2BoxQp {
 } S2BoxQp;
 
 // x (n): the start, then the minimum of x'h x / 2 + g'x with lo <= x <= hi. `free` (n): the numbers
-// that no bound holds. `factor` (n x n): the Cholesky factor of h on the free numbers, in their
+// not held by a bound. `factor` (n x n): the Cholesky factor of h on the free numbers, in their
 // order, with stride n. False: h is not positive definite there.
 bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *factor);
 

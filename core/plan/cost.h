@@ -1,5 +1,5 @@
-// The cost of a trajectory: norms of residuals r = y - goal, where y are the outputs of a world.
-// Each norm has a running and a terminal weight. Controls have weights, too.
+// The cost of a trajectory: norms of residuals r = y - goal, where y are outputs of a world. Each
+// norm has a running and a terminal weight. Controls have weights, too.
 //
 //   cost = sum over knots k = 1 .. K of period (sum w rho(r_k) + sum c u_{k-1}^2 / 2)
 //            + sum W rho(r_K)
@@ -39,8 +39,8 @@ double s2_cost_term(const S2PlanTerm *term, const double *y);
 // All terms at one time; u is NULL at the end.
 double s2_cost_stage(const S2Cost *cost, const double *y, const double *u);
 
-// Adds `scale` times the derivatives of the terms by x: lx (n) += scale dy'g, lxx (n x n) += scale
-// dy'H dy, with dy (numbers of y x n). `last`: with the terminal weights.
+// Adds `scale` times the derivatives of the terms with respect to x: lx (n) += scale dy'g, lxx (n x
+// n) += scale dy'H dy, with dy (numbers of y x n). `last`: with the terminal weights.
 typedef struct S2CostSlope {
   int n;
   double *lx, *lxx;

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Regularisation, as in the code of Tassa (2014): it grows and shrinks by factors that grow, too.
+// Regularisation, as in the code of Tassa (2014): it grows and shrinks by factors that themselves
+// grow.
 static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
 static const double ENOUGH = 1e-4; // fraction of the expected decrease that a step must achieve
 static const double SHORTER = 0.5; // factor of a step that did not achieve it
@@ -322,7 +323,7 @@ static void ilqr_adjoint(S2Ilqr *ilqr, double *gradient) {
   s2_arena_reset(&ilqr->scratch);
   double *way = S2_TAKE(&ilqr->scratch, double, n + 1);
   double *before = S2_TAKE(&ilqr->scratch, double, n + 1);
-  // The derivative of the cost-to-go by the state, from the end to the start.
+  // The derivative of the cost-to-go with respect to the state, from the end to the start.
   memcpy(way, ilqr->lx + ilqr->knots * n, sizeof(double) * (size_t)n);
   for (int knot = ilqr->knots - 1; knot >= 0; knot--) {
     const double *a = ilqr->a + knot * n * n, *b = ilqr->b + knot * n * m;
@@ -355,7 +356,7 @@ S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope) {
   int knots = ilqr->knots, p = ilqr->p, numbers = knots * ilqr->m;
   double period = s2_model_period(ilqr->def.model);
   for (int i = 0; i < ilqr->def.cost.count; i++) {
-    // The term alone. `now.u` has no effect, because the weights of commands are 0.
+    // Evaluate the term alone. `now.u` has no effect, because the weights of commands are 0.
     S2Cost one = {ilqr->def.cost.terms + i, 1, ilqr->free, ilqr->m};
     value[i] = s2_cost_stage(&one, ilqr->now.y + knots * p, NULL);
     for (int k = 1; k <= knots; k++) {

@@ -1,7 +1,7 @@
-// Trajectories by iLQR, with or without contacts. It uses the world's own steps with exact
-// derivatives, and approximates costs by Gauss-Newton. Controls stay within their limits (Tassa,
-// Mansard, Todorov 2014). Terminal goals use an augmented Lagrangian (Howell, Jackson, Manchester
-// 2019, "ALTRO", section III).
+// Trajectories by iLQR, with or without contacts. iLQR uses the world's own steps with exact
+// derivatives, and the Gauss-Newton approximation of the costs. Controls stay within their limits
+// (Tassa, Mansard, Todorov 2014). Terminal goals use an augmented Lagrangian (Howell, Jackson,
+// Manchester 2019, "ALTRO", section III).
 #ifndef S2_ILQR_H
 #define S2_ILQR_H
 
@@ -46,8 +46,8 @@ void s2_ilqr_free(S2Ilqr *ilqr);
 // Sets the trajectory of these controls (knots x m) as the start. Multipliers of goals stay.
 S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result);
 // Sets the trajectory by feedback about a trajectory x ((knots + 1) x n) with gains (knots x m x
-// n), as planned: for another initial state, or if u alone would be unstable. u becomes the applied
-// controls.
+// n), as planned. Use this for another initial state, or if u alone would be unstable. u becomes
+// the applied controls.
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result);
 // d(cost)/du of the present trajectory (knots x m), without goals.
@@ -67,8 +67,8 @@ S2IlqrPlan s2_ilqr_plan(const S2Ilqr *ilqr);
 // decrease by the full step without regularisation, relative to the cost with goals.
 S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected);
 
-// The contribution of each term of the cost on the present trajectory, and the largest derivative
-// of it by a command, |d(value)/du|. Both arrays have an entry for each term.
+// The contribution of each term of the cost on the present trajectory, and its largest derivative
+// with respect to a command, |d(value)/du|. Both arrays have an entry for each term.
 S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope);
 
 #endif

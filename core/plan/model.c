@@ -20,7 +20,7 @@ struct S2Model {
   S2Output *states;     // the coordinates of the reduced state, as outputs
   unsigned char *start; // image of the world at the start of trajectories
   size_t room, size;    // of the image
-  uint64_t changes;     // of the world when it was written
+  uint64_t changes;     // of the world when the image was written
   int n, m, p;
 };
 
@@ -135,8 +135,8 @@ static void model_product(int r, int s, int c, const double *x, const double *y,
 }
 
 // Writes the present state and outputs of the world. Velocities exclude the part that violates the
-// joints, unless `raw`. dy (of settled ones) and dstate (extra x 2 reduction.n) are NULL or filled.
-// The world does not change.
+// joints, unless `raw`. dy (of settled velocities) and dstate (extra x 2 reduction.n) are NULL or
+// filled. The world does not change.
 static S2Status model_look(S2Model *model, bool raw, double *x, double *y, double *dy) {
   const S2ModelDef *def = &model->def;
   S2Arena *arena = &model->scratch;
@@ -153,7 +153,7 @@ static S2Status model_look(S2Model *model, bool raw, double *x, double *y, doubl
   if (extra > 0 && !def->extra(def->user, def->world, y + 2 * def->output_count, dstate)) {
     return s2_error(S2_ABORTED, "a residual of the script has failed");
   }
-  // Derivatives of outputs by the state.
+  // Derivatives of outputs with respect to the state.
   if (dy != NULL) {
     S2_TRY(s2_outputs_slope(def->world, model->outputs, def->output_count, &model->reduction, lift,
                             arena, dy));
@@ -213,8 +213,8 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
 
 // ---- With derivatives -------------------------------------------------------------------------
 
-// a and b of a knot. In general computed from a and b of its steps: a = a_s ... a_1, b = a_s ...
-// a_2 b_1 + ... + b_s.
+// a and b of a knot. In general they are computed from a and b of its steps: a = a_s ... a_1, b =
+// a_s ... a_2 b_1 + ... + b_s.
 static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
   int n = model->n, m = model->m;
   S2ArenaMark mark = s2_arena_mark(&model->scratch);

@@ -5,15 +5,15 @@
 
 #include "diff/linear/outputs.h"
 
-// Numbers that a script computes from a world: `extra` of them into y and, if dy is not NULL, their
-// derivatives by the numbers of s2_world_state (extra rows). False: it has failed and reported the
-// reason elsewhere.
+// Computes the numbers that a script derives from a world: writes `extra` numbers to y and, if dy
+// is not NULL, their derivatives with respect to the numbers of s2_world_state (extra rows). False:
+// the script has failed and reported the reason elsewhere.
 typedef bool S2ModelExtra(void *user, S2World *world, double *y, double *dstate);
 
 typedef struct S2ModelDef {
   S2World *world; // with one actuator for each number of u; it is stepped, then restored; the
                   // caller's, outlives the model
-  const S2Coordinate *coordinates; // of the reduced state; NULL: joints, then bodies
+  const S2Coordinate *coordinates; // coordinates of the reduced state; NULL: joints, then bodies
   int coordinate_count;
   const S2Output *outputs; // copied
   int output_count;
@@ -54,8 +54,8 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
                       double *y);
 
 // Computes the derivatives along a trajectory (u is not changed): a (knots x n x n) and b (knots x
-// n x m) of a knot by the knot before and by its command, and dy ((knots + 1) x p x n). `flags`:
-// S2GradientFlag of all steps.
+// n x m), the derivatives of a knot with respect to the state at the knot before and to the command
+// between them, and dy ((knots + 1) x p x n). `flags`: S2GradientFlag of all steps.
 typedef struct S2ModelSlope {
   double *a, *b, *dy;
   unsigned flags;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_MOMENTS = 256 }; // of a strobe; beyond that every other moment is dropped
+enum { MOST_MOMENTS = 256 }; // of a strobe; if there are more, every other moment is dropped
 #define LATE 1e-9            // s: times are sums of steps
 
 #define COPY(to, from, field)                                                                      \
@@ -34,7 +34,7 @@ static void album_keep(S2Album *album, const S2Moment *moment) {
     *s2_array_append(album->moments) = (S2Moment){0};
   }
   copy_moment(&album->moments.at[album->count], moment);
-  album->count += 1; // when it is complete
+  album->count += 1; // only now that the moment is complete
 }
 
 static void leave_out_every_other(S2Album *album) {
@@ -69,7 +69,7 @@ bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *op
   return album->count == 0 || time - album->start + LATE >= album->next * album->period;
 }
 
-// Whether the moment belongs in a strobe picture. If so, advances to the time of the next one.
+// Whether the moment belongs in a strobe picture. If so, advances to the time of the next moment.
 static bool album_pass(S2Album *album, double time, const S2RecordOptions *options) {
   if (options->strobe_times != NULL) {
     int before = album->shown;
@@ -89,7 +89,7 @@ static bool album_pass(S2Album *album, double time, const S2RecordOptions *optio
 
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options) {
   s2_trails_add(&album->trails, moment, options);
-  // The last moment only, but trails still have to fit into the view.
+  // Draw the last moment only, but trails still have to fit into the view.
   if (!is_strobe(options)) {
     if (options->trails != S2_TRAILS_NONE) {
       s2_sweep_add(&album->sweep, moment);

@@ -8,9 +8,9 @@
 
 // All zeros is empty.
 typedef struct S2Album {
-  S2_ARRAY(S2Moment) moments; // those after `count` are free for use
+  S2_ARRAY(S2Moment) moments; // moments after `count` are free for reuse
   int count;
-  int shown;           // number of options->strobe_times done
+  int shown;           // how many of options->strobe_times are done
   double start;        // s, time of the first moment
   double period, next; // s; periods from the start to the next moment that is kept
   S2Trails trails;

@@ -146,7 +146,7 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
   bool is_body = column->body.index != 0;
   const Known *known = is_body ? of_body : of_joint;
   int count = is_body ? OF_BODY : OF_JOINT;
-  // The owner does not exist. For a mistyped number of the world, list those.
+  // The owner does not exist. The name may be a mistyped number of the world: list these numbers.
   if (!is_body && column->joint.index == 0) {
     if (is_name("energy", name, length) || is_name("momentum", name, length) ||
         is_name("audit", name, length)) {
@@ -170,7 +170,7 @@ static double read_world(S2World *world, OfWorld number) {
   int count = 0;
   double momentum[3];
   switch (number) {
-  // Each is a separate query of the world, because a table has few of them.
+  // Each column queries the world separately, because a table has few columns.
   case KINETIC:
     return s2_world_energy(world).kinetic;
   case POTENTIAL:

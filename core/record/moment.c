@@ -127,8 +127,8 @@ static S2Status capture_poses(S2Moment *moment, const S2World *world) {
 // The moment's joints have the world's revision, or there are none.
 static S2Status capture_joints(S2Moment *moment, const S2World *world) {
   int count = s2_world_joints(world, NULL, 0);
-  // The list of joints belongs to the world's revision. If that has changed, the list is empty and
-  // is filled again.
+  // The list of joints belongs to the world's revision. If the revision has changed, the list is
+  // empty and is filled again.
   bool anew = moment->joints.count != count;
   if (anew) {
     s2_array_reserve(moment->joint_ids, count);
@@ -154,7 +154,7 @@ static S2Status capture_joints(S2Moment *moment, const S2World *world) {
       memcpy(joint->way, info.way, sizeof joint->way);
       name_copy(joint->name, info.name);
     }
-    // These change with every step.
+    // These vectors change with every step.
     joint->anchor_a = info.anchor_a;
     joint->anchor_b = info.anchor_b;
     joint->impulse = info.impulse;

@@ -1,5 +1,5 @@
 // A moment: the visible state of a world at one time, as plain arrays. Pictures and files are made
-// from moments, so a frame read back from a file draws like the world it came from.
+// from moments, so a frame read back from a file is drawn like the world it came from.
 #ifndef S2_MOMENT_H
 #define S2_MOMENT_H
 
@@ -20,7 +20,7 @@ typedef struct S2MomentBody {
   S2BodyId id;
   S2BodyType type;
   bool sensor, enabled;
-  uint32_t color;       // 0xRRGGBBAA; 0: the palette's
+  uint32_t color;       // 0xRRGGBBAA; 0: the palette's colour
   double mass, inertia; // kg, kg m^2
   int32_t first_shape, shape_count;
   double q[3], v[3]; // angle, x, y and their rates
@@ -52,7 +52,8 @@ typedef S2Annotation S2MomentAnnotation;
 
 enum { S2_UNIT_SIZE = 16 }; // bytes with the 0
 
-// A number that the recording program sets for each frame, as the value of a script's own quantity.
+// A number that the recording program sets for each frame, such as the value of a quantity that the
+// script defines.
 typedef struct S2MomentChannel {
   char name[S2_NAME_SIZE], unit[S2_UNIT_SIZE];
   double value; // NAN until it is set
@@ -65,9 +66,9 @@ typedef struct S2Moment {
   uint64_t step;     // steps done
   uint64_t hash;     // s2_world_hash
   uint64_t revision; // s2_world_revision of bodies, shapes and joints; 0: they belong to no world
-  double kinetic, potential; // J; NAN, as those below: not recorded
+  double kinetic, potential; // J; NAN if not recorded, like the numbers below
   double momentum[3];        // angular about the origin, x, y
-  double residual;           // scaled, worst of the last step
+  double residual;           // scaled; the worst residual of the last step
   double iterations;         // of the last step
   S2_ARRAY(S2MomentChannel) channels;
   S2_ARRAY(S2MomentBody) bodies; // creation order
@@ -83,8 +84,8 @@ typedef struct S2Moment {
 
 // Replaces the contents of `moment` by the present state of `world`; channels are not changed.
 // Allocates memory only while the world grows. Bodies, shapes and joints are not read again if
-// `moment` already has their revision. A caller that writes to them, or captures another world,
-// first sets the revision to 0.
+// `moment` already has their revision. A caller that changes these arrays, or captures another
+// world, first sets the revision to 0.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
 // Captures only the time and the bodies. There are no contacts, and the data of joints are not
 // current.

@@ -1,7 +1,7 @@
 // Recordings: drawings and trajectory files.
 //
 // A world fills one scene description (S2Scene, a list of plain primitives in world coordinates).
-// Every picture back end draws only that.
+// Every picture back end draws only that description.
 #ifndef S2_RECORD_H
 #define S2_RECORD_H
 
@@ -45,13 +45,13 @@ typedef struct S2RecordOptions {
   const S2BodyId *trail_bodies;
   int trail_count;
 
-  // Pictures: the last frame, or several in one
+  // Pictures: the last frame, or several frames in one picture
   double strobe_period;       // s; 0: none
   const double *strobe_times; // s, ascending; NULL: none
   int strobe_count;
 
   // Videos
-  double fps;   // frames a second
+  double fps;   // frames per second
   double speed; // seconds of the world per second of the video
 } S2RecordOptions;
 
@@ -67,14 +67,14 @@ S2RecordOptions s2_record_options(void);
 typedef struct S2Recorder S2Recorder;
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder);
-// `options` may be NULL. They need not exist after the call.
+// `options` may be NULL. The options need not exist after the call.
 S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
                                S2Recorder **recorder);
 // The description of the run, for formats that store it; before the first frame.
 void s2_recorder_run(S2Recorder *recorder, const S2Run *run);
 // Adds a number besides the world's state, for formats that store such numbers, and returns its
-// index. Its value is NAN until it is set; after that it persists. Each new channel after the first
-// frame costs a scene.
+// index. Its value is NAN until it is set; after that it persists. A new channel after the first
+// frame makes the file repeat the scene.
 int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit);
 void s2_recorder_set(S2Recorder *recorder, int channel, double value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
@@ -84,8 +84,9 @@ S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
 // earlier ones. S2_INVALID: the format stores none.
 bool s2_recorder_holds_plots(const S2Recorder *recorder);
 S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg);
-// Adds the decisions of clocks in the run, in order, after those added before. Formats that hold a
-// run so that it can be repeated store them (docs/replay-format.md); others ignore them.
+// Adds the decisions of clocks in the run, in order, after the decisions added earlier. Formats
+// that hold a run so that it can be repeated store them (docs/replay-format.md); others ignore
+// them.
 S2Status s2_recorder_decisions(S2Recorder *recorder, const uint32_t *decisions, int count);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 

@@ -17,17 +17,17 @@
 #include <stdio.h>
 #include <string.h>
 
-// A format of recordings. A function that is NULL has nothing to do.
+// A format of recordings. A function is NULL if the format has nothing to do in it.
 typedef struct Sink {
   const char *suffix;
-  // can be read before it is complete: it is written in place, and is there even after a kill
+  // can be read before it is complete: it is written in place, and remains even after a kill
   bool stream;
-  bool foreign; // calls other programs and libraries, which must not be left in the middle
+  bool foreign; // calls other programs and libraries; such calls must not be left in the middle
   bool arrays, picture, gif;
   // whether this build can write such files; called before the file is emptied
   S2Status (*available)(void);
   S2Status (*capture)(S2Moment *moment, S2World *world);
-  S2Status (*start)(S2Recorder *recorder);                // with the first frame, or the end
+  S2Status (*start)(S2Recorder *recorder); // with the first frame, or at the end if there is none
   bool (*wants)(const S2Recorder *recorder, double time); // NULL: every step
   S2Status (*frame)(S2Recorder *recorder, const S2Moment *moment);
   S2Status (*plot)(S2Recorder *recorder, const char *name, const char *svg);
@@ -53,9 +53,9 @@ struct S2Recorder {
   S2Album album;   // .svg, .png
   S2Status failed; // the first frame that could not be added
   S2Video video;   // .gif, .mp4
-  S2Scene scene;   // at the end: the picture
-  S2DataSet set;   // and the arrays
-  bool exhausted;  // memory ran out: the frames before are all there is
+  S2Scene scene;   // filled at the end: the picture
+  S2DataSet set;   // filled at the end: the arrays
+  bool exhausted;  // memory ran out: only the frames before that are recorded
   bool whole;      // at the end: whether there is a file, even an incomplete one
 };
 
@@ -144,9 +144,9 @@ static S2Status track_frame(S2Recorder *recorder, const S2Moment *moment) {
 }
 
 static S2Status npz_too_long(const S2Recorder *recorder) {
-  return s2_error(S2_IO,
-                  "'%s': an .npz file holds less than 4 GB; record every nth step, or .h5 or .s2d",
-                  s2_path_tail(recorder->output.path));
+  return s2_error(
+      S2_IO, "'%s': an .npz file holds less than 4 GB; record every nth step, or use .h5 or .s2d",
+      s2_path_tail(recorder->output.path));
 }
 
 static S2Status npz_frame(S2Recorder *recorder, const S2Moment *moment) {
@@ -160,7 +160,7 @@ static S2Status track_gather(void *user) {
   return s2_track_arrays(recorder->track, &recorder->set);
 }
 
-// The frames recorded so far make a file, even if the recording ended before the run.
+// The frames recorded so far make a file, even if the recording ended before the run did.
 static S2Status track_finish(S2Recorder *recorder) {
   S2Status gathered = s2_memory_guarded(track_gather, recorder);
   if (gathered.code == S2_MEMORY) {
@@ -274,11 +274,12 @@ static void *copy_of(const void *from, size_t bytes) {
 static S2Status recorder_check_options(const S2RecordOptions *options) {
   if (!(options->fps > 0) || !isfinite(options->fps) || !(options->speed > 0) ||
       !isfinite(options->speed)) {
-    return s2_error(S2_INVALID, "fps and speed of a video are %g and %g, must be > 0 and finite",
+    return s2_error(S2_INVALID,
+                    "fps and speed of a video are %g and %g; both must be > 0 and finite",
                     options->fps, options->speed);
   }
   if (!(options->strobe_period >= 0)) {
-    return s2_error(S2_INVALID, "strobe_period is %g s, must be >= 0", options->strobe_period);
+    return s2_error(S2_INVALID, "strobe_period is %g s; it must be >= 0", options->strobe_period);
   }
   return s2_ok();
 }
@@ -407,7 +408,7 @@ static bool is_wanted(const S2Recorder *recorder, double time) {
 }
 
 static S2Status no_memory(const S2Recorder *recorder) {
-  return s2_error(S2_MEMORY, "'%s': out of memory; what was recorded before is kept",
+  return s2_error(S2_MEMORY, "'%s': out of memory; the frames recorded before are kept",
                   s2_path_tail(recorder->path));
 }
 

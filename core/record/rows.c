@@ -116,7 +116,8 @@ static S2Status rows_write_row(S2Rows *rows, const double *values) {
 }
 
 static S2Status too_long(const S2Rows *rows) {
-  return s2_error(S2_IO, "'%s': an .npz file holds less than 4 GB; record every nth step, or .h5",
+  return s2_error(S2_IO,
+                  "'%s': an .npz file holds less than 4 GB; record every nth step, or use .h5",
                   s2_path_tail(rows->output.path));
 }
 
@@ -132,7 +133,7 @@ S2Status s2_rows_add(S2Rows *rows, const double *values) {
   if (is_full(rows)) {
     return too_long(rows);
   }
-  // Rows are kept until the end; memory doubles.
+  // Rows are kept until the end; their memory is doubled when it is full.
   if (rows->rows == rows->capacity) {
     size_t capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
     size_t bytes = capacity * width * sizeof *rows->values;

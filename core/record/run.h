@@ -1,5 +1,5 @@
-// The description of the run that a recording comes from, as needed to repeat that run. It contains
-// no time of writing, so that the same run gives the same bytes.
+// The description of the run that a recording comes from: the data needed to repeat that run. It
+// contains no time of writing, so that the same run gives the same bytes.
 #ifndef S2_RUN_H
 #define S2_RUN_H
 
@@ -33,8 +33,8 @@ void s2_run_copy(S2Run *to, const S2Run *from); // appends
 // Returns the value of the next entry of the key from entry *at on, and moves *at past it. NULL:
 // none.
 const char *s2_run_next(const S2Run *run, const char *key, int *at);
-// The nth value of the key, from 0; NULL: none. It searches from the start, so it suits few
-// entries.
+// The nth value of the key, from 0; NULL: none. The search begins at the first entry, so it suits
+// few entries.
 const char *s2_run_get(const S2Run *run, const char *key, int n);
 void s2_run_free(S2Run *run);
 

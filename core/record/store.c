@@ -40,7 +40,7 @@ S2Status s2_store_next(S2Store *store, S2Moment *moment) {
   S2Moment head;
   errno = 0;
   bool good = fread(&head, sizeof head, 1, store->file) == 1;
-  // Numbers, then the arrays, into memory that the moment already has.
+  // Read the numbers, then the arrays, into memory that the moment already has.
   if (good) {
     moment->settings = head.settings;
     moment->time = head.time;

@@ -1,5 +1,5 @@
-// Moments kept in a temporary file that is deleted with the process. A video is drawn from them
-// after the run.
+// Moments kept in a temporary file that is deleted with the process. After the run a video is drawn
+// from these moments.
 #ifndef S2_STORE_H
 #define S2_STORE_H
 
@@ -11,7 +11,7 @@ typedef struct S2Store {
   FILE *file; // NULL: nothing has been added
 } S2Store;
 
-// These return S2_IO on failure.
+// These functions return S2_IO on failure.
 S2Status s2_store_add(S2Store *store, const S2Moment *moment);
 S2Status s2_store_rewind(S2Store *store);
 S2Status s2_store_next(S2Store *store, S2Moment *moment);

@@ -5,7 +5,7 @@
 #include "base/status.h"
 
 // Index of the path's suffix among the `count` known ones; case does not matter. S2_INVALID for
-// others; the message lists the known ones.
+// other suffixes; the message lists the known ones.
 S2Status s2_suffix_find(const char *path, const char *const *known, int count, int *index);
 
 #endif

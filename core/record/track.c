@@ -31,7 +31,7 @@ typedef struct Channel {
 
 struct S2Track {
   S2Status status;     // of the last growth; after a failure no more frames are added
-  size_t frames, rows; // complete ones; rows of the arrays of contacts
+  size_t frames, rows; // complete frames; rows of the arrays of contacts
   Column time, energy, momentum, residual, contacts;
   Column q, v; // frame by frame, `stride` bodies each, of which the first bodies.count are in use
   size_t stride;
@@ -47,7 +47,7 @@ S2Track *s2_track_new(void) {
   return s2_memory_take_zeroed(sizeof(S2Track));
 }
 
-// Makes room for `count` more. False: there is none, and track->status is set.
+// Makes room for `count` more values. False: there is no room, and track->status is set.
 static bool reserve_bytes(S2Track *track, Column *column, size_t count, size_t size) {
   if (track->status.code == S2_OK && (column->count + count) * size > column->bytes.size) {
     track->status = s2_spill_grow(&column->bytes, (column->count + count) * size);
@@ -83,7 +83,7 @@ static void track_pad(S2Track *track, Column *column, size_t count) {
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
-// Changes the room of each frame from `from` to `to` bodies, in place. The column has enough
+// Changes the capacity of each frame from `from` to `to` bodies, in place. The column has enough
 // memory.
 static void track_restride(Column *column, size_t frames, size_t from, size_t to, size_t used) {
   size_t row = 3 * sizeof(double);
@@ -119,7 +119,7 @@ static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
 }
 
 static void add_poses(S2Track *track, const S2Moment *moment) {
-  // A column for each body that has ever existed: found or added. The memory is reserved first.
+  // Finds or adds a column for each body that has ever existed. The memory is reserved first.
   s2_array_reserve(track->places, moment->bodies.count);
   // nothing below fails
   s2_array_reserve(track->bodies, track->bodies.count + moment->bodies.count);
@@ -290,14 +290,14 @@ static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
 }
 
 // Selects a name that is free and valid in the formats. Names that the script chose are not checked
-// anywhere else, and an invalid one must not lose numbers at the end of a run.
+// anywhere else, and an invalid name must not lose numbers at the end of a run.
 static void pick_name(const S2DataSet *set, const char *wanted, char name[CHANNEL_SIZE]) {
   static const char *const kept[] = {"", ".", "units", "run"};
   snprintf(name, CHANNEL_SIZE, "%s", wanted);
   // Names that are reserved for readers, or used already, get the prefix "channel_".
   for (int i = 0;; i++) {
     for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) {
-      *at = '_'; // in .h5 it would separate groups
+      *at = '_'; // in .h5 a slash would separate groups
     }
     bool free = s2_data_find(set, name) == NULL;
     for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
@@ -325,7 +325,7 @@ static void add_channel_arrays(S2DataSet *set, const S2Track *track) {
                        &track->frames);
       continue;
     }
-    // It was not in the last frames, which get nan.
+    // The channel was not in the last frames, which get nan.
     double *values =
         s2_data_add(set, name, channel->unit, S2_DATA_NUMBER, 1, &track->frames)->values;
     for (size_t k = 0; k < track->frames; k++) {

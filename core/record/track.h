@@ -8,9 +8,9 @@
 typedef struct S2Track S2Track;
 
 S2Track *s2_track_new(void);
-// Adds a frame. Uses 48 bytes a body, 81 a contact and 72 a frame, and up to twice that while
+// Adds a frame. Uses 48 bytes per body, 81 per contact and 72 per frame, and up to twice that while
 // growing. Small tracks are in memory, large ones in temporary files (record/data/spill.h). S2_IO:
-// there is no room for these; earlier frames are kept, and no more are added.
+// there is no space for these files; earlier frames are kept, and no more are added.
 S2Status s2_track_frame(S2Track *track, const S2Moment *moment);
 uint64_t s2_track_bytes(const S2Track *track); // of the arrays
 

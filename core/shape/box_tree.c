@@ -3,8 +3,9 @@
 
 #include <math.h>
 
-// A side counts as close to the line below this fraction of the product of lengths. That is some
-// hundred times the rounding in s2_side, so boxes that are excluded here are never close.
+// A point counts as close to the line if its side is below this fraction of the product of lengths.
+// The fraction is some hundred times the rounding in s2_side, so boxes that are excluded here are
+// never close.
 static const double CLOSE = 1e-13;
 
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};

@@ -1,7 +1,7 @@
 // Splits a simple polygon into convex pieces. Ears are clipped (Meisters 1975), and the triangles
 // are stored as half-edges. Their diagonals are flipped until no triangle is thinner than necessary
-// (delaunay.c). Then every diagonal is removed whose two ends stay convex without it (Hertel and
-// Mehlhorn 1983: at most four times the least number of pieces).
+// (delaunay.c). Then each diagonal is removed if its two ends stay convex without it (Hertel and
+// Mehlhorn 1983: this gives at most four times the least number of pieces).
 
 #include "shape/mesh.h"
 #include "shape/outline.h"
@@ -9,10 +9,11 @@
 
 #include <string.h>
 
-// A merged corner may turn the wrong way by rounding only; straightening removes it afterwards.
+// A merged corner can turn the wrong way only because of rounding; straightening removes it
+// afterwards.
 static const double ROUNDING_SINE = 1e-14;
 
-// m: least distance of vertices: the least size with a margin for rounding.
+// m: least distance between vertices: the least size with a margin for rounding.
 static const double NEIGHBOURS = S2_SHAPE_MIN_SIZE * (1 + 1e-9);
 
 static double decompose_area(const S2Vec2 *points, int count) {

@@ -63,7 +63,8 @@ void s2_delaunay(S2Mesh *mesh, int count, S2Arena *arena) {
   int diagonals = (mesh->count - count) / 2;
   int *stack = S2_TAKE(arena, int, diagonals + 1), top = 0;
   bool *waits = S2_TAKE(arena, bool, diagonals + 1);
-  // Diagonal k is the half-edges count + 2 k and the next. The first one is processed first.
+  // Diagonal k consists of the half-edges count + 2 k and count + 2 k + 1. Diagonal 0 is processed
+  // first.
   for (int k = diagonals - 1; k >= 0; k--) {
     stack[top++] = k;
     waits[k] = true;

@@ -1,5 +1,5 @@
-// Ear clipping (Meisters 1975), the ear with the shortest diagonal first. A corner is tested when
-// its turn comes. A corner that contains a vertex waits until that vertex is cut off.
+// Ear clipping (Meisters 1975): the ear with the shortest diagonal is cut off first. A corner is
+// tested when its turn comes. A corner that contains a vertex waits until that vertex is cut off.
 #include "shape/mesh.h"
 
 #include <math.h>
@@ -11,9 +11,9 @@ typedef struct Ears {
   int count;
   int *half;        // for a remaining vertex: the half-edge of the remaining outline that leaves it
   S2BoxTree left;   // of the remaining vertices
-  double *diagonal; // a tree like it: least squared length of possible cuts, INFINITY: none
+  double *diagonal; // a tree like `left`: the least squared length of possible cuts; INFINITY: none
   int *waits_for;   // the vertex in the way; -1: there is none
-  int *first_waiting, *next_waiting, *previous_waiting; // lists of those that wait
+  int *first_waiting, *next_waiting, *previous_waiting; // lists of the waiting vertices
 } Ears;
 
 static S2Vec2 ears_point_of(const Ears *ears, int edge) {
@@ -36,7 +36,7 @@ static int first_of(const Ears *ears, double value, int from, int k, int lo, int
   if (width == 1) {
     return lo;
   }
-  // The left half comes first: among equals the first counts.
+  // Search the left half first: among equal candidates the first counts.
   int half = width / 2, found = first_of(ears, value, from, 2 * k, lo, half);
   return found != NOBODY ? found : first_of(ears, value, from, 2 * k + 1, lo + half, half);
 }
@@ -69,7 +69,7 @@ static void wait_no_more(Ears *ears, int vertex) {
   if (other == NOBODY) {
     return;
   }
-  // Removes it from the list of those that wait for the same vertex.
+  // Removes the vertex from the list of vertices that wait for the same one.
   int next = ears->next_waiting[vertex], previous = ears->previous_waiting[vertex];
   *(previous == NOBODY ? &ears->first_waiting[other] : &ears->next_waiting[previous]) = next;
   if (next != NOBODY) {

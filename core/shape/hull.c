@@ -46,8 +46,8 @@ static double hull_turn(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return s2_cross(s2_sub(q, p), s2_sub(r, p));
 }
 
-// Scans points[from..count), already sorted, onto the hull in points[0..size). Points inside are
-// swapped behind it. Never drops below `base` hull points. Returns the new size.
+// Scans points[from..count), already sorted, onto the hull in points[0..size). Points inside the
+// hull are swapped behind it. Never drops below `base` hull points. Returns the new size.
 static int hull_scan(S2Vec2 *points, int size, int base, int from, int count) {
   for (int i = from; i < count; i++) {
     while (size > base && hull_turn(points[size - 2], points[size - 1], points[i]) <= 0) {
@@ -82,7 +82,7 @@ int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull) {
   while (size > lower && hull_turn(hull[size - 2], hull[size - 1], hull[0]) <= 0) {
     size -= 1;
   }
-  // A hull as thin as rounding is the segment between its ends.
+  // A hull as thin as rounding counts as the segment between its ends.
   S2Vec2 left = hull[0];
   S2Vec2 right = hull[lower - 1];
   size = s2_outline_straighten(hull, size);

@@ -1,5 +1,5 @@
-// The parts of the decomposition: checks of outlines, ears, and their queries of boxes. Private to
-// shape/.
+// The parts of the decomposition: checks of outlines, ear clipping, and the box trees that both
+// use. Private to shape/.
 #ifndef S2_MESH_H
 #define S2_MESH_H
 
@@ -34,10 +34,10 @@ bool s2_box_right_of(S2Box box, S2Vec2 p, S2Vec2 q);
 bool s2_box_left_of(S2Box box, S2Vec2 p, S2Vec2 q);
 
 // A binary tree over items 0 .. count - 1 in their order, with the box of all items below each
-// node: consecutive parts of an outline are close together. Node k has children 2k and 2k + 1, the
-// root is 1, item i is node `leaves + i`.
+// node. The boxes are small, because consecutive parts of an outline are close together. Node k has
+// children 2k and 2k + 1, the root is 1, item i is node `leaves + i`.
 typedef struct S2BoxTree {
-  int leaves; // a power of two; those without an item are empty
+  int leaves; // a power of two; leaves without an item are empty
   S2Box *box;
 } S2BoxTree;
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-// Sine of the turn below which three vertices count as in line. It is ten times the limit of
+// Sine of the turn below which three vertices count as in line. The sine is ten times the limit of
 // s2_shape_check, so that the remaining vertices pass it.
 static const double IN_LINE_SINE = 1e-8;
 

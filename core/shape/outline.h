@@ -5,8 +5,8 @@
 #include "base/vec.h"
 
 // Removes, in place, vertices at which a closed outline does not turn (sine of the turn at most
-// 1e-8) and repeated ones. Returns the number of remaining vertices: fewer than 3 if the outline
-// has no area.
+// 1e-8) and repeated vertices. Returns the number of remaining vertices: fewer than 3 if the
+// outline has no area.
 int s2_outline_straighten(S2Vec2 *vertices, int count);
 
 #endif

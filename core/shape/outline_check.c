@@ -1,5 +1,5 @@
-// Checks that outlines are simple polygons: in n log n for those that do not fold back on
-// themselves.
+// Checks that outlines are simple polygons: in a time of order n log n for outlines that do not
+// fold back on themselves.
 #include "shape/mesh.h"
 #include "shape/shape.h"
 
@@ -15,7 +15,7 @@ double s2_corner_sine(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
 
 // ---- Exact sides ------------------------------------------------------------------------------
 
-// A sum without rounding: parts that do not overlap, by magnitude (Shewchuk 1997).
+// A sum without rounding: parts that do not overlap, ordered by magnitude (Shewchuk 1997).
 typedef struct ExactSum {
   double part[16];
   int count;

@@ -10,7 +10,7 @@ static const double PI = 3.14159265358979323846; // M_PI is not C17
 // Least sine of the turn at a corner: below it rounding decides the direction of the turn.
 static const double MIN_TURN_SINE = 1e-9;
 
-static const double TURN_TOLERANCE = 1e-3; // rad; it separates different numbers of full turns
+static const double TURN_TOLERANCE = 1e-3; // rad; it distinguishes different numbers of full turns
 
 static bool is_finite(S2Vec2 p) {
   return isfinite(p.x) && isfinite(p.y);
@@ -134,7 +134,7 @@ S2Box s2_shape_box(const S2Shape *shape, S2Pose pose) {
   S2Box box = {first, first};
   for (int i = 1; i < shape->count; i++) {
     S2Vec2 v = s2_rotate(pose.rotation, shape->vertices[i]);
-    // fmin and fmax are not used, because they are calls.
+    // fmin and fmax are not used, because they are function calls.
     box.lo = s2_vec2(v.x < box.lo.x ? v.x : box.lo.x, v.y < box.lo.y ? v.y : box.lo.y);
     box.hi = s2_vec2(v.x > box.hi.x ? v.x : box.hi.x, v.y > box.hi.y ? v.y : box.hi.y);
   }

@@ -10,11 +10,12 @@
 
 #include <stdint.h>
 
-// Edge i and vertex i of a piece, as parts of the outline of its body. The structure has only
-// numbers, so that it can be stored among vertices.
+// Edge i and vertex i of a piece, as parts of the outline of its body. The structure contains only
+// doubles, so that it can be stored among vertices.
 typedef struct S2Side {
-  // m along the edge from vertex i: the parts beyond belong to other pieces or lie against them;
-  // from > to: all of it does. At a hollow corner `from` and `to` are slightly beyond it
+  // m along the edge from vertex i: the parts outside from .. to belong to other pieces or lie
+  // against them; from > to: the whole edge does. At a hollow corner `from` and `to` are slightly
+  // beyond it
   double from, to;
   S2Vec2 in, out;           // unit: directions of the body's outline before and after the vertex
   double owns_in, owns_out; // 1: this piece has the edge in that direction, 0: another one has it
@@ -42,11 +43,12 @@ typedef struct S2MassProperties {
   double inertia;
 } S2MassProperties;
 
-// The smallest accepted size, m, below which contact arithmetic loses its digits, and the largest.
+// The smallest accepted size, m (below it contact arithmetic loses digits), and the largest.
 #define S2_SHAPE_MIN_SIZE 1e-6
 #define S2_SHAPE_MAX_SIZE 1e6
 
-// Checks finite numbers, sizes, convexity and order; messages name the offending value.
+// Checks that all numbers are finite, and checks sizes, convexity and order; messages name the
+// offending value.
 S2Status s2_shape_check(const S2Shape *shape);
 
 // Exact, rounded corners included: polygon + strips along the edges + sectors at the vertices.
@@ -63,10 +65,10 @@ bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point);
 int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull);
 
 // Splits a simple polygon (in either orientation) into convex counter-clockwise pieces, allocated
-// from `arena`. Each piece passes s2_shape_check. Vertices nearer than S2_SHAPE_MIN_SIZE are
-// merged, and parts thinner than that are left out. Errors: fewer than 3 vertices, only repeated or
-// collinear vertices, edges that cross or touch (decided exactly); the message names the vertices
-// (1-based). A convex polygon gives one piece.
+// from `arena`. Each piece passes s2_shape_check. Vertices nearer to each other than
+// S2_SHAPE_MIN_SIZE are merged, and parts thinner than that are left out. Errors: fewer than 3
+// vertices, only repeated or collinear vertices, edges that cross or touch (decided exactly); the
+// message names the vertices (1-based). A convex polygon gives one piece.
 typedef struct S2Pieces {
   int count;
   int *sizes;        // vertices per piece

@@ -1,16 +1,16 @@
-// Finds the parts of the outlines of a body's pieces that are on the outline of the body. The rest
-// are inner cuts, where one piece is against, or in, another.
+// Finds the parts of the outlines of a body's pieces that are on the outline of the body. The other
+// parts are inner cuts, where one piece touches or overlaps another.
 #include "shape/shape.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 // Pieces whose sides are no further apart than this fraction of the smaller one's size are joined.
-// It is far above the rounding of tiles to float32, and far below a visible step.
+// This distance is far above the rounding of tiles to float32, and far below a visible step.
 static const double JOINED = 1e-7;
 
-// A covered or an open part of an edge is ignored if it is shorter than this multiple of that
-// distance.
+// A covered or an open part of an edge is ignored if it is shorter than this multiple of the
+// distance at which pieces are joined.
 static const double SHORT = 4;
 
 // rad: directions of edges that differ by less are equal.

@@ -1,5 +1,5 @@
-// One thread serves all connections without waiting for any. A misbehaving client only blocks its
-// own place. Requests and frames are read into buffers of fixed size.
+// One thread serves all connections without waiting for any of them. A misbehaving client blocks
+// only its own place. Requests and frames are read into buffers of fixed size.
 #include "view/connections.h"
 
 #include "view/http.h"
@@ -29,7 +29,7 @@ static const double MESSAGE_TIME = 10; // without progress of a message
 static const double QUIET_TIME = 10;   // without data from a client, after which it gets a ping
 static const double SILENT_TIME = 30;  // without data from a client, after which it is dropped
 static const double END_TIME = 1;      // until the other side must have closed
-static const double LEAVE_TIME = 0.1;  // for all of these, when the server closes
+static const double LEAVE_TIME = 0.1;  // for all connections together, when the server closes
 static const double DEAF_TIME = 0.1;   // until the next try if the system has no free sockets
 
 static double clock_now(void) {
@@ -44,14 +44,14 @@ static bool same_secret(const char *a, const char *b) {
   if (strlen(a) != strlen(b)) {
     return false;
   }
-  unsigned difference = 0; // compares all characters, so that the time reveals nothing
+  unsigned difference = 0; // all characters are compared, so that the time reveals nothing
   for (size_t i = 0; a[i] != '\0'; i++) {
     difference |= (unsigned)(a[i] ^ b[i]);
   }
   return difference == 0;
 }
 
-// The page of another site, whose name resolves to 127.0.0.1, shows its own name in Host or Origin.
+// A page of another site whose name resolves to 127.0.0.1 sends its own name in Host or Origin.
 static bool may_enter(const S2Server *server, const S2HttpRequest *request) {
   char hosts[2][HOST_SIZE], token[S2_SERVER_TOKEN] = "";
   snprintf(hosts[0], HOST_SIZE, "127.0.0.1:%d", server->port);
@@ -192,11 +192,12 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
   // The handshake of a browser (RFC 6455, 4.2.1). Anything else is refused with a reason.
   const char *key = request->socket_key;
   if (request->socket_version == NULL || strcmp(request->socket_version, "13") != 0) {
-    connection_refuse(connection, "426 Upgrade Required", "sim2d: only version 13 of websockets\n");
+    connection_refuse(connection, "426 Upgrade Required",
+                      "sim2d: only version 13 of websockets is supported\n");
     return;
   }
   if (key == NULL || strlen(key) != S2_SOCKET_KEY || strspn(key, base64) != S2_SOCKET_KEY) {
-    connection_refuse(connection, "400 Bad Request", "sim2d: no Sec-WebSocket-Key\n");
+    connection_refuse(connection, "400 Bad Request", "sim2d: Sec-WebSocket-Key is missing\n");
     return;
   }
   // Reserves a place among the clients.
@@ -222,7 +223,8 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
 static void obey_request(S2Server *server, S2Connection *connection, size_t size, double now) {
   S2HttpRequest request;
   connection->since = now;
-  // Refusals in this order: not a request, no access, not found, wrong method.
+  // Refuses, in this order: bytes that are not a request, no access, an unknown path, a wrong
+  // method.
   if (!s2_http_read((char *)connection->in, size, &request)) {
     connection_refuse(connection, "400 Bad Request", "sim2d: this is not a request\n");
   } else if (!may_enter(server, &request)) {
@@ -233,7 +235,7 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
   } else if (strcmp(request.path, "/") != 0) {
     connection_refuse(connection, "404 Not Found", "sim2d: there is nothing here\n");
   } else if (strcmp(request.method, "GET") != 0) {
-    connection_refuse(connection, "405 Method Not Allowed", "sim2d: only GET\n");
+    connection_refuse(connection, "405 Method Not Allowed", "sim2d: only GET is supported\n");
   } else {
     serve_page(server, connection);
   }
@@ -245,7 +247,7 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
 // ---- Commands ---------------------------------------------------------------------------------
 
 // Whether both commands set the same thing, so that the later one replaces the earlier one. They do
-// if their first words are equal; the rest are values.
+// if their first words are equal; the other words are values.
 static bool connection_replaces(const char *now, const char *before) {
   static const struct {
     const char *verb;
@@ -351,7 +353,7 @@ static void connection_receive(S2Server *server, S2Connection *connection, doubl
   if (connection->state == S2_CONNECTION_ENDING || connection->end != 0) {
     connection->got = 0; // further input is ignored
   }
-  // Reads what is available, as far as the buffer has room.
+  // Reads what is available, as much as the buffer can hold.
   ssize_t got = recv(connection->socket, connection->in + connection->got,
                      S2_SERVER_REQUEST - connection->got, 0);
   if (got <= 0) {
@@ -371,10 +373,10 @@ static void connection_receive(S2Server *server, S2Connection *connection, doubl
     } else if (connection->got == S2_SERVER_REQUEST) {
       connection->since = now;
       connection_refuse(connection, "431 Request Header Fields Too Large",
-                        "sim2d: too long a request\n");
+                        "sim2d: the request is too long\n");
     }
   }
-  // The bytes after the head may be frames already.
+  // The bytes after the head may already contain frames.
   if (connection->state == S2_CONNECTION_CLIENT) {
     obey_frames(server, connection);
   }
@@ -476,7 +478,8 @@ static void let_in(S2Server *server, double now) {
       }
       return;
     }
-    // The oldest connection that is not a client makes room. Otherwise the new one is refused.
+    // The oldest connection that is not a client makes room. Otherwise the new connection is
+    // refused.
     S2Connection *connection = find_place(server, true);
     if (connection == NULL || !s2_connections_set_flags(visitor)) {
       close(visitor);
@@ -499,15 +502,15 @@ static void connection_turn(S2Server *server, double until) {
   enum { PIPE, LISTENER, FIRST };
   struct pollfd polled[FIRST + S2_SERVER_PLACES];
   double now = clock_now();
-  // The simulation's thread wakes this one through a pipe. After a failed accept no connection is
-  // accepted for a while.
+  // The simulation's thread wakes this thread through a pipe. After a failed accept no connection
+  // is accepted for a while.
   polled[PIPE] = (struct pollfd){.fd = server->wake[0], .events = POLLIN};
   polled[LISTENER] =
       (struct pollfd){.fd = now < server->deaf ? -1 : server->listener, .events = POLLIN};
   if (now < server->deaf) {
     until = fmin(until, server->deaf);
   }
-  // The event and the time limit of each connection.
+  // Collect the event and the time limit of each connection.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     S2Connection *connection = &server->connections[i];
     struct pollfd *of = &polled[FIRST + i];
@@ -544,7 +547,8 @@ static void connection_turn(S2Server *server, double until) {
   }
 }
 
-// Accepts no more connections. Clients get a closing message if they take what comes before it.
+// Accepts no more connections. Clients get a closing message after all earlier output, if they take
+// that.
 static void begin_leaving(S2Server *server) {
   close(server->listener);
   server->listener = -1;
@@ -570,7 +574,7 @@ static bool connection_is_empty(const S2Server *server) {
 void *s2_connections_serve(void *user) {
   S2Server *server = user;
   double until = (double)INFINITY;
-  // Runs until the engine closes, then until current output has been sent, but not for long.
+  // Runs until the server closes, then for a short time until current output has been sent.
   do {
     connection_turn(server, until);
     pthread_mutex_lock(&server->mutex);

@@ -12,9 +12,9 @@
 
 enum {
   S2_SERVER_TOKEN = 33,  // bytes with the final 0
-  S2_SERVER_QUEUE = 256, // commands; all moves of one hand take one place
+  S2_SERVER_QUEUE = 256, // commands; all moves of one hand share one place
   // The most connections at a time. If all places are taken, a new connection replaces the oldest
-  // that is not a client, so that silent connections do not keep a page from loading.
+  // connection that is not a client, so that silent connections do not keep a page from loading.
   S2_SERVER_PLACES = 64,
   S2_SERVER_REQUEST = 16384, // bytes: browsers send the cookies of all pages of this host
 };
@@ -22,14 +22,15 @@ enum {
 typedef struct S2ServerKept {
   unsigned char *at;
   size_t size, capacity;
-  uint64_t number; // number of the call that put it; 0: never
+  uint64_t number; // number of the call that put the message; 0: there is none
 } S2ServerKept;
 
 typedef enum S2ConnectionState {
-  S2_CONNECTION_READING,   // a request
-  S2_CONNECTION_ANSWERING, // and then closing
+  S2_CONNECTION_READING,   // reading a request
+  S2_CONNECTION_ANSWERING, // sending an answer, then closing
   S2_CONNECTION_CLIENT,
-  S2_CONNECTION_ENDING, // all output is sent: until the other side closes, further input is dropped
+  S2_CONNECTION_ENDING, // all output has been sent; further input is dropped until the other side
+                        // closes
 } S2ConnectionState;
 
 // Used only by the server's thread.
@@ -39,16 +40,16 @@ typedef struct S2Connection {
   uint64_t number; // connections are numbered in order
   double since;    // s: time of the connection, or of its last progress
   double heard;    // s: time of the client's last input
-  bool pinged;     // since then
+  bool pinged;     // whether the client got a ping since then
   int client;
-  int end; // an S2SocketEnd to be sent to the client; 0: it stays
+  int end; // an S2SocketEnd to be sent to the client; 0: the connection stays open
   bool owes_pong;
   unsigned char pong[S2_SOCKET_CONTROL];
   size_t pong_size;
   uint64_t told[S2_SERVER_MESSAGES]; // numbers of the messages that it has received
   S2ServerKept out;                  // to be sent
-  const unsigned char *page;         // the output after that; NULL: none
-  size_t page_size, sent;            // sent: of both
+  const unsigned char *page;         // the output after `out`; NULL: none
+  size_t page_size, sent;            // sent: bytes of `out` and `page` together
   unsigned char in[S2_SERVER_REQUEST];
   size_t got;
 } S2Connection;
@@ -66,7 +67,7 @@ struct S2Server {
   pthread_t thread;
   bool serving; // there is a thread
 
-  // The thread's own
+  // Used only by the server's thread
   int listener;
   double deaf; // s: until then no connection is accepted
   uint64_t count_connections;
@@ -74,7 +75,7 @@ struct S2Server {
 
   int wake[2]; // a pipe: a byte in it ends the thread's wait
 
-  pthread_mutex_t mutex; // guards all below
+  pthread_mutex_t mutex; // guards all members below
   pthread_cond_t asked;  // a command
   S2ServerKept messages[S2_SERVER_MESSAGES];
   uint64_t puts;
@@ -87,7 +88,7 @@ struct S2Server {
 
 // Serves connections until the server closes; the function of its thread.
 void *s2_connections_serve(void *server);
-// Sets a file descriptor to close on exec and to non-blocking.
+// Makes a file descriptor non-blocking and closed on exec.
 bool s2_connections_set_flags(int file);
 
 static inline void s2_server_make_room(S2ServerKept *message, size_t size) {

@@ -13,8 +13,8 @@ typedef struct S2Frames {
   S2S2dBytes bytes; // of a message
 } S2Frames;
 
-// Shows the present world to the clients: a frame, and before it the scene if that differs from the
-// last one shown. S2_INVALID: it is too large for a .s2d file.
+// Sends the present world to the clients: a frame, preceded by the scene if the scene has changed
+// since it was last sent. S2_INVALID: the world is too large for a .s2d file.
 S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world);
 // The next world is a different one: its scene is sent again even if it is equal.
 void s2_frames_restart(S2Frames *frames);

@@ -26,7 +26,7 @@ static char *cut_line(char *at, const char *end) {
   return NULL;
 }
 
-// Whether the text has no characters that would end a text or a line early.
+// Whether the text contains no character that would end a text or a line early.
 static bool is_clean(const char *head, size_t size) {
   for (size_t i = 0; i < size; i++) {
     unsigned char c = (unsigned char)head[i];
@@ -62,7 +62,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
   return true;
 }
 
-// Whether the word is in a list of words with commas.
+// Whether the word is in a list of words separated by commas.
 static bool http_lists(const char *list, const char *word) {
   size_t length = strlen(word);
   while (*list != '\0') {
@@ -98,7 +98,7 @@ static bool http_read_header(char *line, S2HttpRequest *request, Headers *header
     headers->asks_upgrade |= http_lists(value, "upgrade");
     return true;
   }
-  // Other headers may occur once; twice is an attack or a mistake.
+  // Other headers may occur only once; a second one is an attack or a mistake.
   const struct {
     const char *name;
     const char **value;
@@ -166,8 +166,8 @@ static uint32_t http_turned(uint32_t word, int bits) {
   return word << bits | word >> (32 - bits);
 }
 
-// SHA-1 (RFC 3174) of a text of less than two blocks. It is used only because the protocol requires
-// it, not for protection.
+// SHA-1 (RFC 3174) of a text of less than two blocks. SHA-1 is used only because the protocol
+// requires it, not for protection.
 static void http_sha1(const char *text, unsigned char digest[20]) {
   enum { BLOCK = 64, ROUNDS = 80 };
   unsigned char padded[2 * BLOCK] = {0};
@@ -180,7 +180,7 @@ static void http_sha1(const char *text, unsigned char digest[20]) {
   uint32_t hash[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   for (size_t block = 0; block < blocks; block++) {
     uint32_t w[ROUNDS] = {0}, a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
-    // 80 rounds, each with a word computed from earlier words.
+    // 80 rounds, each of which adds a word computed from earlier words.
     for (size_t i = 0; i < ROUNDS; i++) {
       const unsigned char *at = padded + block * BLOCK + 4 * i;
       w[i] = i < 16 ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
@@ -253,10 +253,10 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
   if (wrong != 0) {
     return wrong;
   }
-  // The length: 7 bits, or 16 bits after a marker. Longer ones are refused.
+  // The length has 7 bits, or 16 bits after a marker. Longer frames are refused.
   size_t header = 2, size = bytes[1] & LENGTH;
   if (size == EIGHT_BYTES) {
-    return S2_SOCKET_TOO_LONG; // 64 kB at least
+    return S2_SOCKET_TOO_LONG; // the frame has at least 64 kB
   }
   if (size == TWO_BYTES) {
     header = 4;
@@ -265,10 +265,10 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
     }
     size = (size_t)bytes[2] << 8 | bytes[3];
     if (size < TWO_BYTES) {
-      return S2_SOCKET_WRONG; // in more bytes than necessary
+      return S2_SOCKET_WRONG; // the length has more bytes than necessary
     }
   }
-  // A frame is only read when it is complete.
+  // A frame is read only when it is complete.
   if (size > most) {
     return S2_SOCKET_TOO_LONG;
   }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A request without a body. Texts are in the bytes that were read; NULL: not there.
+// A request without a body. Texts point into the bytes that were read; NULL: absent.
 typedef struct S2HttpRequest {
   const char *method, *path;
   const char *query; // the part after the ?
@@ -19,9 +19,9 @@ typedef struct S2HttpRequest {
 // The size of a head including the empty line at its end; 0: it is not complete yet.
 size_t s2_http_head_size(const char *bytes, size_t count);
 
-// Reads the head, and changes it in place. False: no browser sends such a head; answer with 400. It
-// also refuses heads that other programs might read differently: two headers of a name, continued
-// lines, a body.
+// Reads the head, and changes it in place. False: no browser sends such a head; answer with 400.
+// The function also refuses heads that other programs might read differently: two headers of the
+// same name, continued lines, a body.
 bool s2_http_read(char *head, size_t size, S2HttpRequest *request);
 
 // The value of `name` in the query, at most `size` bytes with its 0. False: it is missing or
@@ -64,9 +64,10 @@ typedef struct S2SocketFrame {
   size_t whole; // bytes of the frame with its header
 } S2SocketFrame;
 
-// Reads the first frame of a client, and unmasks it in place. Returns 0 if `frame` is read or not
-// complete (whole is 0). Otherwise it returns the reason to close the connection. A frame whose
-// payload is longer than `most` bytes is refused from its header, before it has arrived.
+// Reads the first frame of a client, and unmasks it in place. Returns 0 if `frame` was read, or if
+// it is not complete (then whole is 0). Otherwise it returns the reason to close the connection. A
+// frame whose payload is longer than `most` bytes is refused from its header, before it has
+// arrived.
 int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFrame *frame);
 
 // Writes the header of a frame of ours; returns its size.

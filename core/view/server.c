@@ -19,7 +19,7 @@
 enum {
   WAITING = 128, // connections that wait in the system
   // Bytes. The C library also puts the thread-local storage of all libraries onto a thread's stack
-  // (60 kB for OpenBLAS), so the size needs a large margin.
+  // (60 kB for OpenBLAS), so this size includes a large margin.
   STACK = 1 << 20,
 };
 
@@ -113,7 +113,7 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   pthread_mutex_init(&server->mutex, NULL);
   pthread_cond_init(&server->asked, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  // The token, the port, and the thread that serves connections.
+  // Make the token, open the port, and start the thread that serves connections.
   S2Status status = make_token(server->token);
   if (status.code == S2_OK) {
     status = listen_on(server, port);

@@ -21,18 +21,18 @@ typedef enum S2ServerMessage {
   S2_SERVER_CONTROLS, // text: sliders, buttons, options ...
   S2_SERVER_SCENE,    // binary: header of a .s2d file and a scene
   S2_SERVER_FRAME,    // binary: a frame that needs no frame before it
-  S2_SERVER_WATCH,    // text: present values
+  S2_SERVER_WATCH,    // text: present values of watched quantities
   S2_SERVER_PLOTS,    // text: plots of the script, as SVG
   S2_SERVER_NOTICE,   // text: errors
   S2_SERVER_MESSAGES
 } S2ServerMessage;
 
 enum {
-  S2_SERVER_CLIENTS = 8,  // at once; more are refused
-  S2_SERVER_COMMAND = 512 // bytes of a command with its final 0; a longer one ends its connection
+  S2_SERVER_CLIENTS = 8,  // at the same time; further clients are refused
+  S2_SERVER_COMMAND = 512 // bytes with the final 0; a longer command ends its connection
 };
 
-// A command of a client: words separated by blanks, printable. "gone" reports that a client has
+// A command of a client: printable words separated by blanks. "gone" reports that a client has
 // ended.
 typedef struct S2ServerCommand {
   int client; // 0 ... S2_SERVER_CLIENTS - 1

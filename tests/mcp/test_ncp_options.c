@@ -252,7 +252,7 @@ static void test_refusals(void **state) {
   S2NcpOptions options = s2_ncp_options();
   ncp.cones = (S2Cones){.soc_count = 1, .soc = &empty};
   assert_string_equal(s2_ncp_check(&ncp).message,
-                      "second-order cone 1 has size 0, it must be at least 1");
+                      "second-order cone 1 has size 0; it must be at least 1");
   ncp.cones = (S2Cones){.orthant = 2000000000};
   assert_string_equal(s2_ncp_check(&ncp).message,
                       "x and twice the cones have 4000000000 numbers, more than 2048");

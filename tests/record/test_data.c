@@ -245,7 +245,7 @@ static void test_npy_headers(void **state) {
       {"{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }\n", NULL, 4},
       {"{\"shape\":(2,),\"fortran_order\":True,\"descr\":\"|u1\"}", NULL, 2},
       {"{'descr': '<i2', 'fortran_order': False, 'shape': (2)}", NULL, 4},
-      {"{'descr': '<i2', 'fortran_order': False, 'shape': (3,), }", "has 4 bytes, its shape needs",
+      {"{'descr': '<i2', 'fortran_order': False, 'shape': (3,), }", "has 4 bytes, but its shape needs",
        4},
       {"{'descr': '<i2', 'fortran_order': False, 'shape': (1,), }", "has 4 bytes", 4},
       {"{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", "cut short",

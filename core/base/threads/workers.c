@@ -10,16 +10,16 @@
 #include <stdint.h>
 #include <time.h>
 
-// Average number of chunks of a run for each worker: enough that all end at nearly the same time,
-// few enough that the cost of taking a chunk does not matter.
+// Average number of chunks of a run for each worker: enough that all workers end at nearly the same
+// time, few enough that the cost of taking a chunk does not matter.
 static const int CHUNKS = 16;
 // s that an idle thread polls for the next run before it sleeps. Runs often follow each other at
 // once, and waking a thread takes as long as a small run.
 static const double AWAKE = 1e-4;
 // Polls between two readings of the clock.
 enum { LOOKS = 64 };
-// Bytes: the size of the main thread's stack, whatever `ulimit -s` says. Only the used part costs
-// memory.
+// Bytes of a thread's stack, regardless of `ulimit -s`: the usual size of the main thread's stack.
+// Only the used part takes memory.
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef struct Worker {
@@ -28,14 +28,15 @@ typedef struct Worker {
   int number;
 } Worker;
 
-// The mutex protects all members. Atomic ones are written under it and may be read without it.
+// The mutex protects all members. Atomic members are written under the mutex and may be read
+// without it.
 struct S2Workers {
   pthread_mutex_t mutex;
   pthread_cond_t begin, end; // a run has begun; the last worker has left it
-  int count;                 // the calling thread among them
+  int count;                 // includes the calling thread
   Worker *worker;            // [count], 0 is not used
   atomic_ullong run;         // number of the run
-  atomic_int busy;           // threads that have not left it
+  atomic_int busy;           // threads that have not left the run
   atomic_bool closing;
   // of the current run
   S2Work *work;
@@ -66,7 +67,7 @@ static double workers_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// The caller does not hold the mutex. Polls for a newer run for a while.
+// Polls for a newer run for a while. The caller must not hold the mutex.
 static void workers_look(S2Workers *workers, uint64_t seen) {
   double end = workers_clock() + AWAKE;
   do {
@@ -155,7 +156,7 @@ int s2_workers_count(const S2Workers *workers) {
 }
 
 void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
-  // Without other threads none needs to be woken.
+  // If there are no other threads, there is none to wake.
   if (workers->count == 1 || count <= 1) {
     for (int item = 0; item < count; item++) {
       work(user, 0, item);
@@ -173,8 +174,8 @@ void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
   workers->busy = workers->count - 1;
   workers->run++;
   pthread_cond_broadcast(&workers->begin);
-  // The calling thread takes part, then waits until the others have left, because the work uses the
-  // caller's data.
+  // The calling thread takes part, then waits until the other threads have left the run, because
+  // the work uses the caller's data.
   workers_take_part(workers, 0);
   while (workers->busy > 0) {
     pthread_cond_wait(&workers->end, &workers->mutex);

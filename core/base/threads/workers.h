@@ -1,4 +1,4 @@
-// Threads that share out the items 0 to count - 1, in chunks, to any idle thread.
+// Threads that process the items 0 to count - 1. Each idle thread takes the next chunk of items.
 //
 // The threads persist between runs and sleep in the meantime. The calling thread works too, as
 // worker 0. The result for an item must depend only on the item, so that any worker can compute it.
@@ -9,15 +9,15 @@ typedef struct S2Workers S2Workers;
 
 enum { S2_WORKERS_MOST = 1024 }; // threads
 
-// `threads` includes the calling thread, 1 to S2_WORKERS_MOST (clamped). There are fewer if the
-// system does not grant them.
+// `threads` includes the calling thread, 1 to S2_WORKERS_MOST (clamped). There are fewer threads if
+// the system grants fewer.
 S2Workers *s2_workers_new(int threads);
 void s2_workers_free(S2Workers *workers); // NULL is allowed
 int s2_workers_count(const S2Workers *workers);
 
 // Calls work(user, worker, item) once for each item and returns when all are done. `worker` is 0 to
-// s2_workers_count - 1; calls that run at the same time have different ones. `work` must not call
-// this function.
+// s2_workers_count - 1; calls that run at the same time have different workers. `work` must not
+// call this function.
 typedef void S2Work(void *user, int worker, int item);
 void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user);
 

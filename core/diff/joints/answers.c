@@ -42,8 +42,8 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
       back->to->q[3 * slot + i % 3] += bar * slope->by[i];
     }
   }
-  // Intervals of event stepping begin when other bodies meet. So the call is later than the row,
-  // and than the start of the substep, by a fraction of dt.
+  // Intervals of event stepping begin when other bodies meet. So the call is later than the row and
+  // the start of the substep, by a fraction of dt.
   double by_time = bar * slope->by[S2_JOINT_COLUMNS], now = world->kept.time + back->at->elapsed;
   *back->to->elapsed += by_time;
   answers->gradient->time += by_time;
@@ -84,7 +84,7 @@ double s2_answer_pull_vjp(const S2World *world, int32_t slot, double extension, 
     sum += bar[i] * answer->slope[i].by[0];
     s2_answer_origin_vjp(answers, answer->slope[i].origin, bar[i]);
   }
-  return sum; // there is an answer, because the spring was made again from it
+  return sum; // there is an answer, because the spring was made again from that answer
 }
 
 void s2_answer_lock_vjp(const S2JointAt *at, int which, double since, double goal_bar,

@@ -7,8 +7,8 @@
 #include "diff/joints/measure_vjp.h"
 #include "dynamics/trace/notes.h"
 
-// The answers that the program gave in the step, and the destinations of their adjoints. It is the
-// user data of the callbacks in the world in which problems are made again.
+// The answers that the program gave in the step, and the destinations of their adjoints. This
+// structure is the user data of the callbacks in the world in which problems are made again.
 typedef struct S2Answers {
   const S2Notes *notes;
   S2WorldGradient *gradient;

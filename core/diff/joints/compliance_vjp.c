@@ -155,7 +155,7 @@ static void compliance_multiply(int n, double a[N][N], const double *x, double *
   }
 }
 
-// y = C^-1 x in the directions that have compliance; x keeps only its part in them.
+// y = C^-1 x in the directions that have compliance; x keeps only its part in these directions.
 static void compliance_divide(int n, double c[N][N], double *x, double *y) {
   double packed[N * N], value[N], q[N * N], largest = 0, part[N] = {0};
   for (int i = 0; i < n * n; i++) {

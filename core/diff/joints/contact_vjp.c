@@ -164,7 +164,7 @@ typedef struct Combined { // a number of a shape or of its body, and its adjoint
 
 // The derivative where the two numbers are equal. A parameter that changes both numbers gets the
 // whole derivative, half through each. If only one of two numbers of 0 changes, their minimum stays
-// 0 and their maximum follows it.
+// 0 and their maximum follows the change.
 static void contact_equal_bar(S2Combine how, Combined a, Combined b, double bar) {
   bool alone = a.value == 0 && a.tracked != b.tracked;
   double part = !alone ? 0.5 : how == S2_COMBINE_MAX ? 1 : 0;
@@ -180,7 +180,7 @@ static void contact_geometric_bar(Combined a, Combined b, double bar, unsigned *
   } else if (a.value == 0 && b.value == 0) { // sqrt(x x) = x
     contact_equal_bar(S2_COMBINE_GEOMETRIC, a, b, bar);
   } else if (bar != 0 &&
-             (a.value == 0 ? a : b).tracked) { // the derivative by the other number is 0
+             (a.value == 0 ? a : b).tracked) { // the derivative with respect to the other is 0
     *flags |= S2_GRADIENT_INFINITE;
   }
 }
@@ -211,8 +211,8 @@ static void contact_combine_bar(S2Combine how, Combined of_a, Combined of_b, dou
   }
 }
 
-// A shape's own number goes before its body's.
-// NOLINTBEGIN(bugprone-macro-parentheses): `number` is the name of a member
+// A shape's own number takes precedence over its body's. NOLINTBEGIN(bugprone-macro-parentheses):
+// `number` is the name of a member
 #define COMBINED(number, side)                                                                     \
   (isnan(p##side->number) ? (Combined){side->number, &body_##side->number,                         \
                                        S2_TRACKS_BODY(gradient, touch->body_##side, number)}       \

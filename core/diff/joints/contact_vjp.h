@@ -19,7 +19,7 @@ typedef struct S2TouchBar { // adjoint of the material of its pair
 typedef struct S2PointSource { // adjoints of the data that a point is computed from
   double qa[3], qb[3];
   double radius_a, radius_b;
-  S2Vec2 local_a, local_b; // the vertices; on the owner of the edge its start
+  S2Vec2 local_a, local_b; // the vertices; for the owner of the edge, the start of the edge
   S2Vec2 edge_end;         // the end of the edge, where there is one
 } S2PointSource;
 

@@ -18,9 +18,10 @@ static double geometric_part_of(double x, bool positive) {
   return positive ? fmax(x, 0) : fmin(x, 0);
 }
 
-// (part(x) - part(y))/(x - y). If x = y it is the derivative, and at 0 the mean of both sides.
+// (part(x) - part(y))/(x - y). If x = y, it is the derivative; at 0, the mean of the derivatives on
+// both sides.
 static double geometric_slope(double x, double y, double size, bool positive) {
-  if (fabs(x - y) > 1e-9 * size) { // if they are closer, both have the same sign or neither counts
+  if (fabs(x - y) > 1e-9 * size) { // else both have the same sign, or neither counts
     return (geometric_part_of(x, positive) - geometric_part_of(y, positive)) / (x - y);
   }
   if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor in the centre of a body
@@ -137,7 +138,7 @@ static void geometric_unscale_vjp(const Split *split, double k_bar[N][N], double
   }
 }
 
-// A length is sqrt(I/m) of the side's body, or of the other body if that has no mass.
+// A length is sqrt(I/m) of the side's body, or of the other body if the side's body has no mass.
 static void geometric_lengths_vjp(const S2JointUndo *undo, const double d_bar[N]) {
   const S2Joint *joint = undo->joint;
   const int32_t slot[2] = {joint->a, joint->b};
@@ -302,7 +303,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   Terms terms;
   geometric_find_terms(undo, &terms);
   Split split = geometric_split_of(undo, &terms);
-  if (split.size == 0) { // zero forces turn nothing, but a small change of them does
+  if (split.size == 0) { // zero forces turn nothing, but a small change of the forces does
     split.size = 1;
   }
   bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;

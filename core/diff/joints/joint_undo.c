@@ -1,4 +1,5 @@
-// A joint in a solve that is undone: the velocities that it sees, and the destinations of adjoints.
+// A joint in a solve that is undone: the velocities that act on it, and the destinations of
+// adjoints.
 #include "diff/joints/joint_vjp.h"
 
 #include <string.h>

@@ -214,7 +214,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   undo->bar->h +=
       bias * (blend->ahead / 2 * row->bend - (projected + blend->project) * row->value / h);
   if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) {
-    // Below 1/2 nothing is reflected; at 1/2 it is the mean of both sides.
+    // Below 1/2 nothing is reflected; at 1/2 the derivative is the mean of both sides.
     double beta = blend->beta, by = (beta > 0.5 ? 1 : 0.5) * bias / (beta * beta);
     undo->bar->gradient->beta -=
         by * ((blend->reflect > 0 ? row->speed : 0) + (blend->ahead > 0 ? h / 2 * row->bend : 0) +
@@ -457,7 +457,7 @@ static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
-// The fraction of the distance that a motion closes; 1 if it is open, or closed within rounding.
+// Fraction of the distance that a motion closes. 1: the limit is open, or closed within rounding.
 static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
   return distance >= -slop ? 1 : s2_joint_returned(&undo->step->world->kept.def, undo->joint);

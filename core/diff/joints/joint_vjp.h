@@ -37,8 +37,9 @@ typedef struct S2SoftSum {
 void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
                          S2RowBar *bars);
 
-// Compliance or damping as a matrix of the equations, and from the adjoint of the matrix to the
-// weights. A symmetric matrix stays symmetric: each of two entries gets half of their sum.
+// The matrix of compliance or damping of the equations, and the step from the adjoint of that
+// matrix to the adjoints of the weights. A symmetric matrix stays symmetric: each of two entries
+// gets half of their sum.
 void s2_joint_weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
                          double matrix[S2_JOINT_EQUATIONS][S2_JOINT_EQUATIONS]);
 void s2_joint_weights_bar(const S2JointRow *rows, int count, int size,
@@ -59,19 +60,19 @@ void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all
 S2Vec2 s2_joint_arm(const S2JointUndo *undo);
 void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
 
-// Numbers of its bodies (3 each; 0 for absent ones): velocities of the solution (the ground as it
-// moves), velocities at the start, adjoints of the momenta (0 for the ground).
+// Numbers of the joint's bodies (3 each; 0 for absent bodies): velocities of the solution (the
+// ground as it moves), velocities at the start, adjoints of the momenta (0 for the ground).
 void s2_joint_velocities(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_start(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_momenta_bar(const S2JointUndo *undo, double p[S2_JOINT_COLUMNS]);
-// The number of columns of its gradient.
+// The number of columns of the joint's gradient.
 static inline int s2_joint_columns(const S2Joint *joint) {
   return s2_joint_is_wide(joint) ? S2_JOINT_COLUMNS : 6;
 }
 static inline int32_t s2_joint_body(const S2Joint *joint, int i) {
   return i < 6 ? (i < 3 ? joint->a : joint->b) : joint->more[i / 3 - 2];
 }
-// The place of number i of its bodies in an array of 3 per slot. NULL: the world.
+// The place of number i of the joint's bodies in an array of 3 per slot. NULL: the world.
 static inline double *s2_joint_number(const S2Joint *joint, double *of, int i) {
   int32_t slot = s2_joint_body(joint, i);
   return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;

@@ -263,7 +263,7 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
     s2_gear_columns(gear, of.joint, column);
     // The part of the gear's adjoint that belongs to that coordinate: the columns of its bodies.
     S2RowBar part = {.value = factor * bar->value, .bent = bar->bent};
-    // d/d(ratio) is the coordinate and its derivatives themselves.
+    // The derivative with respect to the ratio is the coordinate, with its derivatives.
     double along = bar->value * its.value;
     for (int i = 0; i < 6; i++) {
       int from = column[i / 3] + i % 3;
@@ -288,7 +288,7 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   }
 }
 
-// One side of a pulley, times `factor`: adjoints of its bodies and points, and for side b of the
+// One side of a pulley, times `factor`: adjoints of its bodies and points, and, for side b, of the
 // ratio.
 static void pulley_side_vjp(const S2JointAt *at, int side, double factor, const S2RowBar *bar,
                             const S2PlaceBar *to) {
@@ -301,7 +301,7 @@ static void pulley_side_vjp(const S2JointAt *at, int side, double factor, const 
   int first = 3 * side; // column of its body
   its.joint = &of;
   place.joint = &own;
-  // d/d(ratio) is the length and its derivatives themselves.
+  // The derivative with respect to the ratio is the length, with its derivatives.
   S2JointRow row;
   S2JointHessian bent;
   s2_measure_length(&its, &row, bar->bent ? &bent : NULL);

@@ -20,7 +20,7 @@ typedef struct S2PlaceBar { // destinations of adjoints; all are added to
 } S2PlaceBar;
 
 // The equations of a joint are the functions 0 ..; these two are the coordinate that limits act on,
-// and the one that the motor acts on.
+// and the coordinate that the motor acts on.
 enum { S2_OF_COORDINATE = S2_JOINT_EQUATIONS, S2_OF_DRIVE };
 
 // From the adjoints of value, rate, ja, jb and the Hessian of that function to the adjoints of the

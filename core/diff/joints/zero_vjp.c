@@ -39,8 +39,8 @@ static double zero_speed(const S2JointUndo *undo, const S2JointRow *row) {
   return speed;
 }
 
-// The sign of a speed along a row. 0 if the speed is rounding: there the row would stick without an
-// impulse.
+// The sign of a speed along a row. 0 if the speed is rounding, because the row would then stick
+// without an impulse.
 static double zero_side(const S2JointUndo *undo, const S2JointRow *row, double speed) {
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
@@ -87,8 +87,8 @@ static void zero_servo_vjp(S2JointUndo *undo) {
   }
 }
 
-// The damping of a joint that has neither compliance nor a spring. A positive one makes it a spring
-// without stiffness along the coordinate.
+// The damping of a joint that has neither compliance nor a spring. A positive damping makes the
+// joint a spring without stiffness along the coordinate.
 static void zero_damping_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   if (joint->has_spring || (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) == 0 ||
@@ -190,6 +190,6 @@ void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
     zero_locks_vjp(undo);
     zero_ground_vjp(undo);
   }
-  // In projections, too, because they may remove all that the loss depends on.
+  // Also in projections, because they may remove everything that the loss depends on.
   s2_joint_zero_flag(undo->joint, undo->slot, undo->bar->gradient);
 }

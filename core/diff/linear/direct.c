@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-// m, rad: largest difference of q1 and q0 + h v1, in addition to the rounding of poses. If the
+// m, rad: largest difference between q1 and q0 + h v1, in addition to the rounding of poses. If the
 // energy bound keeps a part of SHAKE's change out of the velocities, the difference is larger, and
 // this method does not apply.
 static const double WHOLE = 1e-12;
@@ -73,7 +73,7 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
       direct->mass[at + c] = c == 0 ? world->bodies.at[slot].inertia : world->bodies.at[slot].mass;
     }
   }
-  // At the start, the tangents are the derivatives by the reduced state.
+  // At the start, the tangents are the derivatives with respect to the reduced state.
   double *lift = S2_TAKE(arena, double, 2 * n * m + 1);
   S2_TRY(s2_reduction_lift_of(world, system, direct->reduction->m, lift));
   for (int i = 0; i < n; i++) {
@@ -388,8 +388,8 @@ static bool direct_is(const Direct *direct, uint64_t solves) {
   return is;
 }
 
-// Takes the step and moves the tangents over it. `system` belongs to the start of the step, and on
-// return to its end.
+// Takes the step and moves the tangents over it. `system` belongs to the start of the step; on
+// return it belongs to the end.
 static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direct) {
   S2World *world = direct->world;
   uint64_t solves = world->stats.solves;
@@ -466,7 +466,7 @@ S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        bool *direct) {
   s2_program_hasten(world);
   const S2WorldDef *def = s2_world_settings(world);
-  // With two stages, free bodies take the step that is expected here only if steps are split at
+  // In the two-stage flow, free bodies take the step assumed here only if steps are split at
   // events.
   *direct = s2_program_hangs(world) && (!s2_world_rattles(def) || s2_world_way(def) == S2_EVENT);
   for (int i = 0; i < count; i++) {

@@ -5,10 +5,10 @@
 
 #include "diff/linear/reduce.h"
 
-// Takes `steps` steps and fills `linear` (a and b from the arena). It describes how the final
-// reduced state depends on the initial one and on the inputs, which are constant over the steps.
-// The inputs belong to the first actuators. *direct is false if a step is not of this kind; then
-// nothing has changed.
+// Takes `steps` steps and fills `linear` (a and b from the arena). `linear` describes how the final
+// reduced state depends on the initial reduced state and on the inputs, which are constant over the
+// steps. The inputs belong to the first actuators. *direct is false if a step is not of this kind;
+// then nothing has changed.
 S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        const S2Reduction *reduction, int steps, S2Arena *arena, S2Linear *linear,
                        bool *direct);

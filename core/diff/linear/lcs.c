@@ -11,10 +11,11 @@
 
 // How the step is decomposed. Let p be the impulses along the lines of all rows. Consider a step of
 // the world without contacts, limits and drives, in which J'p/h acts as a force. It ends in the
-// same state as the real step, and its v1 is affine in p. So its derivatives by state, inputs and
-// force (linearize.h) give A, B and D. The derivatives of its velocities without projection give E,
-// H and F. J and J'p also turn with the poses. Contacts change the projection of positions, which
-// this step does not include. That change is measured at x0, u0 (`defect`) and becomes a part of d.
+// same state as the real step, and its v1 is affine in p. So its derivatives with respect to state,
+// inputs and force (linearize.h) give A, B and D. The derivatives of its velocities without
+// projection give E, H and F. J and J'p also turn with the poses. Contacts change the projection of
+// positions, which this step does not include. That change is measured at x0, u0 (`defect`) and
+// becomes a part of d.
 //
 // ---- Coordinates ------------------------------------------------------------------------------
 
@@ -325,7 +326,8 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
     for (int r = lcs->first; r < lcs->rows; r++) {
       jumped += lcs->dl[i * lcs->rows + r] * lcs->lambda[r];
     }
-    // If only one of the step and the system has an impact, the step cannot serve as a reference.
+    // If the step has an impact and the system has none, or the reverse, the step cannot serve as a
+    // reference.
     double rows = reached[i] + jumped;
     lcs->next[i] = work->struck == work->strikes ? lcs->next[i] : rows;
     lcs->d[i] = lcs->next[i] - known;

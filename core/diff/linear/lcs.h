@@ -5,9 +5,9 @@
 //
 // The state x contains the values of the coordinates, then their speeds, as in
 // s2_world_linearize_reduced. The vector lambda contains impulses (N s, N m s) of contacts, limits
-// and bounded drives, which have rows of their own, and slacks (m/s, rad/s). Joints are eliminated.
-// In the plane Coulomb's cone is an interval, so three rows and a slack represent it exactly
-// (Stewart and Trinkle 1996; Anitescu and Potra 1997):
+// and bounded drives, each of which has separate rows, and slacks (m/s, rad/s). Joints are
+// eliminated. In the plane Coulomb's cone is an interval, so three rows and a slack represent it
+// exactly (Stewart and Trinkle 1996; Anitescu and Potra 1997):
 //
 //     normal    J_n v + gap/h
 //     tangents  J_t v + sigma - s,  -J_t v + sigma + s      s: speed of the surface

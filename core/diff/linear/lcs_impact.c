@@ -182,7 +182,7 @@ S2Status s2_lcs_impact(S2LcsWork *work) {
     }
   }
   S2_TRY(s2_lcs_solve(work, lcs->first, lcs->rows));
-  // The jump of the velocities, and its derivative by the state.
+  // The jump of the velocities, and its derivative with respect to the state.
   double *impulse = s2_lcs_numbers(work, 1, n), *bend = s2_lcs_numbers(work, n, n);
   s2_lcs_push(work, lcs->lambda, true, impulse, bend);
   s2_lcs_multiply(n, n, 1, work->jump, impulse, work->jumped);

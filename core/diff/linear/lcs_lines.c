@@ -98,8 +98,8 @@ static int lcs_add_row(S2LcsRows *rows, int line, double sign, int slack) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// J along the normal or the tangent at point k, and its derivatives by the poses of both bodies.
-// They are the derivatives of J v for each of the six unit velocities v.
+// J along the normal or the tangent at point k, and its derivatives with respect to the poses of
+// both bodies. They are the derivatives of J v for each of the six unit velocities v.
 static S2Line lcs_contact_line(const S2Step *step, const S2Lines *lines, const S2Touch *touch,
                                int k, bool tangent, S2WorldGradient *gradient) {
   const S2World *world = step->world;
@@ -111,8 +111,8 @@ static S2Line lcs_contact_line(const S2Step *step, const S2Lines *lines, const S
   double *v_bar = S2_TAKE_ZEROED(lines->arena, double, numbers);
   double *q_bar = S2_TAKE_ZEROED(lines->arena, double, numbers);
   for (int i = 0; i < 6; i++) {
-    // For a unit velocity, J v is one entry of J. Differentiate it by the poses, through the point
-    // and the normal.
+    // For a unit velocity, J v is one entry of J. Differentiate it with respect to the poses,
+    // through the point and the normal.
     int at = 3 * slot[i / 3] + i % 3;
     S2PointBar point = {0};
     S2Vec2 direction_bar = {0, 0};

@@ -17,11 +17,11 @@ typedef struct S2LcsWork { // a system under construction
   double *lift;                             // 2n x m
   double *impulse;                          // n: J'p at the point of linearisation
   double *bend;                             // n x n: d(J'p)/dq
-  double *v, *v_free;                       // n: v1 there, and v1 with lambda = 0
+  double *v, *v_free;                       // n: v1 at that point, and v1 with lambda = 0
   double *by_state, *by_impulse, *by_input; // of v1: n x m, n x n, n x inputs
   bool strikes, struck;                     // the system has impact rows; the step had an impact
-  double *jump, *jump_v;                    // Z; n x m: derivative of Z J'p2 by the state
-  double *jumped;                           // n: Z J'p2
+  double *jump, *jump_v; // Z; n x m: derivative of Z J'p2 with respect to the state
+  double *jumped;        // n: Z J'p2
 } S2LcsWork;
 
 // Zeroed, in the arena.
@@ -42,7 +42,7 @@ static inline void s2_lcs_multiply(int a, int b, int c, const double *x, const d
   }
 }
 
-// m numbers: the derivative of entry i of q by the state.
+// m numbers: the derivative of entry i of q with respect to the state.
 static inline const double *s2_lcs_lift_q(const S2LcsWork *work, int i) {
   return work->lift + (size_t)s2_reduction_place(i) * (size_t)work->m;
 }

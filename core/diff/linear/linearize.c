@@ -199,7 +199,7 @@ static void linearize_turn(S2Turning *turning, S2WorldGradient *g) {
 }
 
 // One row of A and B: the derivative of a weighted sum of the final state, with the weights `sum`,
-// by the initial state and the inputs.
+// with respect to the initial state and the inputs.
 static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
                                 const Column *columns, int inputs, S2Turning *turning,
                                 const double *sum, S2Arena *arena, double *row_a, double *row_b) {
@@ -235,8 +235,8 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
 }
 
 // A step of the world, and `rows` weighted sums of the final state (weights: rows x states),
-// differentiated by the initial state (rows x states) and by the inputs (rows x inputs). With a
-// reduction the weights are computed after the step.
+// differentiated with respect to the initial state (rows x states) and the inputs (rows x inputs).
+// With a reduction the weights are computed after the step.
 typedef struct Sweeps {
   const S2Input *inputs;
   int count, rows, states;
@@ -267,8 +267,8 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
              : s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
 }
 
-// Only a step that calls a force law shows whether the law supplies slopes. If it does not, the
-// world returns to its initial state.
+// Only a step that calls a force law shows whether the law supplies slopes. If the law does not,
+// the world returns to its initial state.
 static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
                                const S2Reduction *reduction, S2Arena *arena) {
   bool asks = false;

@@ -1,5 +1,5 @@
-// A step as a linear map about the present state: x+ = A x + B u to first order. It is exact: the
-// notes of the step are read backwards once for each entry of the state (trace.h).
+// A step as a linear map about the present state: x+ = A x + B u to first order. The derivatives
+// are exact: the notes of the step are read backwards once for each entry of the state (trace.h).
 #ifndef S2_LINEARIZE_H
 #define S2_LINEARIZE_H
 
@@ -8,9 +8,9 @@
 
 typedef enum S2InputKind {
   S2_INPUT_FORCE,        // on a body, at its centre of mass, during the step
-  S2_INPUT_JOINT_FORCE,  // N, along the coordinate of a slider, wheel, spring, distance or rope: on
-                         // a, opposite on b
-  S2_INPUT_JOINT_TORQUE, // N m, on a, opposite on b: hinge, wheel, weld
+  S2_INPUT_JOINT_FORCE,  // N, along the coordinate of a slider, wheel, spring, distance or rope:
+                         // acts on a, and oppositely on b
+  S2_INPUT_JOINT_TORQUE, // N m, of a hinge, wheel or weld: acts on a, and oppositely on b
   S2_INPUT_MOTOR_SPEED,  // of a joint with a motor
   S2_INPUT_MOTOR_MAX,
   S2_INPUT_REST, // of a joint's spring
@@ -49,9 +49,9 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
                             S2Linear *linear);
 
 // Linearises a step in independent coordinates of the motions that rigid joints allow. With
-// `wanted`, each listed body or joint contributes, in this order, its coordinates that the earlier
-// ones leave free. With NULL, joints are taken first, then bodies. Speeds exclude the part of the
-// velocities that violates the joints.
+// `wanted`, each listed body or joint contributes, in this order, those of its coordinates that the
+// earlier coordinates leave free. If `wanted` is NULL, joints are taken first, then bodies. Speeds
+// exclude the part of the velocities that violates the joints.
 S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int count,
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);

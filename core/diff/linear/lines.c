@@ -119,8 +119,8 @@ static S2JointAt line_joint_at(const S2World *world, const S2Joint *joint) {
 
 // ---- Rigid rows -------------------------------------------------------------------------------
 
-// The rigid rows of a joint; returns their number. If the joint has matrices, they are combinations
-// of its equations.
+// The rigid rows of a joint; returns their number. If the joint has matrices, the rows are
+// combinations of its equations.
 static int line_rigid_of(const S2Lines *lines, const S2Joint *joint,
                          S2Line out[S2_JOINT_EQUATIONS]) {
   S2JointAt at = line_joint_at(lines->world, joint);
@@ -193,7 +193,7 @@ bool s2_basis_extend(S2Basis *basis, const double *row) {
     x[i] = row[i] / basis->scale[i];
     size += x[i] * x[i];
   }
-  // Remove the parts along the basis (Gram, Schmidt).
+  // Remove the parts along the basis (Gram-Schmidt).
   for (int pass = 0; pass < 2; pass++) { // twice is enough
     for (int k = 0; k < basis->count; k++) {
       const double *e = basis->at + k * basis->n;

@@ -10,7 +10,7 @@
 typedef struct S2Line { // a function of the poses
   double value;
   double *j;       // n: its gradient
-  double *turn;    // n: derivative of J v by q
+  double *turn;    // n: derivative of J v with respect to q
   double rest;     // speed that bodies without columns and moving goals add
   int32_t slot[2]; // bodies on which its second derivative depends; S2_NONE: none
   S2JointHessian bend;
@@ -25,7 +25,7 @@ typedef struct S2Lines {
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena);
 S2Line s2_lines_new(const S2Lines *lines); // the line of the function 0
-// Adds a derivative by (angle, x, y) of a body.
+// Adds a derivative with respect to (angle, x, y) of a body.
 void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const double j[3]);
 // out += factor Hess w, w over the columns
 void s2_line_bend(const S2Lines *lines, const S2Line *line, double factor, const double *w,
@@ -33,7 +33,7 @@ void s2_line_bend(const S2Lines *lines, const S2Line *line, double factor, const
 // out += factor Hess w, w the velocities of bodies without columns (whose motion is given)
 void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor, double *out);
 S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinate);
-int s2_line_parts_of(const S2Joint *joint); // coordinates it has
+int s2_line_parts_of(const S2Joint *joint); // number of its coordinates
 
 // The force on a body at u = 1 in its present pose: N m, N, N.
 void s2_input_push(const S2World *world, const S2Input *input, double push[3]);
@@ -60,7 +60,7 @@ typedef struct S2Basis { // orthonormal
 } S2Basis;
 
 S2Basis s2_basis_new(const S2Lines *lines);
-// Adds a row to the basis. False: it depends on the rows that are in it already.
+// Adds a row to the basis. False: it depends on the rows already in the basis.
 bool s2_basis_extend(S2Basis *basis, const double *row);
 // Writes the independent rigid rows to `kept` (at most n); returns their number.
 int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept);
@@ -85,7 +85,8 @@ void s2_lines_retune(S2LineSystem *system);
 
 // ---- The functions of reduce.h for a given system ----------------------------------------------
 
-// The index of entry k of q in the state ({q, v} of each body). Its velocity is 3 entries later.
+// The index of entry k of q in the state ({q, v} of each body). The velocity of that entry is 3
+// places later.
 static inline int s2_reduction_place(int k) {
   return 6 * (k / 3) + k % 3;
 }

@@ -6,7 +6,7 @@
 
 // ---- Outputs ----------------------------------------------------------------------------------
 
-// The x or y coordinate of a point of a body, and its derivatives by the pose.
+// The x or y coordinate of a point of a body, and its derivatives with respect to the pose.
 static S2Line reduction_point_line(const S2Lines *lines, const S2Output *output) {
   int32_t slot = (int32_t)output->of.body.index - 1;
   const double *q = lines->world->q.at + 3 * slot;

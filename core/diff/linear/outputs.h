@@ -1,5 +1,5 @@
-// Outputs of a world (coordinates of bodies and joints, points of bodies) and their derivatives by
-// the reduced state.
+// Outputs of a world (coordinates of bodies and joints, points of bodies) and their derivatives
+// with respect to the reduced state.
 #ifndef S2_OUTPUTS_H
 #define S2_OUTPUTS_H
 
@@ -14,8 +14,8 @@ typedef struct S2Output {
 // y (2 count): values, then speeds (per second).
 S2Status s2_outputs_read(const S2World *world, const S2Output *outputs, int count, S2Arena *arena,
                          double *y);
-// dy (2 count x 2m): derivatives by the reduction's coordinates and their speeds; `lift` belongs to
-// the reduction.
+// dy (2 count x 2m): derivatives with respect to the reduction's coordinates and their speeds;
+// `lift` belongs to the reduction.
 S2Status s2_outputs_slope(const S2World *world, const S2Output *outputs, int count,
                           const S2Reduction *reduction, const double *lift, S2Arena *arena,
                           double *dy);

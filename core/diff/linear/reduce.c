@@ -235,12 +235,12 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
   int n = system->lines.n;
   memset(lift, 0, sizeof(double) * (size_t)(4 * n * m));
   double *p = S2_TAKE_ZEROED(arena, double, n *m + 1), *s = S2_TAKE_ZEROED(arena, double, n *m + 1);
-  // dq by the coordinates: K p = e_k
+  // dq/d(coordinates): K p = e_k
   for (int k = 0; k < m; k++) {
     p[k * n + n - m + k] = 1;
   }
   s2_dense_solve_many(&system->factor, p, m);
-  // dv by the coordinates, as rows turn: K s = -turn p
+  // dv/d(coordinates), as rows turn: K s = -turn p
   for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
       for (int c = 0; c < n; c++) {
@@ -249,7 +249,8 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
     }
   }
   s2_dense_solve_many(&system->factor, s, m);
-  // Derivatives of positions by positions, velocities by velocities, and velocities by positions.
+  // Derivatives of positions with respect to positions, of velocities with respect to velocities,
+  // and of velocities with respect to positions.
   for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
       double *at = lift + s2_reduction_place(i) * 2 * m + k, *speed = at + 6 * m;
@@ -306,8 +307,8 @@ S2Status s2_reduction_lift(S2World *world, const S2Reduction *reduction, S2Arena
   return status;
 }
 
-// Derivatives of the speed C u of a coordinate by q and v, with u as above, y = G^-1 J M^-1 C' and
-// a = M^-1 (C' - J'y):
+// Derivatives of the speed C u of a coordinate with respect to q and v, with u as above, y = G^-1 J
+// M^-1 C' and a = M^-1 (C' - J'y):
 //     d/dv = C - y'J,   d/dq = Hess(c) u - sum y_r Hess(g_r) u - sum mu_r Hess(g_r) a
 static void reduction_lower_speed(const S2LineSystem *system, const Settled *settled,
                                   const double *u, const S2Line *line, S2Arena *arena, double *by_q,

@@ -1,4 +1,4 @@
-// The derivative of a static equilibrium, by the implicit function theorem.
+// The derivative of a static equilibrium, from the implicit function theorem.
 //
 // At an equilibrium a step from rest does not move the bodies, q = Q(q, p), however they arrived
 // there:
@@ -162,7 +162,7 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
   if (status.code == S2_OK) {
     status = s2_trace_vjp(trace, one, arena);
   }
-  // Clear derivatives by data that do not affect the equilibrium.
+  // Clear derivatives with respect to data that do not affect the equilibrium.
   size_t numbers = 3 * (size_t)gradient->slots;
   memset(one->v, 0, sizeof(double) * numbers);
   memset(gradient->f, 0, sizeof(double) * numbers); // forces have acted

@@ -1,8 +1,8 @@
 // The derivative of event stepping (algorithm B4 in docs/stepping.md): intervals of an island's
 // step.
 //
-// An interval is x+ = flow(x, h). The last one of a step takes the remaining time, h = left. One
-// that ends where two bodies meet takes the h at which their gap is 0:
+// An interval is x+ = flow(x, h). The last one of a step takes the remaining time, h = left. An
+// interval that ends where two bodies meet takes the h at which their gap is 0:
 //
 //     gap(flow(x, h)) = 0  =>  dh = -(dgap/dx dx)/(dgap/dh),   left+ = left - h
 //
@@ -18,7 +18,7 @@
 #include <string.h>
 
 // Fraction of an island's speed below which bodies that meet only graze: derivatives grow without
-// bounds.
+// bound there.
 #define GRAZING 1e-6
 // Bodies that have just left each other meet again after S2_EVENT_LEAVING of the remaining time.
 // An interval is of this kind if its length agrees within the relative error GIVEN.
@@ -80,7 +80,7 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// During impacts at the start of the step a lock has its rate at that start. Undoing these impacts
+// During impacts at the start of the step a lock has the rate of that time. Undoing these impacts
 // uses the same rate.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;
@@ -89,8 +89,8 @@ static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   }
 }
 
-// An impact at the start of the step uses the velocity of ground at that time. Its adjoint is kept
-// apart from the adjoint of the mean velocity of ground.
+// An impact at the start of the step uses the velocity of ground at that time. The adjoint of this
+// velocity is kept apart from the adjoint of the mean velocity of ground.
 static void event_set_ground(S2Undo *undo, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
@@ -174,7 +174,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
 
 // The smooth derivative does not contain later contacts that the step does not reach.
 static void event_flag_unseen(S2Undo *undo, const S2Note *note) {
-  bool depends = false, last = undo->share == 1; // with a share below 1 more of the step follows
+  bool depends = false, last = undo->share == 1; // share below 1: more of the step follows
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     depends |= undo->bar.free_v[3 * note->of->island.node[i / 3] + i % 3] != 0;
   }

@@ -14,7 +14,7 @@ static const double LOST = 0.1;
 
 typedef struct Room { // a s^2 + b s <= room
   double a, b, room;
-  double b_doubt, room_doubt; // rounding errors of them
+  double b_doubt, room_doubt; // their rounding errors
   double b_left;              // the remainder of a b that is 0, within the tolerance of the solve
 } Room;
 
@@ -52,7 +52,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
-    // ... and at most the energy of v0 and the work of forces during the step, at the mean speed.
+    // ... and at most the energy of v0 plus the work of forces during the step, at the mean speed.
     room[1].b += (inertial * v2 - push) * more;
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
     // Sums of absolute values, for the rounding errors.
@@ -74,7 +74,7 @@ static bool feedback_stands_on_movers(const S2Undo *undo, const S2Island *island
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &undo->world->joints.at[island->joint[i]];
     const int32_t body[2] = {joint->a, joint->b};
-    // Apart from the spring of a hinge or slider, its rows are rigid.
+    // Apart from the spring of a hinge or slider, the rows of such a joint are rigid.
     bool rigid = s2_joint_is_rigid(joint) ||
                  (joint->has_spring && (joint->type == S2_HINGE || joint->type == S2_SLIDER));
     for (int k = 0; k < 2 && rigid; k++) {
@@ -90,16 +90,16 @@ static bool feedback_is_nothing(const Room *room) { // within rounding
 }
 
 // The room for energy is 0 within rounding. It stays 0 unless something begins to take energy: a
-// damper or friction that increases from 0 opens it.
+// damper or friction that increases from 0 makes the room larger than 0.
 static bool feedback_is_open(const Room *room) {
   return room->room >= -room->room_doubt;
 }
 
-// The room that bounds the fraction. NULL: none does, or there is no room whatever changes. Rigid
-// joints displace bodies at right angles to the velocities that they allow. So if no ground moves
-// the bodies, b of the first room is 0 and stays 0. The other room has no such property. If its b
-// is 0, for example if all bodies fall alike, the derivative of max(0, -b/a) is the mean of both
-// sides.
+// The room that bounds the fraction. NULL: no room bounds it, or there is no room whatever the data
+// are. Rigid joints displace bodies at right angles to the velocities that they allow. So if no
+// ground moves the bodies, b of the first room is 0 and stays 0. The other room has no such
+// property. If its b is 0, for example if all bodies fall alike, the derivative of max(0, -b/a) is
+// the mean of both sides.
 static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
   double part = note->solve.fraction,
          of[2] = {feedback_largest_fraction(rooms[0]), feedback_largest_fraction(rooms[1])};
@@ -156,7 +156,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   }
   bool free_one = bound == &rooms[0], none = feedback_is_nothing(bound);
   Room room = *bound;
-  // a s^2 + b s = room, so ds = (droom - s^2 da - s db)/(2 a s + b). With a room of 0, s is -b/a.
+  // a s^2 + b s = room, so ds = (droom - s^2 da - s db)/(2 a s + b). If the room is 0, s is -b/a.
   double s = note->solve.fraction, slope = 2 * room.a * s + room.b,
          to = none ? 0 : fraction_bar / slope;
   double a_bar = -s * s * to, b_bar = none ? -fraction_bar / (2 * room.a) : -s * to;

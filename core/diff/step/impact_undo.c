@@ -93,7 +93,7 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
   double drag = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
-  // without an impulse in the motion the point has no row there
+  // a point without an impulse in the motion has no row there
   if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) {
     undo->pushed[at] -= keep->room * across;
     undo->dragged[at] -= keep->room * along;
@@ -140,7 +140,7 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
   }
   // ... and the direct adjoints of the impulses in the loss.
   fraction_bar += s2_undo_keep_impulses(undo, note, struck);
-  // ds from linear s + square s^2 = room. At s = 0 and without room s stays constant.
+  // ds from linear s + square s^2 = room. If s = 0, or if there is no room, s stays constant.
   double to = s > 0 && energy.room > 0 ? fraction_bar / (energy.linear + 2 * energy.square * s) : 0;
   Keep keep = {undo, note, to, -s * to, pressed, struck};
   // Contacts, whose work is in room and linear.
@@ -175,8 +175,8 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
 
 // ---- Reflections ------------------------------------------------------------------------------
 
-// The gain during the reflection: the amount by which e times the arrival speed exceeds e times the
-// present speed, where it does.
+// The gain during the reflection: the amount by which e times the speed of approach at arrival
+// exceeds e times the present one; 0 if it does not.
 static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.touches; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -246,8 +246,8 @@ static bool impact_left_whole(const S2Undo *undo) {
          s2_undo_last(undo, S2_ACT_INTERVAL)->interval.earlier == 0;
 }
 
-// In speculative steps, bodies without bounce land without a rebound. A restitution of 0 that is a
-// parameter counts as a constant there.
+// In speculative steps, bodies without bounce land without a rebound. In such steps a restitution
+// of 0 that is a parameter counts as a constant.
 static bool impact_leaves_restitution(const S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   bool leaves = false;

@@ -1,5 +1,5 @@
 // Adjoints of the impulses of a step in a loss: impulses at contact points, and the reactions of
-// joints. Each solve that contributed to the result of a step gets its part.
+// joints. Each solve that contributed to the result of a step gets its part of the adjoint.
 #include "diff/step/undo.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // Derivatives of force laws. The notes hold the answers of the laws, and the derivatives of the
-// answers by the arguments. The adjoints go from there to the bodies whose states were arguments.
+// answers with respect to the arguments. The adjoints go from there to the bodies whose states were
+// arguments.
 #include "diff/step/undo.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/laws.h"
@@ -7,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-// Iteration for adjoints of answers that depend on the velocities they must agree with. ROUNDS:
-// largest number of iterations. STANDS: the change at which they end, as a fraction of the largest
-// adjoint.
+// Iteration for adjoints of answers that depend on velocities, which in turn depend on the answers.
+// ROUNDS: largest number of iterations. STANDS: the change at which they end, as a fraction of the
+// largest adjoint.
 enum { ROUNDS = 200 };
 static const double STANDS = 1e-15;
 

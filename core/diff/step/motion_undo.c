@@ -125,7 +125,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   }
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
-      // Adjoints of the velocities that moved them.
+      // Adjoints of the velocities that moved the bodies.
       s2_undo_carried(undo, note, at, carry_bar[at]);
       motion_carried_vjp(undo, note, until, at, q_bar[at]);
     }

@@ -1,6 +1,6 @@
 // Functions of the program in a step. When a problem is made again, the notes give the recorded
-// answers. Also the derivatives of prescribed motions: of locks, and of bodies that the program
-// moves.
+// answers. This file also contains the derivatives of prescribed motions: of locks, and of bodies
+// that the program moves.
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -105,7 +105,7 @@ static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, d
   }
 }
 
-// The drive of the lock before this note in the same substep. NULL: it was at its own goal.
+// The drive of the lock before this note in the same substep. NULL: the lock was at its own goal.
 static const S2Drive *program_drive_before(const S2Undo *undo, int32_t slot) {
   int index = undo->index;
   const S2Note *note;

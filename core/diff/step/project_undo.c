@@ -1,5 +1,5 @@
-// The derivative of a projection of an island. It is the derivative of a solve (solve_undo.c), for
-// displacements.
+// The derivative of a projection of an island. A projection is undone like a solve (solve_undo.c),
+// with displacements in place of velocities.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 
@@ -34,7 +34,7 @@ static void project_take_displacement(S2SolveUndo *solve) {
     }
     most = fabs(note->solve.x[3 * i]) > fabs(note->solve.x[3 * most]) ? i : most;
   }
-  // s was the largest turn allowed divided by the largest turn.
+  // s was the largest allowed turn divided by the largest turn.
   if (note->solve.fraction < 1) {
     double turn = note->solve.x[3 * most];
     solve->dl_dv[3 * most] -= fraction_bar * note->solve.fraction / turn;
@@ -203,7 +203,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
 // ---- With the rows of the solve -----------------------------------------------------------------
 
 // Rows as in the solve, with errors at the end. The error is measured at the same feature if it
-// still exists; otherwise it is extrapolated from the solve.
+// still exists; otherwise the error is extrapolated from the solve.
 static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2PointBar *bar) {
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];

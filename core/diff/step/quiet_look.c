@@ -195,8 +195,8 @@ static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slo
   return asked > rounding * hypot(bar[1], bar[2]) && most <= rounding * asked;
 }
 
-// A point that presses. It shows that material has an effect, unless it sticks. Friction below its
-// bound has no effect, and may hold the body against all that the parameters change.
+// A point that presses shows that material has an effect, unless the point sticks. Friction below
+// its bound has no effect, and may hold the body against all changes by the parameters.
 static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k, bool sticks,
                                 const QuietBars *bars) {
   const S2WorldGradient *all = undo->gradient;
@@ -217,9 +217,10 @@ static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k,
   S2Vec2 t = s2_left(touch->points[k].at.normal);
   bool of_a = quiet_is_held(undo, bars, a, t);
   if (of_a || quiet_is_held(undo, bars, b, t)) {
-    quiet_of_pair(undo, S2_QUIET_HELD, of_a ? a : b, of_a ? b : a,
-                  "body %s sticks to body %s: friction holds it against what the parameters "
-                  "change (gradient = \"smooth\" sees beyond that)");
+    quiet_of_pair(
+        undo, S2_QUIET_HELD, of_a ? a : b, of_a ? b : a,
+        "body %s sticks to body %s: friction holds it against all changes by the parameters "
+        "(use gradient = \"smooth\" to see beyond that)");
   }
 }
 

@@ -120,7 +120,8 @@ static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSide
   }
 }
 
-// m/s: the speed along row r as in the stage: over the piece in stage 1, at its end in stage 2.
+// m/s: the speed along row r as in the stage: over the piece in stage 1, at the end of the piece in
+// stage 2.
 static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -140,7 +141,7 @@ static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
 static double stage_impulse(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
-  bool gap = term->source == S2_RATTLE_OF_GAP; // a compliant one gets all that its friction has
+  bool gap = term->source == S2_RATTLE_OF_GAP; // compliant: the sum of both stages
   bool sums = second && (gap || s2_rattle_sums(term));
   return sums ? rattle->l[r] + rattle->k[r] : second ? rattle->k[r] : rattle->l[r];
 }
@@ -153,7 +154,7 @@ static double stage_mobility(const S2RattlePiece *piece, int r, bool second) {
 }
 
 // The larger of the impulse and the speed decides whether the row is held. If both are close to 0,
-// it is on an edge and counts as open.
+// the row is on an edge and counts as open.
 static S2RattleState normal_state(S2RattlePiece *piece, int r, bool second) {
   double press = stage_impulse(piece, r, second) * stage_mobility(piece, r, second);
   double speed = stage_speed(piece, r, second), least = EDGE * piece->rattle.speed;

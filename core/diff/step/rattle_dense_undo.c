@@ -1,5 +1,5 @@
-// The adjoint of a stage as a dense system with the largest pivots. Stages with contacts use it,
-// because sliding friction makes them nonsymmetric, and points that stick together repeat each
+// The adjoint of a stage as a dense system, solved with complete pivoting. Stages with contacts use
+// it, because sliding friction makes them nonsymmetric, and points that stick together repeat each
 // other. Islands of these pieces are small. Joints without another factorisation use it, too.
 #include "diff/step/rattle_undo.h"
 #include "mcp/pivot/dense_lu.h"
@@ -11,7 +11,7 @@
 // belongs to a row that repeats others.
 static const double REPEATS = 1e-10;
 // Fraction of the largest right-hand side. If a row without a pivot misses its right-hand side by
-// more, the adjoint asked for is not determined.
+// more, the requested adjoint is not determined.
 static const double ASKED = 1e-8;
 // Adjoints below this have no correct digits: the loss depends on nothing.
 static const double NOTHING = 1e-200;
@@ -63,8 +63,8 @@ static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) 
 
 // Whether row r of a contact in stage 1, which is on an edge and counts as free, would repeat rows
 // that hold. Then it takes a part of their load. If a change of some pose at the start would make
-// the rows contradict each other, the derivative by that pose is different. An example is the
-// position of one of two boxes that friction holds side by side.
+// the rows contradict each other, the derivative with respect to that pose is different. An example
+// is the position of one of two boxes that friction holds side by side.
 static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int slots = 3 * rattle->step->world->bodies.count;
@@ -127,7 +127,7 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   for (int i = 0; i < n; i++) { // in units in which a row alone has the matrix 1
     scale[i] = dense_scale(&dense, index[i]);
   }
-  // The speed of each row by an impulse of each other row.
+  // The speed of each row per impulse of each other row.
   for (int i = 0; i < n; i++) {
     const S2Row *row = &see[index[i]];
     for (int j = 0; j < n; j++) {

@@ -1,7 +1,7 @@
 // Rows of the two-stage flow on the edge of two states of an active set: a limit that is closed and
 // does not press, dry friction or a motor that just holds. The derivative is one-sided there. Such
-// a row counts as free: open, or at its bound. If the adjoint does not move it then, because other
-// rows hold it, both sides have the same derivative.
+// a row counts as free: open, or at its bound. If the adjoint does not move the free row, because
+// other rows hold it, both sides have the same derivative.
 #include "diff/step/rattle_undo.h"
 
 // Fraction of the island's speed below which an impulse or a speed is on an edge. Stages are solved
@@ -77,8 +77,8 @@ void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double 
   piece->undo->gradient->flags |= matters ? S2_GRADIENT_WEAK : 0;
 }
 
-// A row with bounds that repeats others keeps the impulse that it had before. That decides how the
-// others share the load, so a loss that contains their forces has no derivative.
+// A row with bounds that repeats others keeps the impulse that it had before. That impulse decides
+// how the others share the load, so a loss that contains their forces has no derivative.
 void s2_rattle_flag_repeated(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   bool repeats = false, asked = false;

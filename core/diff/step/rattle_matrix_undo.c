@@ -1,5 +1,5 @@
 // Derivatives of matrices of compliance C and damping D in the two-stage flow. However rows are
-// combined, they obey in the joint's original equations, with K = C^-1 in the directions that have
+// combined, they obey the joint's original equations. With K = C^-1 in the directions that have
 // compliance,
 //
 //     stage 1    l + h/2 K g + D (g1 - g0)/2 = 0,    g = (g0 + g1)/2 (trapezoid) or g1

@@ -60,7 +60,7 @@ static void piece_gather(const S2RattlePiece *piece, double *q_bar, double *v_ba
   }
 }
 
-// Sets a flag for a compliance of 0 that a script differentiates by.
+// Sets a flag for a compliance of 0 with respect to which a script differentiates.
 static void flag_zeros(const S2Undo *undo, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
@@ -102,7 +102,8 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     memset(q_bar, 0, sizeof *q_bar * (size_t)nodes);
     memset(v_bar, 0, sizeof *v_bar * (size_t)nodes);
     piece_gather(&piece, q_bar, v_bar);
-    // The time of its end is in proportion to the step, or depends on the state and the limit.
+    // The time at which the piece ends is in proportion to the step, or depends on the state and
+    // the limit.
     double end_bar = piece.end_bar + next_bar;
     next_bar = piece.start_bar;
     if (record.met < 0) {

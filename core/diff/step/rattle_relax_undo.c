@@ -28,9 +28,9 @@ static double unknown_of(const S2RattlePiece *piece, int r, bool second) {
   return !second ? rattle->l[r] : rattle->k[r] + (sums ? rattle->l[r] : 0);
 }
 
-// A contact that opens within the piece has no row in stage 2. The smooth derivative gives it one
-// if it still separates at the end of the piece. If it approaches again, its velocity does not keep
-// it open.
+// A contact that opens within the piece has no row in stage 2. The smooth derivative gives the
+// contact a row if it still separates at the end of the piece. If the contact approaches again, its
+// velocity does not keep it open.
 static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -106,8 +106,8 @@ static double relax_mobility(const Relaxed *relaxed, int i) {
   return s2_mcp_delassus(&relaxed->problem, row, row) + row->compliance;
 }
 
-// The compliance of the rows of a contact or a limit, which begin at row i of the problem. It comes
-// from z s = k, where differences would have no digits.
+// The compliance of the rows of a contact or a limit, which begin at row i of the problem. It is
+// computed from z s = k, because differences would have no digits.
 static void relax_row(S2RattlePiece *piece, bool second, const Relaxed *relaxed, int i) {
   const S2Problem *problem = &relaxed->problem;
   int r = relaxed->row_of[i], next = i + 1;

@@ -707,9 +707,9 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
 }
 
 // Poses off the joints by more than rounding are placed on them at the start of a step. Poses on
-// them count as placed by a move of 0. Otherwise the derivative by a pose or an anchor would be the
-// derivative of errors below rounding, which stage 1 turns into velocities. Finds the active rows
-// of such a placing.
+// them count as placed by a move of 0. Otherwise the derivative with respect to a pose or an anchor
+// would be the derivative of errors below rounding, which stage 1 turns into velocities. Finds the
+// active rows of such a placing.
 static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {

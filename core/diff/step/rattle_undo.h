@@ -9,7 +9,7 @@ typedef struct S2RattlePiece {
   S2Undo *undo;
   S2Rattle rattle;
   double half; // s, h/2
-  // 3 per slot: adjoints of the poses at its end, at its start
+  // 3 per slot: adjoints of the poses at the end and at the start of the piece
   double *q1_bar, *q0_bar;
   double *u_bar, *v0_bar;            // 3 per node
   double *v1_bar, *p;                // 3 per node
@@ -22,7 +22,7 @@ typedef struct S2RattlePiece {
   // adjoints of the times at which it begins and ends in the substep, with h_bar
   double start_bar, end_bar;
   bool unasked;      // the loss contains none of its impulses
-  double timing_bar; // the adjoint of the limit's value, then
+  double timing_bar; // in that case, the adjoint of the limit's value
   const S2Note *note;
   int laws;                   // number of bodies of the island with laws
   const S2LawAnswer *answers; // in stage 1, then in stage 2
@@ -44,7 +44,7 @@ static inline double s2_rattle_side(S2RattleState state) {
 
 // rattle_undo.c. The first goes from q1_bar and v1_bar of the piece's nodes to their q0_bar and
 // v0_bar. The second goes from q_bar of poses that were placed on the joints (3 per node) to the
-// poses before. False: it is singular.
+// poses before. False: a matrix is singular.
 bool s2_rattle_piece_vjp(S2RattlePiece *piece);
 bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar);
 
@@ -90,8 +90,8 @@ void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass);
 // From y of row r to the unit of its kappa; `bar` is the adjoint of that row.
 void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *row, S2RowBar *bar);
 
-// rattle_contact_undo.c: states of the rows of a piece with contacts. Its solver finds no active
-// set.
+// rattle_contact_undo.c: states of the rows of a piece with contacts. The solver of such a piece
+// does not find an active set.
 void s2_rattle_find_states(S2RattlePiece *piece, bool second);
 // From the adjoints of the rows of a contact point, of which r is the first, to its poses and
 // shapes. Returns the last of these rows. The second function takes one row at the end of the piece
@@ -107,15 +107,16 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see);
 // directions at both ends.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed);
 void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end);
-// Coefficients of 0 that a script differentiates by.
+// Coefficients of 0 with respect to which a script differentiates.
 void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second);
 void s2_rattle_materials_vjp(const S2RattlePiece *piece);
 
-// rattle_dense_undo.c: p and y of a stage with contacts. False: it is singular.
+// rattle_dense_undo.c: p and y of a stage with contacts. False: the matrix is singular.
 bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                      const S2Row *push, const S2Row *see, const double *right, const double *l_bar);
 
-// rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1.
+// rattle_zero_undo.c: bounds of 0 with respect to which a script differentiates, in stage 2 (`end`)
+// or stage 1.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end);
 
 // quiet_look.c, see diff/world/quiet.h: a piece whose stage 1 has been undone.

@@ -1,4 +1,5 @@
-// Derivatives in the two-stage flow by numbers that are 0: one-sided, towards positive numbers.
+// Derivatives of the two-stage flow with respect to numbers that are 0: one-sided, towards positive
+// numbers.
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>
@@ -154,8 +155,8 @@ static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still
   }
 }
 
-// A limit without restitution stops the coordinate. The derivative by the restitution would need
-// the speed of arrival, which only limits with restitution have.
+// A limit without restitution stops the coordinate. The derivative with respect to the restitution
+// would need the speed of arrival, which only limits with restitution have.
 static void flag_zero_rebounds(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {

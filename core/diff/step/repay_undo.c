@@ -1,5 +1,4 @@
-// The derivative of energy that is taken back from the velocities (dynamics/project/repay.c,
-// energy.c).
+// The derivative of taking energy back from the velocities (dynamics/project/repay.c, energy.c).
 #include "diff/step/undo.h"
 
 // ---- The loss of speed -----------------------------------------------------------------------
@@ -16,7 +15,7 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
     }
     int32_t at = 3 * note->of->ground[g];
     const double *v = undo->step.free_v + at, *from = undo->step.q1 + at;
-    // The ground's velocity at the body, v + w x (q - from); with several grounds the mean.
+    // The ground's velocity at the body, v + w x (q - from); with several grounds, the mean.
     S2Vec2 arm = s2_vec2(q[1] - from[1], q[2] - from[2]), arm_bar = s2_scale(v[0], s2_right(bar));
     undo->bar.free_v[at] += ride_bar[0] / note->of->grounds + s2_dot(bar, s2_left(arm));
     undo->bar.free_v[at + 1] += bar.x;

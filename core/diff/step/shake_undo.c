@@ -19,8 +19,8 @@ typedef struct Shake {
   const double *reaction; // adjoint of the feedback of joint impulses (s2_undo_reaction)
 } Shake;
 
-// Sets the rows of S2_SOLVE_PROJECTION to those at the start, including their time if the first
-// solve had it.
+// Sets the rows of S2_SOLVE_PROJECTION to the rows at the start. They get the time of the start,
+// too, if the first solve had it.
 static void shake_set_start(S2Undo *undo, const S2Note *note, bool start) {
   undo->step.t = start && note->solve.of_motion ? note->t - note->h : note->t;
   if (start) {
@@ -77,8 +77,8 @@ static bool shake_take_rows_of_solve(Shake *shake) {
   if (of == S2_NONE) {
     return false;
   }
-  // The problem of the first solve is made again once. It is kept for all acts that need it and for
-  // the solve itself.
+  // The problem of the first solve is made again once. That problem is kept for all acts that need
+  // it and for the solve itself.
   const S2Note *note = s2_note_at(undo->notes, of);
   if (undo->remade[of] == NULL) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
@@ -90,7 +90,7 @@ static bool shake_take_rows_of_solve(Shake *shake) {
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
   }
-  // The rows must be equal to the rows in the note, because rows that were left out there have no
+  // The rows must be equal to the rows in the note, because rows that the note leaves out have no
   // place here.
   S2Remade *remade = undo->remade[of];
   if (!shake_has_same_rows(&remade->assembly, &shake->end, shake->rows)) {

@@ -1,6 +1,6 @@
 // The derivative of a solve of an island. Its problem is assembled again from the notes. The
-// adjoint of its solution becomes the adjoint of its data (mcp_vjp.h). That goes back through the
-// assembly to bodies, contact points, materials and joints.
+// adjoint of its solution becomes the adjoint of its data (mcp_vjp.h). From there it goes back
+// through the assembly to bodies, contact points, materials and joints.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 #include "mcp/problem/convex.h"
@@ -10,7 +10,7 @@
 // A solution within this multiple of the solver's tolerance may be 0.
 #define RESOLVED 10
 
-// Speeds below this fraction of the speed that residuals are measured by are rounding.
+// Speeds below this fraction of the velocity scale of residuals are rounding.
 #define STILL 1e-10
 
 static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
@@ -108,7 +108,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
     lambda = edges;
     seed = edges + problem->rows;
   }
-  // On the central path if that is asked for and exists, otherwise from the modes.
+  // On the central path if that is requested and exists, otherwise from the modes.
   unsigned *flags = &undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
   if (!solve_is_smooth(def, note) ||
       !solve_differentiate_smoothly(solve, &law, seed, def->smoothing, flags)) {
@@ -116,7 +116,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
                                                    &solve->data, undo->arena)
                                       : s2_mcp_vjp_other(&law, undo->other, v, lambda, solve->dl_dv,
                                                          seed, &solve->data, undo->arena);
-    // Later acts of the step decide whether these matter.
+    // Later acts of the step decide whether these flags matter.
     undo->found |= (found & S2_VJP_WEAK) != 0 ? S2_VJP_OTHER_SIDE : 0;
     undo->found |= (found & S2_VJP_TIED) != 0 ? S2_VJP_OTHER_SHARE : 0;
     *flags |= found & ~(unsigned)(S2_VJP_WEAK | S2_VJP_TIED);
@@ -128,7 +128,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
 }
 
 // Scales the tolerance for an interval of a step. Loads are in proportion to its length, and
-// impacts may have any size. So values above the accuracy of a solve are not 0, even small ones.
+// impacts may have any size. So even small values are not 0 if they exceed the accuracy of a solve.
 // The smoothing of a solve does not change.
 static void solve_scale_interval(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
@@ -366,9 +366,9 @@ static void solve_soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k
   }
 }
 
-// The derivative by a compliance C of 0: a positive C gives the row the compliance C' = C/h^2. But
-// a soft contact does not bounce, and split or blended steps treat soft contacts in another way, so
-// in these cases S2_GRADIENT_JUMP is set.
+// The derivative with respect to a compliance C of 0: a positive C gives the row the compliance C'
+// = C/h^2. But a soft contact does not bounce, and split or blended steps treat soft contacts in
+// another way, so in these cases S2_GRADIENT_JUMP is set.
 static void solve_rigid_vjp(const S2SolveUndo *solve, const S2Touch *touch, int r,
                             S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
@@ -559,8 +559,8 @@ static void solve_take_impulses(S2SolveUndo *solve) {
   }
 }
 
-// A fraction of the solve's change was kept. It counts as constant, and the rest is the state
-// before.
+// A fraction of the solve's change was kept. The fraction counts as constant; the rest of the state
+// comes from before the solve.
 static void solve_keep_fraction(S2SolveUndo *solve, double *bar) {
   const S2Note *note = solve->note;
   double fraction = note->solve.fraction;
@@ -600,7 +600,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
            3 * sizeof(double));
     memset(bar + at, 0, 3 * sizeof(double));
   }
-  // The problem, unless a projection after it has already made it again.
+  // Make the problem again, unless a later projection has already done so.
   const S2Remade *remade = undo->remade == NULL ? NULL : undo->remade[undo->index];
   S2Assembly made;
   if (remade != NULL) {

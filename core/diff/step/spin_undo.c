@@ -236,7 +236,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   double inertia_bar = 0, energy_bar = 0, s, s_bar = 0;
   bool from_rest = at.rest > energy;
   s = from_rest ? sqrt(1 - energy / at.rest) : sqrt(fmax(0, 1 - (energy - at.rest) / at.turning));
-  s = isfinite(s) ? s : 0; // it did not turn
+  s = isfinite(s) ? s : 0; // the island did not turn
   // v2 = drift + turn x arm + rest, with s as a factor of one of them.
   double drift = from_rest ? 1 - s : 1, turn = from_rest ? 1 - s : s;
   for (int i = 0; i < note->of->island.nodes; i++) {

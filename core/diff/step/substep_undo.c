@@ -163,7 +163,7 @@ static void substep_joints_vjp(S2Undo *undo, double elapsed, double whole) {
     }
     g->dt += joint->reaction_time * elapsed / dt;
     joint->reaction_time = 0;
-    // otherwise goals do not move, or moved as the program says
+    // otherwise goals do not move, or move as the program prescribes
     bool goes_on = of->type == S2_LOCK && !of->driven && s2_joint_active(undo->world, of);
     if (goes_on) {
       s2_undo_given_up(undo, slot, elapsed);

@@ -144,7 +144,7 @@ static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_l
   }
 }
 
-// Finds the touches of a note that a S2_ACT_LINEARISE before it made, since the same free motion
+// Finds the touches of a note that an S2_ACT_LINEARISE before it made, since the same free motion
 // and in the same interval of an island.
 static void sweep_find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;

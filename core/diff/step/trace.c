@@ -53,7 +53,7 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
 
 // Tolerances for the derivatives of both sides. SAME: as a fraction of the largest of their kind.
 // LEAST: for parameters, whose derivative may be nothing but rounding, also as this fraction of the
-// largest derivative by the state.
+// largest derivative with respect to the state.
 static const double SAME = 1e-9, LEAST = 1e-3;
 
 static double trace_largest(const double *x, int count, int stride) {

@@ -2,8 +2,8 @@
 //
 // A traced step records in order every solve, projection and impact that contributed to its result
 // (not discarded ones), with the state, the contact features and the multipliers. Matrices are made
-// again from these. Without a trace nothing is recorded, and the only cost is the check of one
-// pointer.
+// again from these data. If no trace is requested, nothing is recorded, and the only cost is the
+// check of one pointer.
 #ifndef S2_TRACE_H
 #define S2_TRACE_H
 
@@ -21,7 +21,7 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace);
 // Turns the gradient with respect to the state after the step into the gradient with respect to the
 // state before it, and adds to the gradient of the parameters. `gradient` must fit the world, which
 // may be destroyed already. Returns S2_INVALID if the step used something without a derivative (the
-// message names it); the gradient is of no use then. Afterwards gradient->f is dl/d(force) of each
+// message names it); the gradient is then invalid. Afterwards gradient->f is dl/d(force) of each
 // body in the step: of forces applied by the program, and of forces returned by a force law (summed
 // if the step has several parts).
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena);

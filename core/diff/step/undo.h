@@ -8,8 +8,8 @@
 #include "diff/step/trace_notes.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
-// The problem of a S2_ACT_SOLVE that was assembled again for a later note, and the adjoint that
-// this note has for its rows.
+// The problem of an S2_ACT_SOLVE that was assembled again for a later note, and the adjoint that
+// the later note has for the rows.
 typedef struct S2Remade {
   S2Assembly assembly;
   double *ja, *jb; // 3 per row
@@ -42,10 +42,10 @@ typedef struct S2Undo {
   // addition to `force`); and of q0, v0 and free_v at the start of the step, from which later
   // arguments of laws follow.
   double *held, *law, *law_q, *law_v, *law_free;
-  double *law_flow;              // 3 per slot: of v1 before a S2_ACT_LAWS_END
+  double *law_flow;              // 3 per slot: of v1 before an S2_ACT_LAWS_END
   double *flowed_q1, *flowed_v2; // 3 per slot: of the result of S2_ACT_RATTLE
-  double *feed;                  // per joint slot: fraction of a projection's impulse that it kept
-  S2Remade **remade;             // 1 per note; NULL: there is none
+  double *feed;      // per joint slot: fraction of a projection's impulse that the joint kept
+  S2Remade **remade; // 1 per note; NULL: there is none
   double spin,
       most;     // adjoints of the angular momentum that S2_ACT_SPIN measured, and of the energy
   double *back; // 3 per slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
@@ -63,8 +63,8 @@ typedef struct S2Undo {
   double length_bar, left_bar;
   double closing;      // of the value of the limit that closes at the end of an interval
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the intervals of a step
-  // the fraction of the remaining time that an interval took; 0: until two bodies meet, when the
-  // gap gets the adjoint
+  // the fraction of the remaining time that an interval took; 0: the interval ended when two bodies
+  // met, so the gap gets the adjoint
   double share;
   S2Drive *drives; // 1 per joint slot: of the substep
   bool striking;   // impacts at the start of the step are being undone
@@ -94,12 +94,12 @@ static inline bool s2_undo_good(const S2Undo *undo) {
 }
 
 // sweep.c: s2_trace_vjp with the derivatives of `other` (S2VjpOther) where there are two. `found`
-// receives the kinds that there are.
+// receives the kinds that exist.
 S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                         S2WorldGradient *gradient, S2Arena *arena);
 
-// Undoes the act of note undo->index: the arrays of the step are again what they were before it,
-// and so are their adjoints.
+// Undoes the act of note undo->index: the arrays of the step, and their adjoints, become those of
+// the state before the act.
 typedef void S2UndoAct(S2Undo *undo, const S2Note *note);
 
 // substep_undo.c
@@ -129,7 +129,7 @@ S2UndoAct s2_undo_drift, s2_undo_interval, s2_undo_struck, s2_undo_set_out, s2_u
 const S2Note *s2_undo_last(const S2Undo *undo, S2Act act);
 
 void s2_undo_open(S2Undo *undo, const S2Note *note);       // into the arena
-void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the data of it that assembly reads
+void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the island's data for assembly
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
 // An island's nodes in arrays of 3 per slot. `put` gives them the note's values (3 per node);
@@ -154,7 +154,7 @@ void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 // Passes the adjoint of a point of a note's touch on to the source of its geometry: q0, or the
 // result of S2_ACT_LINEARISE.
 void s2_undo_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
-// Passes on the adjoint of a point for which a S2_ACT_SOLVE had a row; otherwise as s2_undo_point.
+// Passes on the adjoint of a point for which an S2_ACT_SOLVE had a row; otherwise as s2_undo_point.
 void s2_undo_solved_point(S2Undo *undo, int touch, int k, const S2PointBar *bar);
 // The adjoint of the speed of arrival, -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), with u of v2 and a of
 // the free motion. `bar` is the adjoint of that speed. Returns that speed.
@@ -172,12 +172,12 @@ void s2_undo_enter(S2Undo *undo);
 
 // program_undo.c: makes undo->world answer as the program did. `undo` must not move in memory.
 void s2_undo_answer(S2Undo *undo);
-// S2_ACT_FREE: v0 of bodies that move as the program says, and the motion of locks.
+// S2_ACT_FREE: v0 of bodies that move as the program prescribes, and the motion of locks.
 void s2_undo_motions(S2Undo *undo, const S2Note *note);
 // Adjoints of the velocities of kinematic bodies at both ends of the step, which the note began
 // with.
 void s2_undo_give(S2Undo *undo, const S2Note *note);
-// Adjoint of the goal that a lock with a bound keeps at the end of a substep of this length.
+// Adjoint of the goal that a bounded lock keeps at the end of a substep of this length.
 void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
 // Adjoints of the goals and rates of locks at the end of the step, from the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
@@ -191,11 +191,12 @@ typedef struct S2LawsSeen {
   double since;      // s, from the start of the substep
   double *since_bar; // in the two-stage flow: its adjoint
   bool by_share;     // the part is 2 (1 - beta)
-  // 1 per slot: bodies whose velocities it had to agree with, which get nothing; or NULL
+  // 1 per slot: bodies with whose velocities the answer had to agree (they get nothing); or NULL
   const bool *own;
 } S2LawsSeen;
 void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);
-// Laws get states of bodies within the step. Passes the adjoints of these states on to its start.
+// Laws get states of bodies within the step. Passes the adjoints of these states on to the start of
+// the step.
 void s2_undo_seen(S2Undo *undo);
 
 // impulse_undo.c, in the order of a sweep: at its start; at the end of a substep; at the end of a
@@ -213,13 +214,14 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
 // Whether the loss contains such impulses. If so, it sets `failed`.
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what);
 // S2_ACT_KEEP: turns the adjoints into the adjoints of the whole impact, of which a fraction was
-// kept, and returns the adjoint of that fraction. The second, for the REBOUND before it, does the
-// reverse. It returns false if nothing was kept.
+// kept, and returns the adjoint of that fraction. The second function, for the REBOUND before it,
+// does the reverse. It returns false if nothing was kept.
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck);
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
 // Adjoints of the reactions times a factor, for S2RowsAdjoint; of an impulse along that row; and of
-// the impulses at the contact points of the note. The last one adds to the adjoints of the rows and
-// of the sources of the points, and for impulses along the surface also to `aside` (2 per touch).
+// the impulses at the contact points of the note. The last function adds to the adjoints of the
+// rows and of the sources of the points, and for impulses along the surface also to `aside` (2 per
+// touch).
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
 // The adjoint of the impulse at point k of a touch of the step. NULL: there is none.
@@ -227,7 +229,7 @@ const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
                               double *dl_dlambda, double *aside);
 
-// The adjoint of v2 of an act that took energy from it. Returns the adjoint of that energy.
+// The adjoint of v2 for an act that took energy from v2. Returns the adjoint of that energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note); // spin_undo.c: an island without ground
 double s2_undo_repaid(S2Undo *undo, const S2Note *note); // repay_undo.c
 

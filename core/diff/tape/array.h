@@ -45,7 +45,7 @@ const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]); // "2 x 3", "3"
 
 typedef enum S2ArrayUnary {
   S2_ARRAY_NEGATE,
-  S2_ARRAY_ABS, // derivative 0 at 0, as for all with a kink: the mean of both sides
+  S2_ARRAY_ABS, // derivative 0 at 0: the mean of both sides, as at all kinks
   S2_ARRAY_SIGN,
   S2_ARRAY_FLOOR,
   S2_ARRAY_RELU, // derivative 0 at 0
@@ -73,7 +73,7 @@ typedef enum S2ArrayBinary {
   S2_ARRAY_ATAN2,
   S2_ARRAY_MAXIMUM, // of equal numbers each gets half
   S2_ARRAY_MINIMUM,
-  S2_ARRAY_LESS, // 1 or 0, without a derivative, as are the following ones
+  S2_ARRAY_LESS, // 1 or 0, without a derivative; likewise the following
   S2_ARRAY_LESS_EQUAL,
   S2_ARRAY_EQUAL,
   S2_ARRAY_BINARY_COUNT
@@ -109,7 +109,7 @@ typedef enum S2ArrayReduce {
   S2_ARRAY_MIN
 } S2ArrayReduce;
 
-// The axis that is removed. Among equal largest (smallest) numbers the first one has the
+// The axis that is removed. Among equal largest (smallest) numbers the first one gets the
 // derivative.
 typedef enum S2ArrayAxis { S2_ARRAY_ALL, S2_ARRAY_OVER_ROWS, S2_ARRAY_OVER_COLUMNS } S2ArrayAxis;
 
@@ -153,8 +153,8 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
 void s2_array_product_vjp(int m, int k, int n, const double *a, const double *b,
                           const double *dl_dout, double *dl_da, double *dl_db);
 
-// A factorisation that is not possible returns S2_UNSOLVED with the reason ("singular matrix", "not
-// finite", ...). `arena` provides workspace, which may be released afterwards.
+// If a factorisation is not possible, the function returns S2_UNSOLVED with the reason ("singular
+// matrix", "not finite", ...). `arena` provides workspace, which may be released afterwards.
 
 // X = A^-1 B, B and X n x columns. `factors` (n x n) and `pivot` (n) are kept for the vjp.
 S2Status s2_array_solve(int n, int columns, const double *a, const double *b, double *x,
@@ -168,7 +168,7 @@ void s2_array_inverse_vjp(int n, const double *out, const double *dl_dout, doubl
                           S2Arena *arena);
 
 double s2_array_determinant(int n, const double *a, S2Arena *arena);
-// It is correct for singular matrices, too.
+// The derivative is correct for singular matrices, too.
 S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double *dl_da,
                                   S2Arena *arena);
 
@@ -200,7 +200,8 @@ typedef struct S2ArraySvd {
   int rows, columns;
   const double *u, *s, *v;
 } S2ArraySvd;
-// With dl_du and dl_dv zero, values may be equal or zero. Otherwise such values give S2_UNSOLVED.
+// If dl_du and dl_dv are zero, singular values may be equal or zero. Otherwise such values give
+// S2_UNSOLVED.
 S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const double *dl_ds,
                           const double *dl_dv, double *dl_da, S2Arena *arena);
 

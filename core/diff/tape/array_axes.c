@@ -168,7 +168,7 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
   if (m == 0 || n == 0) {
     return;
   }
-  // Large ones by BLAS, ...
+  // Compute large products by BLAS, ...
   if (k > 0 && (double)m * k * n > SMALL) {
     cblas_dgemm(CblasRowMajor, a_flip ? CblasTrans : CblasNoTrans,
                 b_flip ? CblasTrans : CblasNoTrans, m, n, k, product->scale, a, a_flip ? m : k, b,

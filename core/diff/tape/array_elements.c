@@ -104,7 +104,7 @@ S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out) {
   return s2_ok();
 }
 
-// d(x^y)/dy. For x = 0 < y it is 0, because x^y is 0 for all y near this one.
+// d(x^y)/dy. For x = 0 < y it is 0, because x^y is 0 for all numbers near y.
 static double element_power_exponent_partial(double x, double y, double o) {
   return x == 0 && y > 0 ? 0 : o * log(x);
 }
@@ -176,7 +176,8 @@ static Loop element_loop_over(S2Size a, S2Size b) {
       }                                                                                            \
     }                                                                                              \
     break;
-// One argument at a time, because both may be the same. `to` is an adjoint, the others are not.
+// One argument at a time, because both may be the same. `to` is an adjoint; the other arrays are
+// not.
 #define BINARY_ADJOINT(TO, ROW, COLUMN, PARTIAL)                                                   \
   for (size_t r = 0; (TO) != NULL && r < loop.rows; r++) {                                         \
     const double *p = in->a + r * loop.a_row, *q = in->b + r * loop.b_row;                         \

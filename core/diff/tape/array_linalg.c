@@ -1,5 +1,5 @@
-// Linear algebra of arrays with LAPACK, which reads our rows as columns: a matrix that we pass is
-// its transpose there.
+// Linear algebra of arrays with LAPACK, which reads our rows as columns: LAPACK sees the transpose
+// of each matrix that we pass.
 #include "diff/tape/array.h"
 
 #include <float.h>

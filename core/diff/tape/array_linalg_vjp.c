@@ -310,7 +310,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
 }
 
 // exp([A' G; 0 A']) contains the derivative of exp at A' along G, which is g_A (Higham 2008, 3.16).
-// It is linear in G, which is scaled to a norm of 1 so that it costs no squarings.
+// It is linear in G, which is scaled to a norm of 1 so that it needs no squarings.
 S2Status s2_array_exponential_vjp(int n, const double *a, const double *dl_dout, double *dl_da,
                                   S2Arena *arena) {
   size_t size = (size_t)n * (size_t)n;

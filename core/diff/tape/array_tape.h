@@ -1,5 +1,6 @@
-// Arrays on a tape: each function makes the node of an operation that array.h has computed. It
-// returns 0 (a constant) if no argument is tracked. Numbers of untracked arguments are copied.
+// Arrays on a tape: each function makes the node of an operation that array.h has computed. The
+// function returns 0 (a constant) if no argument is tracked. Numbers of untracked arguments are
+// copied.
 #ifndef S2_DIFF_ARRAY_TAPE_H
 #define S2_DIFF_ARRAY_TAPE_H
 
@@ -44,7 +45,7 @@ typedef enum S2ArrayFactor {
   S2_ARRAY_EIGEN // values, vectors; real ones only
 } S2ArrayFactor;
 size_t s2_array_factor_size(S2ArrayFactor factor, S2Size in); // of `out`
-// Computes them. For eigenvalues `out` has n more numbers, their imaginary parts.
+// Computes the results. For eigenvalues `out` has n more numbers, their imaginary parts.
 S2Status s2_array_factor(S2ArrayFactor factor, S2Size in, const double *a, double *out,
                          S2Arena *arena);
 S2Var s2_note_factor(S2Tape *tape, S2ArrayFactor factor, const S2Array *a, const double *out);

@@ -1,11 +1,11 @@
 // Reverse-mode differentiation: a tape of computations that is read backwards.
 //
-// A node is a block of doubles (a scalar is a block of one) computed from earlier nodes. Scalar
-// operations keep their partial derivatives. Every other operation (arrays, solvers, the steps of a
-// world) has a function that passes the adjoint of its node on to the nodes and worlds it was
-// computed from. A sweep goes once from the last node to the first, so its cost is proportional to
-// the cost of the operations. Only one thread may use a tape at a time. Memory only grows until the
-// tape is cleared.
+// A node is a block of doubles (a scalar is a block of one double) computed from earlier nodes.
+// Scalar operations keep their partial derivatives. Every other operation (arrays, solvers, the
+// steps of a world) has a function that passes the adjoint of its node on to the nodes and worlds
+// it was computed from. A sweep goes once from the last node to the first, so its cost is
+// proportional to the cost of the operations. Only one thread may use a tape at a time. Memory only
+// grows until the tape is cleared.
 #ifndef S2_TAPE_H
 #define S2_TAPE_H
 
@@ -82,16 +82,16 @@ typedef struct S2TapeNumber {
 } S2TapeNumber;
 
 // matrix[i * inputs + j] = d(output i)/d(input j). Either each output takes one sweep, or the
-// derivatives by all inputs are carried once from the first node to the last, whichever costs less.
-// If outputs are recorded one after another (the rows of a log), the cost is proportional to the
-// length of the tape.
+// derivatives with respect to all inputs are carried once from the first node to the last,
+// whichever costs less. If outputs are recorded one after another (the rows of a log), the cost is
+// proportional to the length of the tape.
 S2Status s2_tape_jacobian(S2Tape *tape, int outputs, const S2TapeNumber *output, int inputs,
                           const S2TapeNumber *input, double *matrix);
 
 // Forward derivatives of a node: `forward` sets its s2_tape_tangent, and the tangents of the world
 // it acts on, from the tangents of its sources. `rows` returns how often `forward` calls the
 // backward function (NULL: never). For a node with numbers but without `forward`, its backward
-// function is called once for each of them. A node without both can only be differentiated
+// function is called once for each of its numbers. A node with neither can only be differentiated
 // backwards.
 typedef S2Status S2TapeForward(S2Tape *tape, S2Var node, void *data);
 typedef int S2TapeRows(const void *data);
@@ -99,8 +99,8 @@ void s2_tape_set_forward(S2Tape *tape, S2Var node, S2TapeForward *forward, S2Tap
 
 // Number of columns of tangents in the running forward pass. 0: there is none.
 int s2_tape_columns(const S2Tape *tape);
-// Whether a probe is running: a sweep whose adjoints only say which nodes the outputs depend on
-// (not 0). It runs before a forward pass.
+// Whether a probe is running: a sweep whose adjoints only show which nodes the outputs depend on
+// (adjoints that are not 0). It runs before a forward pass.
 bool s2_tape_probing(const S2Tape *tape);
 // The tangents of a node in a forward pass: s2_tape_columns for each of its numbers. NULL for 0.
 double *s2_tape_tangent(S2Tape *tape, S2Var node);

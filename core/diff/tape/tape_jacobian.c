@@ -1,7 +1,7 @@
-// Derivatives of many numbers by many: backwards from each output, or forwards with a column of
-// tangents for each input. Most nodes have only a backward function. It is called once for each of
-// their numbers as seed, so that the cost of a forward pass is proportional to the length of the
-// tape.
+// Derivatives of many numbers with respect to many others: backwards from each output, or forwards
+// with a column of tangents for each input. Most nodes have only a backward function. It is called
+// once for each of their numbers as seed, so that the cost of a forward pass is proportional to the
+// length of the tape.
 #include "base/memory.h"
 #include "base/rng.h"
 #include "diff/tape/tape_nodes.h"
@@ -91,8 +91,8 @@ static S2Status jacobian_probe(const Wanted *wanted) {
 }
 
 // Compares the costs of both directions, in scalars. False: a node has only a backward function, or
-// going forwards costs at least as much. To be called after the probe, because nodes then know how
-// many rows they have.
+// going forwards costs at least as much. Call this after the probe, because only then do nodes know
+// how many rows they have.
 static bool jacobian_goes_forwards(const Wanted *wanted) {
   const S2Tape *tape = wanted->tape;
   double *before = s2_memory_take(sizeof *before * tape->nodes); // the cost of a sweep from there

@@ -19,9 +19,8 @@ const char *s2_quiet_rest(const S2Quiet *quiet) {
 
 const char *s2_quiet_sentence(const S2Quiet *quiet) {
   if (!quiet->asked) {
-    return "all derivatives of the loss by the numbers it was computed from are 0 here (a square "
-           "at 0, "
-           "a clamp, a floor, or parameters that it does not use)";
+    return "all derivatives of the loss with respect to the numbers it was computed from are 0 "
+           "here (a square at 0, a clamp, a floor, or parameters that it does not use)";
   }
   for (int i = 0; i < S2_QUIET_REASONS; i++) {
     bool unlinked = i == S2_QUIET_UNLINKED && quiet->linked;

@@ -10,12 +10,12 @@ typedef enum S2QuietReason {
   S2_QUIET_CLIPPED,    // a command beyond the range of its actuator
   S2_QUIET_MOTOR_FULL, // the speed of a motor that pushes with its largest force
   S2_QUIET_MOTOR_IDLE, // the largest force of a motor that needs less
-  S2_QUIET_DRY,        // the dry friction of a joint that it holds
+  S2_QUIET_DRY,        // the dry friction of a joint that is held by it
   S2_QUIET_STICKS,     // the friction of a contact that sticks
   S2_QUIET_UNTOUCHED,  // a material of a body that touches nothing
   S2_QUIET_UNSTRUCK,   // the restitution of a body without impacts
   S2_QUIET_LIMIT,      // a limit that was not reached
-  S2_QUIET_HELD,       // a body that friction holds against all changes by parameters
+  S2_QUIET_HELD,       // a body held by friction against all changes by parameters
   S2_QUIET_UNLINKED,   // the loss depends on other bodies than the parameters
   S2_QUIET_REASONS
 } S2QuietReason;
@@ -25,8 +25,8 @@ enum { S2_QUIET_TEXT = 320 };
 typedef struct S2Quiet {
   bool looks;                                 // the present sweep makes observations
   bool worlds;                                // there is a world on the tape
-  bool asked;                                 // the loss depends on a number read from one
-  bool moved;                                 // a body that it depends on moved in a step
+  bool asked;                                 // the loss depends on a number read from a world
+  bool moved;                                 // a body that the loss depends on moved in a step
   bool linked;                                // the loss depends on a body with parameters
   bool denied[S2_QUIET_REASONS];              // a step contradicted the reason
   char text[S2_QUIET_REASONS][S2_QUIET_TEXT]; // "": not observed

@@ -38,7 +38,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
         .to = 0, .source = s2_place(S2_PLACE_Q, slot, k), .factor = -turn[k + 1] / inertia};
   }
   if (impulse) {
-    // Derivatives by inertia and mass.
+    // Derivatives with respect to inertia and mass.
     double torque = arm[0] * push[1] - arm[1] * push[0];
     S2Place at_inertia = s2_place(S2_PLACE_BODY, slot, S2_OF_INERTIA);
     S2Place at_mass = s2_place(S2_PLACE_BODY, slot, S2_OF_MASS);
@@ -77,7 +77,7 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
   return s2_world_tape_read(tape, world, 2, point, used, terms);
 }
 
-// Setting the state clears what the joints kept of the last step.
+// Setting the state clears the data that joints kept from the last step.
 void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
                              const S2Argument *argument) {
   int size = s2_world_state_size(world), count = size;

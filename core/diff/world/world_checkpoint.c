@@ -48,7 +48,7 @@ struct S2Segment {
 };
 
 struct S2Checkpoints {
-  // for the next step, unless it is full; NULL: the next step begins one
+  // the segment for the next step, unless it is full; NULL: the next step begins a segment
   S2Segment *segment;
   S2_ARRAY(unsigned char) before, after; // images around the last step
 };
@@ -303,8 +303,8 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   // Answers of callbacks are recorded during the step.
   Witness witness = {.real = world->callbacks, .segment = segment};
   checkpoint_put_between(&witness, world);
-  // A traced step calls force laws more often (for the forces at its end). It must make the same
-  // calls when it is repeated, so it is traced here, too.
+  // A traced step calls force laws more often (for the forces at its end). The repeated step is
+  // traced and must make the same calls, so this step is traced, too.
   S2Trace *trace = witness.real.force == NULL ? NULL : s2_trace_new();
   S2Status status = trace == NULL ? s2_world_step(world) : s2_world_step_traced(world, trace);
   s2_trace_free(trace);

@@ -68,11 +68,11 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
   case S2_JOINT_LENGTH:
   case S2_JOINT_SPEED:
     break;
-  default: // a constant: only motor commands change one, and costs do not read that
+  default: // a constant: only motor commands change such fields, and costs do not read them
     *var = 0;
     return s2_ok();
   }
-  // Angles are differences of the bodies' angles; the rest by numerical differences of the measure.
+  // Angles are differences of the bodies' angles; all other measures use numerical differences.
   bool turns = s2_joint_traits(joint->type)->turns;
   if (plain && field == S2_JOINT_ANGLE) {
     *var = field_between(tape, world, joint, S2_PLACE_Q, value);

@@ -1,5 +1,5 @@
 // Actuators on a tape, and the numbers in costs, for motions in which only commands are tracked. A
-// world starts as constants, without derivatives by its parameters.
+// world starts as constants, without derivatives with respect to its parameters.
 #ifndef S2_WORLD_CONTROL_H
 #define S2_WORLD_CONTROL_H
 
@@ -12,9 +12,10 @@ typedef struct S2TapeCommand {
   S2Var var;
 } S2TapeCommand;
 
-// Records the effect of the actuators on the next step, which s2_world_tape_step has to make while
-// they are on (s2_world_set_actuated). `command` has a row of `room` commands for each actuator.
-// The first `count` of them were given so far, ordered by time.
+// Records the effect of the actuators on the next step. That step must be made by
+// s2_world_tape_step while the actuators are on (s2_world_set_actuated). `command` has a row of
+// `room` commands for each actuator. The first `count` commands are those given so far, ordered by
+// time.
 void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int count,
                            const S2TapeCommand *command);
 

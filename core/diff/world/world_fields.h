@@ -1,5 +1,5 @@
 // The numbers of a world by place: the position of each in the world, and the position of its
-// derivative in a S2WorldGradient.
+// derivative in an S2WorldGradient.
 #ifndef S2_WORLD_FIELDS_H
 #define S2_WORLD_FIELDS_H
 
@@ -9,11 +9,11 @@ typedef enum S2PlaceKind {
   S2_PLACE_Q, // `slot` a body, `number` 0 .. 2: angle, x, y
   S2_PLACE_V,
   S2_PLACE_F,
-  S2_PLACE_BODY,    // `number` a S2BodyNumber
+  S2_PLACE_BODY,    // `number` an S2BodyNumber
   S2_PLACE_PIECE,   // radius, friction, restitution
   S2_PLACE_VERTEX,  // x, y
-  S2_PLACE_JOINT,   // `number` a S2JointNumber
-  S2_PLACE_WORLD,   // `number` a S2WorldNumber
+  S2_PLACE_JOINT,   // `number` an S2JointNumber
+  S2_PLACE_WORLD,   // `number` an S2WorldNumber
   S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact; impulse, press, angular; not in the world
 } S2PlaceKind;
 

@@ -32,9 +32,9 @@ typedef struct S2JointGradient {
 #include "dynamics/fields.def"
 } S2JointGradient;
 
-// Impulses at a contact point in the last step, as sums. Its impulses, its normal and its angular
-// impulses are computed from them. Each step makes new touches, but a feature of a pair of shapes
-// persists.
+// Impulses at a contact point in the last step, as sums. The contact's impulses, its normal and its
+// angular impulses are computed from these sums. Each step makes new touches, but a feature of a
+// pair of shapes persists.
 typedef struct S2ContactGradient {
   int32_t shape_a, shape_b;
   uint32_t feature;
@@ -80,25 +80,26 @@ typedef enum S2GradientFlag {
   S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
   S2_GRADIENT_UNDETERMINED = 4, // l contains such an impulse
   S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved: do not use the result
-  // a number was taken as constant (docs/gradients.md lists these), a solve as exact instead of
-  // smooth, or a solve that missed its tolerance as solved
+  // a number was taken as constant (docs/gradients.md lists these), a solve was taken as exact
+  // instead of smooth, or a solve that missed its tolerance was taken as solved
   S2_GRADIENT_PARTIAL = 16,
   S2_GRADIENT_GRAZING = 32, // event: an impact at almost zero speed
   // an impact in a step of fixed length: derivatives do not include the change of its time
   S2_GRADIENT_IMPACT = 64,
-  // event: points that met at one time; derivatives by changes that separate those times are
-  // incomplete
+  // event: points that met at one time; derivatives with respect to changes that separate those
+  // times are incomplete
   S2_GRADIENT_TOGETHER = 128,
   // a friction or restitution of 0 whose geometric mean with another number has an infinite
   // derivative: it counts as constant
   S2_GRADIENT_INFINITE = 256,
   // a compliance of 0 (in the two-stage flow: a curve of a spring): steps with a positive one are
   // computed by a different method. Its derivative is left out, or, for contacts that bounce,
-  // computed as without bounce
+  // computed as if they did not bounce
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 
-// Zero, large enough for this world at present. Grows (keeping contents) when called again.
+// Makes a gradient of zeros that is large enough for this world at present. If called again, grows
+// it and keeps its contents.
 void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
 // The index of a contact point in `contact`; adds the point if it is missing.
 int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,

@@ -24,7 +24,7 @@ typedef struct Hit {
   double fraction;
   double radius; // m, for an arc: distance of the point from its centre
   bool arc;
-  bool held; // it began on the surface: fraction 0, and the point is the ray's start
+  bool held; // the ray began on the surface: fraction 0, and the point is the ray's start
   int sources;
   Source source[MOST];
 } Hit;
@@ -72,8 +72,8 @@ static void ray_add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, d
   }
 }
 
-// The edge whose surface the point is on (its end in *end). For a rounded corner it is the vertex,
-// and *end is the same. -1: there is none.
+// The edge whose surface the point is on (its end in *end). For a rounded corner the result is the
+// vertex, and so is *end. -1: there is none.
 static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
   // The point of the core polygon below it; near a vertex the surface is a rounded corner.
   S2Vec2 core = s2_add_scaled(point, -shape->radius, normal);

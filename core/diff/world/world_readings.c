@@ -41,8 +41,8 @@ static void reading_list_places(Point *point, S2Arena *arena) {
   }
 }
 
-// The node of one or two numbers, whose adjoints are `bar`. With `placed`, the centre of the body
-// is added to the point.
+// The node of one or two numbers, whose adjoints are `bar`. If `placed`, the centre of the body is
+// added to the point.
 static S2Var reading_geometry(S2WorldTape *tape, const Point *point, int count,
                               const double *values, const S2PointBar *bar, bool placed) {
   S2Arena *arena = s2_world_tape_arena(tape);
@@ -100,7 +100,7 @@ static void reading_impulses(S2WorldTape *tape, const S2World *world, const S2Ac
                              S2ContactVars *vars) {
   S2Vec2 n = acted->normal, t = s2_left(n);
   double normal = acted->normal_impulse, tangent = acted->tangent_impulse;
-  double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity alone acts without
+  double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity alone acts without pressure
   S2Term terms[4];
   if (normal != 0) { // the impulse of a contact without pressure stays zero
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, n);
@@ -182,7 +182,7 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
   }
   // The position: derivatives of the touch that its feature makes at the present poses.
   S2Touch touch;
-  if (!reading_touch_of(world, contact, &touch)) { // the program moved bodies since
+  if (!reading_touch_of(world, contact, &touch)) { // the program has moved bodies since
     return vars;
   }
   Point point = {.world = world, .touch = &touch};
@@ -235,9 +235,9 @@ S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId
   }
   if (!found) {
     return s2_error(S2_UNAVAILABLE,
-                    "the distance of bodies that overlap this far has no derivative");
+                    "the distance between bodies that overlap this far has no derivative");
   }
-  // The point of a contact is the middle between both: p_a = p + gap/2 n.
+  // The point of a contact is midway between both points: p_a = p + gap/2 n.
   double half = closest->distance / 2;
   S2Vec2 n = closest->normal;
   S2PointBar points[2][2], normals[2] = {{.normal = {1, 0}}, {.normal = {0, 1}}};
@@ -327,11 +327,11 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   if (rows == 0 || value == 0) {
     return 0;
   }
-  // The excess beyond a limit is the largest, ...
+  // The violation is the excess beyond a limit, if that is larger, ...
   if (value == numbers[ROWS]) {
     return s2_tape_element(of, rows, ROWS);
   }
-  // ... or the square root of the sum of squares is.
+  // ... or else the square root of the sum of squares.
   S2Var sum = 0;
   double square = 0;
   for (int i = 0; i < ROWS; i++) {

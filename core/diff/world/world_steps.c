@@ -8,7 +8,8 @@
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// The places that it writes and that the outputs of a forward pass depend on. The probe finds them.
+// The places that a step writes and that the outputs of a forward pass depend on. The probe finds
+// them.
 typedef struct Live {
   int count;
   S2Place *place;

@@ -1,4 +1,4 @@
-// Private to core/diff: the derivatives of a world by the inputs of a forward pass
+// Private to core/diff: the derivatives of a world with respect to the inputs of a forward pass
 // (s2_tape_jacobian). A column has a number for each place of the world, in the shape of its
 // gradient.
 #ifndef S2_WORLD_TANGENT_H

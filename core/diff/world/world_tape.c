@@ -112,7 +112,7 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
   return act;
 }
 
-// Whether it is a number of a moment within the step, which S2LawInput represents.
+// Whether the number belongs to a moment within the step, which S2LawInput represents.
 static bool world_tape_of_moment(S2Place place) {
   bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
   return state ||
@@ -285,9 +285,9 @@ S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int cou
 
 // ---- Differences ------------------------------------------------------------------------------
 
-// A step for extrapolated central differences of a number x. Its error is (h/scale)^4/120 and a
-// rounding unit over h. An angle may have any size and has the scale 1. x + h/2 is exact, so a
-// result that is x itself has the derivative 1.
+// A step for extrapolated central differences of a number x. The error of the differences is
+// (h/scale)^4/120 plus a rounding unit divided by h. An angle may have any size and has the scale
+// 1. x + h/2 is exact, so a result that is x itself has the derivative 1.
 static double world_tape_difference_step(double x) {
   double size = fabs(x);
   double h = size == 0 ? 1e-4 : fmax(1e-6, 1e-3 * (size > 10 && size < 1000 ? 10 : size));
@@ -423,7 +423,7 @@ static void world_tape_add_terms(Maker *maker, const double *slope, S2Var from, 
   }
 }
 
-// At the end of a number's range: five points on one side, of the same order.
+// At the end of a number's range: five points on one side give the same order.
 static S2Status world_tape_one_sided(const Maker *maker, int which, double h, double *slope) {
   static const double weight[4] = {48, -36, 16, -3};
   double *numbers = S2_TAKE(&maker->tape->arena, double, maker->count);
@@ -466,7 +466,7 @@ static S2Status world_tape_by_input(const Maker *maker, int which, double *slope
   return status;
 }
 
-// The slope by a number that is stored in the world in which the object is made.
+// The slope with respect to a number that is stored in the world in which the object is made.
 static S2Status world_tape_by_place(const Maker *maker, S2Place place, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;

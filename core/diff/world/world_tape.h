@@ -1,10 +1,10 @@
 // A world on a tape: changes to it and readings from it while a gradient is recorded.
 //
 // Each such act is a node without numbers, or with the numbers that were read. In a sweep the world
-// has a S2WorldGradient. At every node it is the derivative with respect to the world at that node.
-// A reading adds to it, a step turns it into the derivative before the step, and a write passes it
-// on to the numbers that were written. A world is added to the tape when tracked numbers are first
-// written to it. Before that, and when no gradient is recorded, nothing is recorded.
+// has an S2WorldGradient. At every node it is the derivative with respect to the world at that
+// node. A reading adds to it, a step turns it into the derivative before the step, and a write
+// passes it on to the numbers that were written. A world is added to the tape when tracked numbers
+// are first written to it. Before that, and when no gradient is recorded, nothing is recorded.
 #ifndef S2_WORLD_TAPE_H
 #define S2_WORLD_TAPE_H
 
@@ -62,8 +62,8 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 // A joint was enabled or disabled: its data of the last step are cleared. A lock that is enabled
 // holds its body where it is.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
-// A gear got another ratio (`ratio`, 0: a plain one). Its sum is then computed from the present
-// poses. The world is already in the later state.
+// A gear got another ratio (`ratio`; 0: a plain number). The gear's sum is then computed from the
+// present poses. The world is already in the later state.
 void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // The nodes of a contact (from s2_world_contacts): point and normal (2 numbers each), gap, normal
@@ -89,8 +89,8 @@ typedef struct S2RayVars {
 } S2RayVars;
 S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
                             const S2RayResult *result, int arguments, const S2Argument *argument);
-// The nodes of a result of s2_world_closest. S2_UNAVAILABLE if the bodies overlap by more than
-// their contact geometry gives.
+// The nodes of a result of s2_world_closest. S2_UNAVAILABLE if the bodies overlap so far that no
+// contact has this distance as its gap.
 typedef struct S2ClosestVars {
   S2Var distance, point_a, point_b, normal;
 } S2ClosestVars;
@@ -98,7 +98,7 @@ S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId
                                const S2ClosestBodies *closest, S2ClosestVars *vars);
 
 // The node of numbers that a function computes from places of the world, by extrapolated central
-// differences, exact to about 1e-10. The world is not changed.
+// differences, accurate to about 1e-10. The world is not changed.
 typedef void S2WorldMeasure(const void *user, const S2World *world, double *numbers);
 S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double *numbers,
                             S2WorldMeasure *measure, const void *user, int places,
@@ -125,7 +125,7 @@ bool s2_world_has_soft_contacts(const S2World *world);
 bool s2_world_asks(const S2World *world);
 // A force law runs between begin and end, within a step. The poses, velocities, time and dt that it
 // reads belong to a moment within the step, so they are inputs. A sweep through the law's nodes
-// (s2_tape_sweep_since) adds to their adjoints. All other numbers are read as usual.
+// (s2_tape_sweep_since) adds to the adjoints of these inputs. All other numbers are read as usual.
 typedef struct S2LawInput {
   S2Place place;
   double bar;
@@ -134,12 +134,12 @@ void s2_world_tape_law_begin(S2WorldTape *tape);
 void s2_world_tape_law_clear(S2WorldTape *tape); // adjoints are 0
 const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count);
 void s2_world_tape_law_end(S2WorldTape *tape);
-// Advances the world and records the step; a step that fails is not recorded. With `every` > 0 an
-// image of the world is kept once every this many steps, and the steps are repeated from the
-// images.
+// Advances the world and records the step; a step that fails is not recorded. If `every` > 0, an
+// image of the world is kept every `every` steps, and the sweep repeats the steps from the images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
-// s2_world_solve_static with a record. It records the derivative of the poses of rest by the forces
-// that determine them; the path to these poses does not count. The world has no force laws.
+// s2_world_solve_static with a record. It records the derivative of the poses of rest with respect
+// to the forces that determine them; the path to these poses does not count. The world has no force
+// laws.
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result);
 

@@ -1,20 +1,20 @@
 // Small problems by their active set.
 //
-// Each unit (a contact with its friction, a limit, a boxed row) is in a mode: open, sticking or
-// sliding one way; a box at its upper or lower bound or between them. With all modes given, the
-// problem is a linear system in the impulses of the rows that hold. Joints are eliminated first
-// (condensed.h), so the system is small if there are few contacts.
+// Each unit (a contact with its friction, a limit, a boxed row) is in a mode: open, sticking, or
+// sliding in one direction; a boxed row is at its upper or lower bound, or between them. With all
+// modes given, the problem is a linear system in the impulses of the rows that hold. Joints are
+// eliminated first (condensed.h), so the system is small if there are few contacts.
 //
 // 1. The guess gives the first modes: the sign of impulse less velocity decides.
 // 2. Each try solves the system of the modes, then gives every unit the mode that the solution
-//    indicates. A contact that sticks slides before it opens. From try AT_ONCE on only the unit
-//    with the largest violation changes, which ends most cycles. The search fails if more units are
-//    wrong than tries are left.
-// 3. Modes that hold are finished: corrections with the same factors remove the speeds that the
+//    indicates. A sticking contact is first set to slide, and may open only in a later try. From
+//    try AT_ONCE on only the unit with the largest violation changes, which ends most cycles. The
+//    search fails if more units are wrong than tries are left.
+// 3. If the modes hold, corrections with the same factors remove the speeds that the
 //    rows still miss, until only rounding is left.
 // 4. Units may then be at an edge: they slide without slip, or are open without a gap. They are set
-//    to stick or to press, and a few more tries follow. If these find impulses for the same motion,
-//    they are the answer, because they depend less on the guess.
+//    to stick or to press, and a few more tries follow. If these tries find impulses for the same
+//    motion, the new impulses are the answer, because they depend less on the guess.
 //
 // Active rows may repeat each other, as the friction of two corners of one box does. Many impulses
 // then give the same motion. Each try, and the answer, takes the impulses of least norm in its
@@ -39,18 +39,18 @@ enum {
 // Fraction of the largest entry: smaller pivots belong to rows that repeat others (schur.c).
 static const double REPEATS = 1e-11;
 
-// STRAIN: impulse per speed that rows which repeat each other miss, both scaled. BEYOND: the
-// impulse is at least this multiple of the one that takes the first unit to a bound.
+// STRAIN: impulse per missed speed of rows that repeat each other, both scaled. BEYOND: the impulse
+// is at least this multiple of the one that takes the first unit to a bound.
 static const double STRAIN = 1e9, BEYOND = 2;
 
 // Velocities and impulses (times w) beyond 0 by up to this fraction of V are rounding.
 static const double SLACK = 1e-12;
 
-// Fraction of V: velocities within it are the same motion.
+// Fraction of V: velocities that differ by less are the same motion.
 static const double ALIKE = 1e-10;
 
-// Corrections through the velocities end when rows miss at most ROUNDING of V, or when a correction
-// has not removed the fraction GAIN of the error: the remainder is rounding.
+// Corrections through the velocities end when rows miss their speeds by at most ROUNDING of V, or
+// when a correction has not removed the fraction GAIN of the error: the remainder is rounding.
 static const double ROUNDING = 1e-14, GAIN = 0.5;
 
 static void find_units(Active *active) {
@@ -70,8 +70,8 @@ static void find_units(Active *active) {
   }
 }
 
-// u = q + G x, column by column, which is possible because G is symmetric. The sums of all rows
-// grow side by side, each in the order of its terms.
+// u = q + G x, column by column, which is possible because G is symmetric. The sums of all rows are
+// accumulated side by side, each in the order of its terms.
 static void speeds_of(const Active *active) {
   int n = active->of.rows;
   double *restrict u = active->u;
@@ -220,7 +220,8 @@ static void write_row(Active *active, int k, double x) {
   active->lambda[active->of.row[k]] = x / active_root_of(active, k);
 }
 
-// Sets impulses that follow exactly from others: at bounds, and friction of sliding contacts.
+// Sets impulses that other numbers determine exactly: impulses at bounds, and friction of sliding
+// contacts.
 static void write_bounds(Active *active) {
   for (int i = 0; i < active->units; i++) {
     const Unit *unit = &active->unit[i];
@@ -317,7 +318,7 @@ static void find_basis(Active *active) {
   for (int c = 0; c < count; c++) {
     double *z = active->basis + (size_t)c * (size_t)rows;
     null_impulses(active, unknowns, c, z);
-    for (int pass = 0; pass < 2; pass++) { // Gram and Schmidt, twice for all digits
+    for (int pass = 0; pass < 2; pass++) { // Gram-Schmidt, twice for full precision
       for (int e = 0; e < c; e++) {
         const double *other = active->basis + (size_t)e * (size_t)rows;
         double part = s2_numbers_dot(z, other, rows);
@@ -384,8 +385,8 @@ static double active_reach_of(const Active *active, const double *way) {
 }
 
 // Rows that repeat each other may require different speeds. Then no impulse satisfies them all.
-// This moves x along their null impulses until at least one is beyond its bound, so that its unit
-// changes its mode. The motion does not change, only x.
+// This moves x along their null impulses until at least one of these rows is beyond its bound, so
+// that its unit changes its mode. The motion does not change, only x.
 static void active_strain(Active *active) {
   const S2Condensed *of = &active->of;
   int rows = of->problem->rows;
@@ -457,7 +458,7 @@ static void active_finish(Active *active) {
   active_read_impulses(active);
 }
 
-// Clips the impulses to their bounds, which modes may exceed by the slack.
+// Clips the impulses to their bounds. Impulses in accepted modes may exceed them by the slack.
 static void clip_impulses(const Active *active, double *lambda) {
   const S2Problem *problem = active->of.problem;
   for (int i = 0; i < problem->rows; i++) {
@@ -472,7 +473,7 @@ static void take_answer(const Active *active, S2Solution *solution) {
   clip_impulses(active, solution->lambda);
 }
 
-// Sets units at an edge of their mode to stick or to press. False: there are none.
+// Sets units at an edge of their mode to stick or to press. False: there are no such units.
 static bool hold_edges(Active *active) {
   bool changed = false;
   for (int i = 0; i < active->units; i++) {
@@ -546,7 +547,7 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
       active_finish(active);
       found = s2_active_change_modes(active, all) == 0;
     }
-    last = all || wrong <= last - *tries ? last : *tries; // each further try corrects one of them
+    last = all || wrong <= last - *tries ? last : *tries; // each further try corrects one of these
     if (!found) { // after success the factor may still be needed
       s2_arena_rewind(active->arena, mark);
     }
@@ -613,7 +614,7 @@ struct S2ActiveModes {
   Mode *modes;          // of the answer
   double *y;            // L^-1 times the errors of the equations
   S2Solution *solution; // whose impulses are corrected
-  bool factored;        // the first correction factors, because most answers need none
+  bool factored; // the first correction factors the system, because most answers need no correction
 };
 
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,

@@ -56,8 +56,8 @@ Mode s2_active_first_mode(const Active *active, const Unit *unit);
 Mode s2_active_closing_mode(const Active *active, const Unit *unit);
 // m/s: the largest violation of a unit's law at x and u.
 double s2_active_violation(const Active *active);
-// Changes the modes of the units with a wrong mode at x and u: of all (`all`), or of the one with
-// the largest violation. Returns the number of wrong units.
+// Changes the modes of the units with a wrong mode at x and u: of all these units (`all`), or of
+// the unit with the largest violation. Returns the number of wrong units.
 int s2_active_change_modes(Active *active, bool all);
 
 #endif

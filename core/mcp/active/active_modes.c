@@ -60,7 +60,7 @@ static Mode next_mode(const Active *active, const Unit *unit) {
            : below > slack ? MINUS
                            : STICK;
   }
-  // A contact: open ones close, sticking ones slide, pulling ones open.
+  // For contacts: open ones close, sticking ones slide, pulling ones open.
   bool rough = unit->kind == CONTACT;
   double slip = rough ? active->u[k + 1] * unit->size[1] : 0;
   if (mode == OPEN) {

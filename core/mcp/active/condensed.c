@@ -114,8 +114,8 @@ static void fill_matrix(S2Condensed *to, const Side *sides) {
   }
 }
 
-// The sides of all rows, and the roots of the Delassus diagonal. NULL if one of these or of the
-// masses is not finite and positive.
+// The sides of all rows, and the roots of the Delassus diagonal. NULL if one of these roots or a
+// mass is not finite and positive.
 static Side *take_sides(const S2Problem *problem, double *root, S2Arena *arena) {
   bool good = true;
   for (int i = 0; i < 3 * problem->nodes; i++) {

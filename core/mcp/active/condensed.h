@@ -21,9 +21,10 @@ typedef struct S2Condensed {
   double *g;            // rows x rows: G, scaled by 1 / root on both sides
 } S2Condensed;
 
-// Eliminates the equations of a problem that has masses. Equations that repeat others, or nearly,
-// stay with the one-sided rows. False, with nothing changed: more than `most` rows are one-sided,
-// there are too many equations for dense elimination, or a row or a node has no finite mobility.
+// Eliminates the equations of a problem that has masses. Equations that repeat others exactly or
+// nearly stay with the one-sided rows. False, with nothing changed: more than `most` rows are
+// one-sided, there are too many equations for dense elimination, or a row or a node has no finite
+// mobility.
 bool s2_condense(S2Condensed *condensed, const S2Problem *problem, int most, S2Arena *arena);
 
 // e := L^-1 e; and e := S^-1 e0 from e = L^-1 e0. Both take `equations` numbers.

@@ -9,8 +9,8 @@
 static const double DEFAULT_TOLERANCE = 1e-10; // of S2SmoothSolution.residual
 enum { DEFAULT_ITERATIONS = 100 };
 
-// Larger than for solutions, and with more refinements: the inverse of a node's block loses digits
-// with the square of the joint's contribution to it.
+// The proximal term of joints is larger than for solutions, and is removed by more refinements: the
+// inverse of a node's block loses digits with the square of the joint's contribution to it.
 static const double PROXIMAL_JOINT = 1e-7;
 enum { JOINT_REFINEMENTS = 5 };
 
@@ -85,7 +85,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   double tolerance = options != NULL ? options->tolerance : DEFAULT_TOLERANCE;
   int most = options != NULL ? options->max_iterations : DEFAULT_ITERATIONS;
   S2ArenaMark mark = s2_arena_mark(arena);
-  // Joints are softer than for a solution, and have more refinements.
+  // Joints are softer than for a solution, and get more refinements.
   S2System system;
   s2_system_init(&system, problem, arena);
   s2_system_prepare(&system, arena);

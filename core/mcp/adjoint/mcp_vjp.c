@@ -8,8 +8,8 @@
 //                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
 //     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
 //
-// So it is solved like one: with K = W + J' D' J, where active rows have a proximal term, and a few
-// more steps remove the effect of that term. The data enter F in products, so
+// So it is solved like a step problem: with K = W + J' D' J, where active rows have a proximal
+// term, and a few more steps remove the effect of that term. The data enter F in products, so
 //
 //     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
 //     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
@@ -48,8 +48,8 @@ static const double GAIN = 0.5;
 // fraction of the residual: a direction that changes less is ignored
 static const double NOTHING = 1e-9;
 
-// Fractions of dl/d(v, lambda): ACCEPT is the largest residual of a solution, ENOUGH is not
-// improved.
+// Fractions of dl/d(v, lambda): ACCEPT is the largest residual of a solution; residuals up to
+// ENOUGH are not improved.
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
 static const double FAR = 10; // times dl/dv: p without friction is never larger than 1
 // Limit of eta: larger values leave no digits in products, so a small residual is a coincidence.
@@ -60,12 +60,13 @@ static const double GROWN = 1e10;
 enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass removes the rounding of the first
 static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
-static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
+static const double SAME = 1e-9; // relative difference of p between both sides of an edge
 
 // PURE more passes remove from the null impulses all parts of rows that are only soft. (Almost
 // nothing is left if no rows are tied.) OTHER is the amount of the null impulses in another
 // derivative, as a fraction of dl/d(v, lambda). It is small, so that its rounding errors stay
-// negligible: a comparison to 1e-9 with this amount checks the whole null impulses to 1e-6.
+// negligible: agreement to within 1e-9 at this amount shows agreement to within 1e-6 at the whole
+// null impulses.
 enum { PURE = 15 };
 static const double OTHER = 1e-3;
 
@@ -115,7 +116,7 @@ static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, 
   } else {
     s2_system_push_all(system, x->unit, 1, r->node);
   }
-  // Rows: dl/dlambda + J p, then C eta or D'^-1 eta of those that hold.
+  // Rows: dl/dlambda + J p, then C eta or D'^-1 eta of the rows that hold.
   s2_system_row_velocity(system, x->node, l->u);
   memcpy(r->unit, l->u, sizeof(double) * 2 * (size_t)system->units);
   if (data != NULL) {
@@ -172,7 +173,8 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
 static void vjp_approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
   const S2System *system = &l->system;
   memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  // Multipliers at p = 0, then p with these, then the contribution of p to them.
+  // Multipliers at p = 0, then p with these multipliers, then the contribution of p to the
+  // multipliers.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &l->response[k];
     x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
@@ -278,7 +280,7 @@ static void leave_out_undetermined(S2McpLinear *l) {
 }
 
 // Whether active rows repeat each other. Then a part of any residual passes the sieve. A random
-// residual may happen to contain little of it, so doubtful cases need another one.
+// residual may happen to contain little of it, so doubtful cases need a second random residual.
 static bool vjp_redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
   for (int probe = 0; probe < PROBES; probe++) {
@@ -441,7 +443,7 @@ static void vjp_factor(S2McpLinear *l) {
   }
 }
 
-// `beyond`: contacts on an edge count as on its other side.
+// `beyond`: contacts on an edge count as being on its other side.
 static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                                   bool beyond, S2Arena *arena) {
   S2McpLinear *l = vjp_make(problem, v, lambda, arena);
@@ -728,7 +730,8 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
-  // Try the methods for joints alone and for few rows first: they cost a tenth.
+  // Try the methods for joints alone and for few rows first: they cost a tenth of the general
+  // method.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);

@@ -12,8 +12,8 @@
 
 #include "mcp/mcp.h"
 
-// A pair with both sides below this (scaled; impulses and velocities compare with 1) cannot be
-// distinguished from 0 in a solution with the usual tolerance of 1e-9.
+// A pair with both sides below this (scaled, so that impulses and velocities are compared with 1)
+// cannot be distinguished from 0 in a solution with the usual tolerance of 1e-9.
 static const double S2_VJP_EDGE = 1e-7;
 
 // ---- Points of the central path ---------------------------------------------------------------
@@ -57,15 +57,16 @@ typedef enum S2VjpFlag {
   // as separating rather than touching, and as sticking rather than sliding. The derivative is
   // one-sided.
   S2_VJP_WEAK = 1,
-  // Active rows repeat each other, or nearly so, so impulses are not unique. dl/d(bias, ja, jb,
+  // Active rows repeat each other exactly or nearly, so impulses are not unique. dl/d(bias, ja, jb,
   // compliance, mu) have least norm; they are right for changes of the rows that keep them
-  // compatible. Those of mass and rhs are right without this condition. In the local form the same
-  // holds for the mobility and rhs as for bias, because they stand for the rows as well.
+  // compatible. The derivatives with respect to mass and rhs are right without this condition. In
+  // the local form the same holds for the mobility and rhs as for bias, because they stand for the
+  // rows as well.
   S2_VJP_REDUNDANT = 2,
   // dl/dlambda (or dl/dv, if friction depends on how redundant contacts share their load) asks for
   // a quantity that is not determined. If the impulses have least norm, as those of
   // S2_SOLVER_ACTIVE do, the result is the derivative of these; the flag then only concerns
-  // dl/dlambda. Otherwise that part of the question is left out. If the remaining system has no
+  // dl/dlambda. Otherwise that part of the derivative is left out. If the remaining system has no
   // solution, or one far larger than dl/dv, friction of sliding contacts counts as a given force
   // and active rows yield a little. This approximation stays bounded.
   S2_VJP_UNDETERMINED = 4,
@@ -84,7 +85,7 @@ typedef struct S2McpGradient {
   double *bias;       // 1 per row, like the rest
   double *compliance;
   double *mu;       // on friction rows, else 0; at mu = 0 the right-sided derivative
-  double *lo, *hi;  // of boxed rows: where the impulse is at the bound; else 0; exact only
+  double *lo, *hi;  // of boxed rows with the impulse at that bound; else 0; exact only
   double *mobility; // 9 per block of problem->mobility, if there is one
   double *w; // 1 per row: the share of the above that acts through w = diag(J W^-1 J' + C), which
              // scales kappa and the norm of shared impulses; else 0
@@ -92,18 +93,18 @@ typedef struct S2McpGradient {
 
 // dl_dv (3 per node) and dl_dlambda (1 per row) may be NULL, which is 0. (v, lambda) must be a
 // solution; this is not checked. Its residual should be below 1e-9 for an accurate derivative.
-// Returns flags. The cost is one factorisation of 3 x 3 node blocks and about ten solves with it,
-// in the local form thirty.
+// Returns flags. The cost is one factorisation of 3 x 3 node blocks and about ten solves with it
+// (thirty in the local form).
 unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena);
 
 // Another derivative that the data permit.
 typedef enum S2VjpOther {
-  // Contacts on an edge count as on its other side: they touch, or slide.
+  // Contacts on an edge count as being on its other side: they touch, or slide.
   S2_VJP_OTHER_SIDE = 1,
-  // With S2_VJP_TIED, dl/d(bias, ja, jb, compliance) do not have least norm. They agree with those
-  // of least norm for changes of the rows that keep the rows compatible.
+  // With S2_VJP_TIED, dl/d(bias, ja, jb, compliance) do not have least norm. They agree with the
+  // derivatives of least norm for changes of the rows that keep the rows compatible.
   S2_VJP_OTHER_SHARE = 2
 } S2VjpOther;
 
@@ -118,7 +119,7 @@ unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2Smoot
                            const S2McpGradient *gradient, S2Arena *arena);
 
 // For many products at one point: s2_mcp_linearise makes the factorisation once. Its arguments must
-// stay valid and unchanged as long as the S2McpLinear, which lives in the arena.
+// stay valid and unchanged while the S2McpLinear is used, which lives in the arena.
 typedef struct S2McpLinear S2McpLinear;
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena);

@@ -4,7 +4,7 @@
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
 // (mcp_vjp.c defines p and eta.) Rows that are dependent only because of the masses go to
-// mcp_vjp_exact.c. Rows that repeat each other, or nearly, go to the general method.
+// mcp_vjp_exact.c. Rows that repeat each other exactly or nearly go to the general method.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/bilateral.h"
@@ -98,7 +98,8 @@ static bool vjp_bilateral_solve(const Adjoint *a, const S2Bilateral *matrix) {
   return missed <= ACCEPT * whole;
 }
 
-// For small pivots: the same for rows that only the masses make nearly dependent.
+// For small pivots: solves the same equations if rows are nearly dependent only because of the
+// masses.
 static bool vjp_bilateral_solve_exact(const Adjoint *a, S2Arena *arena) {
   const S2Problem *problem = a->problem;
   const S2Row **row = S2_TAKE(arena, const S2Row *, problem->rows);

@@ -1,10 +1,10 @@
 // The adjoint of rows that are independent but appear dependent in double precision.
 //
 // A light node between heavy ones makes rows nearly parallel: their common part is 1/m of the light
-// one, their difference 1/m of the heavy ones. A pivot is then no larger than the ratio of the
-// masses, and below 1e-16 none of its digits are left in doubles. The solution has these digits
-// (exact.c), so its derivative must have them. Redundancy is a question of geometry, so it is
-// decided for the rows with equal masses. If they are independent, the equations
+// node, their difference 1/m of the heavy nodes. A pivot is then no larger than the ratio of the
+// masses, and below 1e-16 doubles hold none of its digits. The solution has these digits (exact.c),
+// so its derivative must have them. Redundancy is a question of geometry, so it is decided for the
+// rows with equal masses. If they are independent, the equations
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
@@ -16,16 +16,16 @@
 
 #include <math.h>
 
-// Rows: elimination takes time with the third power of their number, 20 ms at this limit.
+// Number of rows. The time of elimination grows with its third power, to 20 ms at this limit.
 enum { MOST = 96 };
 // A pivot must be at least this fraction of its diagonal, as in the general method (mcp_vjp.c,
 // SIEVE).
 static const double CLEAR = 3e-6;
 // A compliance counts if it is above this fraction of its row's diagonal. Rounding of the Jacobians
-// (1e-16) then leaves it six digits.
+// (1e-16) then leaves the compliance six digits.
 static const double SOFT = 1e-10;
-// Pivots up to this, of rows scaled to about 1, may be rounding of numbers with twice the digits:
-// no derivative.
+// Pivots up to this, of rows scaled to about 1, may be rounding of numbers with twice the digits.
+// Then there is no derivative.
 static const double NOTHING = 1e-24;
 
 static S2Double2 vjp_exact_scaled(S2Double2 x, double factor) {
@@ -62,7 +62,7 @@ static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, con
 }
 
 // Whether all pivots of the rigid rows, with equal masses, are a clear fraction of their diagonals.
-// Compliant rows are independent by their compliance, also along rigid ones.
+// Compliant rows are independent by their compliance, even if they repeat rigid rows.
 static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   const S2Row **row = S2_TAKE(arena, const S2Row *, held->count);
   int n = 0;

@@ -6,7 +6,7 @@
 // Solutions of active sets are exact to rounding: there a side of 1e-9 decides its pair. Other
 // solutions are as accurate as their tolerance. The pairs show the accuracy of a solution, because
 // the smaller side of each should be 0. A pair is an edge if its larger side does not stand out
-// from the largest of these, or from rounding.
+// from the largest of these smaller sides, or from rounding.
 static const double STANDS_OUT = 1e3, ROUNDING = 1e-12;
 
 typedef struct Sides { // of the pairs of a unit, scaled
@@ -19,7 +19,7 @@ static Sides vjp_modes_sides_of(const S2VjpPoint *at, int k) {
   const S2Unit *unit = &at->system->unit[k];
   const double *u = at->u + 2 * k;
   double n = at->lambda[2 * k], t = at->lambda[2 * k + 1];
-  // The normal pair, of a box against its nearer bound; then friction's.
+  // The normal pair (of a box, against its nearer bound), then the friction pair.
   double gap = u[0] + unit->c[0] * n + unit->b0[0];
   Sides sides = {.normal = n, .gap = gap, .x = n - gap};
   if (unit->kind == S2_UNIT_BOX) {
@@ -50,8 +50,8 @@ static double vjp_modes_edge_of(const S2VjpPoint *at) {
   return fmin(S2_VJP_EDGE, fmax(ROUNDING, STANDS_OUT * worst));
 }
 
-// For a contact that presses. Without a friction cone (mu = 0) its unit has no friction row; this
-// finds the direction in which friction would act.
+// For a contact that presses. If there is no friction cone (mu = 0), its unit has no friction row;
+// this function finds the direction in which friction would act.
 static unsigned friction_without_cone(const S2VjpPoint *at, int k, const S2VjpModes *to) {
   const S2Problem *problem = at->system->problem;
   int friction = at->system->unit[k].row + 1;
@@ -77,7 +77,7 @@ static unsigned box_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
   return low || high ? S2_VJP_WEAK : 0;
 }
 
-// Rows that differ by less than this fraction are the same.
+// Rows that differ by less than this fraction count as equal.
 static const double ALIKE = 1e-9;
 
 static bool same_tangents(const S2System *system, const S2Unit *x, const S2Unit *y) {

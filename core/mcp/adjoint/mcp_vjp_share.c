@@ -1,5 +1,5 @@
-// The adjoint if active rows repeat each other and their impulses have least norm, as those of the
-// active set do (active.c).
+// The adjoint for active rows that repeat each other and whose impulses have least norm, like the
+// impulses from the active set (active.c).
 //
 // Let x be the impulses of the active rows. Friction of sliding contacts follows from the normal
 // impulse and is not an unknown. With D = diag(w) and a basis Z of the null space of A:
@@ -27,11 +27,11 @@
 
 enum { MOST = 136 }; // active rows: those of the active set and the equations that it eliminates
 
-// Fractions of the largest entry. Pivots between these may belong to rows that repeat each other or
-// only nearly do; the general method decides such cases.
+// Fractions of the largest entry. Pivots between these two may belong to rows that repeat each
+// other exactly or only nearly; the general method decides such cases.
 static const double REPEATS = 1e-11, CLEAR = 1e-8;
 
-// Fraction of the impulses: bound of their part in the null space, for impulses of least norm.
+// Fraction of the impulses: impulses have least norm if their part in the null space is below this.
 static const double LEAST = 1e-9;
 // Fractions of dl/d(v, lambda): bounds of residuals, and of the loss's dependence on single
 // impulses.
@@ -121,7 +121,7 @@ static double *share_null_space(const S2DenseLu *lu, S2Arena *arena) {
       z[lu->column[i]] = u[i];
     }
     z[lu->column[c]] = -1;
-    // Gram and Schmidt, twice for all digits.
+    // Gram-Schmidt, twice for full precision.
     for (int pass = 0; pass < 2; pass++) {
       for (int e = 0; e < c - rank; e++) {
         const double *other = basis + (size_t)e * (size_t)n;
@@ -170,8 +170,8 @@ static bool share_solve(const Share *share, double *x, double size) {
   return missed <= MISSED * size;
 }
 
-// Sets up the active rows and their null spaces. False: they do not repeat each other, that is not
-// clear, or the impulses are not of least norm.
+// Sets up the active rows and their null spaces. False: they do not repeat each other, it is not
+// clear whether they do, or the impulses are not of least norm.
 static bool share_make(Share *share) {
   S2Arena *arena = share->arena;
   share->held = S2_TAKE(arena, ShareRow, MOST);
@@ -222,7 +222,7 @@ static void share_velocity(const S2McpLinear *l, const double *f, const double *
   }
 }
 
-// Impulses of all rows from scaled ones of the active rows; `follows`: with dependent friction.
+// Impulses of all rows from scaled impulses of the active rows; `follows`: with dependent friction.
 static void share_spread(const Share *share, const double *x, bool follows, double *to) {
   memset(to, 0, sizeof(double) * (size_t)share->l->problem.rows);
   for (int i = 0; i < share->count; i++) {

@@ -4,8 +4,8 @@
 //     (E W^-1 N' + C) eta = -(dl/dlambda_E + E W^-1 dl/dv),    p = W^-1 (dl/dv + N' eta)
 //
 // (mcp_vjp.c defines p and eta.) The cost for a ball on the floor is a microsecond, a tenth of the
-// time that the general method takes to set itself up. Rows that repeat each other, or nearly, and
-// contacts that may be on an edge are left to that method.
+// time that the general method takes to set itself up. Rows that repeat each other exactly or
+// nearly, and contacts that may be on an edge are left to that method.
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/solvers.h"
 
@@ -131,7 +131,7 @@ static bool vjp_small_read(Small *s) {
       r += rough;
     }
   }
-  // More rigid rows than nodes have components: some repeat each other.
+  // There are more rigid rows than velocity components of nodes, so some rows repeat each other.
   int rigid = 0;
   for (int i = 0; i < s->count; i++) {
     rigid += problem->row[s->held[i].row].compliance == 0;
@@ -229,8 +229,8 @@ static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *d
   return true;
 }
 
-// Solves rows of joints that only the masses make nearly dependent. Contacts that share a load
-// because of their masses are left to the general method, which flags such results.
+// Solves rows of joints that are nearly dependent only because of the masses. Contacts that share a
+// load because of their masses are left to the general method, which flags such results.
 static bool vjp_small_solve_exact(const Small *s, const double *dl_dv, const double *dl_dlambda,
                                   double *p, double *eta, S2Arena *arena) {
   const S2Row *rows[MOST];
@@ -251,7 +251,8 @@ static void vjp_small_write_row(const Small *s, int r, double eta, const double 
                                 const double *dl_dlambda, const S2McpGradient *to) {
   const S2Row *row = &s->problem->row[r];
   s2_vjp_write_products(s->problem, r, p, s->v, eta, s->lambda[r], to);
-  // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p); dl/d(lo or hi) where the impulse is at it.
+  // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p); for a boxed row, dl/d(lo or hi) of the bound
+  // that holds its impulse.
   double along = (dl_dlambda != NULL ? dl_dlambda[r] : 0) + velocity_of(row, p);
   double values[4] = {s->sign[r] != 0 ? s->sign[r] * s->lambda[row->coupled_to] * along : 0,
                       s->bound[r] < 0 ? along : 0, s->bound[r] > 0 ? along : 0, 0};

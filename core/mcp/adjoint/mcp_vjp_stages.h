@@ -19,17 +19,17 @@ typedef struct S2VjpModes {
   double *sign;       // per row: direction of sliding friction rows; zeroed by the caller
 } S2VjpModes;
 
-// Determines the modes of contacts and boxed rows at a solution. Returns S2_VJP_WEAK if one is on
-// the edge of two modes. It then counts as separating, sticking or between its bounds; with
-// `beyond` it counts as in the other mode.
+// Determines the modes of contacts and boxed rows at a solution. Returns S2_VJP_WEAK if a unit is
+// on the edge of two modes. Such a unit counts as separating, sticking or between its bounds; with
+// `beyond` it counts as being in the other mode.
 unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to);
 
 // Smallest pivot, of rows scaled to 1, at which rows certainly do not repeat each other. (The
 // general method calls rows redundant below 3e-6.)
 static const double S2_VJP_INDEPENDENT = 1e-4;
 
-// s2_mcp_vjp if few rows are active and these are independent; false: they are not, and nothing is
-// written.
+// s2_mcp_vjp for few active rows that are independent. False, with nothing written: there are too
+// many, or they are not independent.
 bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *lambda,
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags);
@@ -40,7 +40,7 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
                           const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena);
 
-typedef struct S2VjpHeld { // the active rows, none of a contact
+typedef struct S2VjpHeld { // the active rows; none belongs to a contact
   const S2Problem *problem;
   int count;
   const S2Row *const *row;
@@ -49,7 +49,7 @@ typedef struct S2VjpHeld { // the active rows, none of a contact
 } S2VjpHeld;
 
 // mcp_vjp_exact.c: p (3 per node) and eta (1 per row) with twice the digits, for rows that are
-// independent at equal masses. False: they are not, or there are too many.
+// independent at equal masses. False: the rows are not independent, or there are too many.
 bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *arena);
 
 enum { S2_VJP_DIRECTIONS = 20 }; // of conjugate residuals
@@ -87,13 +87,13 @@ struct S2McpLinear {
   double *p_node, *rhs;    // p and dl/dc, 3 per node
   double *force;           // J' lambda, 3 per node; local form only
   double *eta_row, *u_row; // 1 per row; u_row = J p
-  bool other;              // where rows are tied: not the derivative of least norm
+  bool other;              // if rows are tied: compute another derivative than that of least norm
   double
       *tie;   // 2 per unit: with S2_VJP_TIED or `yields`, impulses eta that together have no effect
   int yields; // a contact whose friction yields to joints, or -1
   // if a contact is on an edge: the linearisation on the other side of all edges; else NULL
   S2McpLinear *beyond;
-  S2Arena *arena; // in which it lives
+  S2Arena *arena; // holds all of this memory
   // mcp_vjp_share.c: r and Z beta of the last product as impulses of all rows, and W^-1 J' times
   // them.
   bool shared;

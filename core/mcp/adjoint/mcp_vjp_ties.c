@@ -7,8 +7,8 @@
 // Fraction of the largest impulse above which a contact takes part.
 static const double TIES = 1e-2;
 
-// Whether a limit belongs to a joint with other rows. If dry friction or a motor of it is active as
-// well, the joint is at rest.
+// Whether a limit belongs to a joint with other rows. If dry friction or a motor of that joint is
+// active as well, the joint is at rest.
 static bool tie_limits_joint(const S2System *system, const S2Unit *unit) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *other = &system->unit[k];

@@ -8,11 +8,13 @@
 #include <string.h>
 
 // Largest number of pairs of groups on one node, per group: a chain has 1, a net 3, a hub of n
-// joints n / 2. Beyond it the interior point's matrix, on the graph of the nodes, is sparser.
+// joints n / 2. Beyond this number the interior point's matrix, on the graph of the nodes, is
+// sparser.
 enum { PAIRS_MOST = 8 };
 
-// Corrections with one factorisation. One suffices up to rounding; a badly conditioned long chain
-// (up to 1e12) needs two more. A correction that does not halve the residual has reached rounding.
+// Corrections with one factorisation. One correction suffices up to rounding; a badly conditioned
+// long chain (up to 1e12) needs two more. A correction that does not halve the residual has reached
+// rounding.
 enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5;
 static const double ROUNDING = 1e-14; // a scaled residual this good is not improved further
@@ -38,7 +40,7 @@ static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *probl
   }
   bilateral->first[groups] = problem->rows;
   bilateral->groups = groups;
-  return groups > 0 && rigid <= 3 * problem->nodes; // more cannot be independent
+  return groups > 0 && rigid <= 3 * problem->nodes; // more rows cannot be independent
 }
 
 // The links of each node: the links of node i begin at link[start[i]].
@@ -86,7 +88,7 @@ S2_INLINE Side bilateral_side_of(const S2Bilateral *bilateral, const S2RowSides 
   return (Side){link % 2 == 0 ? row->ja : row->jb, sizeof(S2Row) / sizeof(double), rows};
 }
 
-// block += G W^-1 H', by columns: the velocities of rows g per impulse along h. `turned`: its
+// block += G W^-1 H', by columns: the velocities of rows g per impulse along h. `turned`: adds the
 // transpose.
 S2_INLINE void bilateral_couple(Side g, Side h, const double inverse[3], bool turned,
                                 double block[9]) {
@@ -319,7 +321,7 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
   // A guess saves no time but keeps digits: corrections start from it.
   if (good) {
     double *lambda = S2_TAKE(arena, double, problem->rows);
-    for (int i = 0; i < problem->rows; i++) { // a guess may be anything
+    for (int i = 0; i < problem->rows; i++) { // a guess may hold any numbers
       lambda[i] = isfinite(solution->lambda[i]) ? solution->lambda[i] : 0;
     }
     double *v = S2_TAKE(arena, double, 3 * problem->nodes);

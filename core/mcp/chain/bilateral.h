@@ -1,5 +1,5 @@
 // A direct solver for independent bilateral rows: S = J W^-1 J' + C on the graph of joints (two
-// joints are neighbours if they share a node), factored once. For islands that only joints connect.
+// joints are neighbours if they share a node), factored once. For islands connected by joints only.
 #ifndef S2_BILATERAL_H
 #define S2_BILATERAL_H
 
@@ -15,12 +15,12 @@ typedef struct S2RowSides { // as in S2Row; the numbers of the ground are not re
 typedef struct S2Bilateral {
   const S2Problem *problem; // the rows and masses that `factor` reads
   int groups;
-  int32_t *first; // groups + 1: the rows of each, up to three
+  int32_t *first; // groups + 1: the rows of each group, up to three
   int32_t *start; // nodes + 1: the links of each node,
   int32_t *link;  // 2 group + side: a group with rows on the node, and the node's side of them
   int32_t *slot;  // of pairs of links of one node, in order
   S2BlockSparse matrix; // S, one node for each group
-  double *diagonal;     // of S, a row
+  double *diagonal;     // diagonal of S, one number per row
   S2Quad *x;            // scratch
 } S2Bilateral;
 
@@ -29,8 +29,8 @@ typedef struct S2Bilateral {
 // joints is dense.
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena);
 
-// False if rows repeat others, or nearly. With `left` (one for each row) S = left W^-1 J' + C: the
-// velocities of these rows per impulse along the problem's rows.
+// False if rows repeat others exactly or nearly. With `left` (one for each row) S = left W^-1 J' +
+// C: the velocities of these rows per impulse along the problem's rows.
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left);
 
 // The smallest pivot of a successful factorisation, as a fraction of its row's diagonal.

@@ -8,9 +8,9 @@
 //     slide back     t = +mu n, n = -q_n / (a + mu b)       needs n >= 0, u_t <= 0
 //
 // For mu |b| < a exactly one mode holds, up to boundaries where neighbours agree. For mu |b| >= a
-// (Painleve) several can hold. Then a contact that separates without an impulse separates;
-// otherwise sticking is chosen if it holds, else the sliding mode with the smallest normal impulse.
-// At least one mode holds if G is positive definite, because the step problem is posed in impulses.
+// (Painleve) several can hold. Then separation is chosen if it holds; otherwise sticking if it
+// holds, else the sliding mode with the smallest normal impulse. At least one mode holds if G is
+// positive definite, because the step problem is posed in impulses.
 #include "mcp/solvers.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 #include <string.h>
 
 // A mode holds if its inequalities are violated by at most this fraction of their largest velocity.
-// A contact on the boundary of two modes must not fail both because of rounding.
+// A contact on the boundary of two modes must not be rejected in both because of rounding.
 static const double SLACK = 1e-13;
 
 // Relative size of the determinant (over a d), or of a -+ mu b (over a + mu |b|), at which a mode's
@@ -89,14 +89,14 @@ static double closed_violation(const Contact *c, Mode mode, Impulse p, double un
   return fmax(0, excess);
 }
 
-// Chooses the mode for the free velocities (qn, qt), with its impulse. If none holds (a singular
-// G), it takes the one with the smallest violation.
+// Chooses the mode for the free velocities (qn, qt), with its impulse. If no mode holds (a singular
+// G), it chooses the mode with the smallest violation.
 static Mode closed_choose(const Contact *c, double qn, double qt, Impulse *impulse) {
   double scale = fmax(fabs(qn), c->friction ? fabs(qt) : 0);
   Mode best = SEPARATE, nearest = SEPARATE;
   double best_n = INFINITY, least = INFINITY;
   Impulse found[MODES] = {{0, 0}};
-  // A contact that separates without an impulse separates.
+  // Separation is chosen if it holds.
   if (qn >= 0) {
     *impulse = (Impulse){0, 0};
     return SEPARATE;

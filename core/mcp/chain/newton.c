@@ -3,9 +3,9 @@
 //
 //     x = max(0, anchor_n - sigma u_n),  y = clip(anchor_t - sigma u_t, -mu x, mu x)
 //
-// Newton solves v = A (c + J' lambda(v)) with a line search. At anchor = lambda this is the problem
-// itself, so outer steps move the anchor there. Hyperstatic contacts need no special treatment: the
-// method finds the multiplier nearest to the anchor.
+// Newton solves v = A (c + J' lambda(v)) with a line search. If anchor = lambda, this is the
+// original problem, so outer steps move the anchor to lambda. Hyperstatic contacts need no special
+// treatment: the method finds the multiplier nearest to the anchor.
 //
 // The weight adapts. A large weight needs few outer steps, but Newton may oscillate when contacts
 // slide, because the problem is not monotone then. With a small weight W dominates the inner
@@ -21,9 +21,9 @@ static const double SUFFICIENT = 0.1; // fraction of the predicted decrease that
 enum { HALVINGS = 8 };                // afterwards the step with the smallest merit is taken
 
 // Rates at which the weight adapts. Measured on piles of discs and pyramids at mu .3 to 1.5:
-// growing twice as fast or shrinking half as fast solves 1 to 3 % fewer.
+// growing twice as fast or shrinking half as fast solves 1 to 3 % fewer of these problems.
 static const double GROW = 1.5, SHRINK = 3;
-// larger ones lose digits to round-off and save no outer steps
+// larger weights lose digits to round-off and save no outer steps
 static const double SIGMA_MOST = 1e6;
 static const double SIGMA_LEAST = 0.3; // inner problems are almost linear at this value
 enum { FEW_STEPS = 2, SOME_STEPS = 4 };
@@ -33,7 +33,7 @@ enum { FEW_STEPS = 2, SOME_STEPS = 4 };
 static const double INNER_ACCURACY = 0.05;
 
 // After this many consecutive failures, sweeps of Gauss-Seidel leave the neighbourhood. After the
-// first failure a smaller weight alone is better, because sweeps undo much progress.
+// first failure it is better to reduce only the weight, because sweeps undo much progress.
 enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 
 const S2NewtonWay s2_newton_cold = {.weight = 10,

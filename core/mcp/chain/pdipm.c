@@ -24,8 +24,9 @@ enum { FIRST_NEWTON = 3000 }; // factorisations; then another start helps more
 // Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
 // rows. NEAR_SWEEPS follow such a guess, FAR_SWEEPS any other one, ANEW_SWEEPS a start from zero
 // impulses. The limits of a flow are factorisations: nearly all flows that end do so within
-// FIRST_FLOW. After that another start is more promising. Measured on 470 first solves of pours of
-// 120 to 1000 discs and boxes, on 50 hard ones, and on pyramids in violent motion.
+// FIRST_FLOW. After that another start is more promising. The limits were measured on 470 first
+// solves of pours of 120 to 1000 discs and boxes, on 50 hard solves, and on pyramids in violent
+// motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
 static const double CONVEX_TOLERANCE = 1e-6; // of the convex start
@@ -34,12 +35,12 @@ static const double CONVEX_TOLERANCE = 1e-6; // of the convex start
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
 
-// Solves within a budget. Work counts blocks times factorisations. Measured against these on piles
-// of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact, and the
-// rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget is used
-// up. A budget of few sweeps is too small for a factorisation. Larger ones spend SWEEPS_SHARE on
-// sweeps: these bring a pile in violent motion near its solution. For other piles the flow then
-// finds the last digits.
+// Solves within a budget. Work counts blocks times factorisations. In these units, measured on
+// piles of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact,
+// and the rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget
+// is used up. A budget of few sweeps is too small for a factorisation. Larger budgets spend
+// SWEEPS_SHARE on sweeps, which bring a pile in violent motion near its solution. For other piles
+// the flow then finds the last digits.
 enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
 static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;
@@ -137,8 +138,8 @@ static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   }
 }
 
-// Starts from the impulses of the convex law, which are near enough. That problem has one solution,
-// which is found at once.
+// Starts from the impulses of the convex law, which are near enough. The convex problem has one
+// solution, which is found at once.
 static void pile_start_convex(S2SolveRun *chain, int iterations) {
   const S2Problem *problem = chain->system.problem;
   S2ArenaMark mark = s2_arena_mark(chain->arena);
@@ -163,7 +164,8 @@ static void pile_start_smooth(S2SolveRun *chain) {
   }
 }
 
-// Newton from the best point after a few sweeps. After a failed flow it solves one in three.
+// Newton from the best point after a few sweeps. After a failed flow it solves one problem in
+// three.
 static void pile_newton(S2SolveRun *chain, int iterations) {
   s2_run_back(chain);
   pdipm_sweep(chain, POLISH_SWEEPS);
@@ -252,8 +254,8 @@ static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
 
 // Starts from the guess. First checks whether it already solves the problem. For piles: solves in
 // its modes, then runs the first flow. In impacts and without friction the flow runs even without a
-// guess. For others: a few steps of Newton, then a warm interior point (which would lose the modes
-// of a pile).
+// guess. For other problems: a few steps of Newton, then a warm interior point (which would lose
+// the modes of a pile).
 static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        const double *lambda_guess) {
   const S2System *system = &chain->system;
@@ -341,7 +343,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       return true;
     }
     if ((pile && flowed) ||
-        chain->jammed) { // Newton from another start has hardly ever succeeded after that
+        chain->jammed) { // Newton from another start has hardly ever succeeded then
       return false;
     }
     if (!s2_run_solved(chain)) {

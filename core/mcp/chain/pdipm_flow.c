@@ -2,7 +2,7 @@
 // stretches end where single contacts snap. A proximal step with compliance e is an implicit Euler
 // step of length 1 / e along the flow. Each step is solved by a few undamped mode changes or,
 // across a snap, by path following from the step before. If both fail, sweeps from the present
-// point continue the flow, and they snap as they go.
+// point continue the flow, across snaps if necessary.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
@@ -18,22 +18,22 @@ static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, 
 // Paths are checked (S2FollowStart.looks) until this many steps have failed. Later paths pass
 // through folds.
 enum { FLOW_LOOKS = 20 };
-// Residual below which the present modes are tried for an exact solution. They are seldom right
-// before.
+// Residual below which the present modes are tried for an exact solution. Above that residual the
+// modes are seldom right.
 static const double FLOW_NEAR = 1e-5;
 // Solves of an easy step, and easy steps in a row; mode changes of a step, segments of a path
 // across a snap, and of the finish.
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
 enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 40, FLOW_FINISH = 2 };
-// Sweeps after a failed step, whose path has taken some 10 factorisations; they take a fifth of the
-// time. They find 70 of 141 solves in which this flow had failed without them. For 368 first solves
-// of pours the flow takes a quarter fewer factorisations. 100 sweeps are too few; 300 take more
-// time than they save.
+// Sweeps after a failed step, whose path has taken some 10 factorisations; the sweeps take a fifth
+// of that time. They solve 70 of the 141 problems at which this flow fails without them. For 368
+// first solves of pours they save the flow a quarter of its factorisations. 100 sweeps are too few;
+// 300 take more time than they save.
 enum { FLOW_SWEEPS = 200 };
-// FLOW_RAY: steps of the largest length in the same modes, with residuals that agree to FLOW_SAME,
-// after which the flow is on a ray. The impulses are then so large that their initial values do not
-// matter, and the modes stay. FLOW_ASKS: factorisations after which the flow asks whether there is
-// a solution at all.
+// FLOW_RAY: steps of the largest length in the same modes, with residuals that agree to within
+// FLOW_SAME, after which the flow is on a ray. The impulses are then so large that their initial
+// values do not matter, and the modes stay. FLOW_ASKS: factorisations after which the flow asks
+// whether there is a solution at all.
 enum { FLOW_RAY = 10, FLOW_ASKS = 200 };
 static const double FLOW_SAME = 1e-2;
 
@@ -130,7 +130,8 @@ static double flow_sweep(Flow *flow, double enough, S2Arena *arena) {
   return residual;
 }
 
-// Takes the modes of the step. True: they have not changed, and have not been solved exactly yet.
+// Takes the modes of the step. True: the modes have not changed, and have not been solved exactly
+// yet.
 static bool flow_take_modes(Flow *flow) {
   const S2System *system = flow->follow.system;
   int before = flow->changed;
@@ -175,8 +176,8 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
       break;
     }
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
-    // Failed: shorten the steps, and continue from sweeps (unless work is counted; sweeps have had
-    // their share then). At the start, the shortest step would be repeated without end.
+    // Failed: shorten the steps, and continue from sweeps (unless work is counted, because sweeps
+    // have then had their share). At the start, the shortest step would be repeated without end.
     if (solves == 0) {
       bool shortest = !(flow.compliance < FLOW_SOFTEST);
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);

@@ -8,11 +8,12 @@
 // The solver follows it to t = 0 through all its turns, which may lead away from the solution for a
 // while. At the end of a segment one contact changes its mode. (Lemke's method is the same from
 // another start. PATH of Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) The residual
-// need not fall along the path, so it arrives where line searches stop in a local minimum.
+// need not fall along the path, so the path can reach a solution where line searches stop in a
+// local minimum.
 //
 // A compliance 1 / weight relative to the starting impulses makes segments unique where contacts
-// hold more than the nodes can move. A softer compliance gives fewer turns, so this is one step of
-// the proximal method of newton.c and not the whole method.
+// constrain more than the nodes can move. A larger compliance gives fewer turns, so this is one
+// step of the proximal method of newton.c and not the whole method.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
@@ -22,9 +23,9 @@
 // Bound of t: beyond it the path is taken to go to infinity.
 static const double FARTHEST = 1e4;
 
-// Check of a path: after LOOK_SEGMENTS segments t must be at most LOOK_LEFT. In the flows of piles
-// 63 of 100 paths arrived within 20 segments (2900 paths). One in 5 of the paths that had not come
-// so far after 6 segments arrived.
+// Check of a path: after LOOK_SEGMENTS segments t must be at most LOOK_LEFT. Of 2900 paths in the
+// flows of piles, 63 % arrived within 20 segments. Of the paths above LOOK_LEFT after 6 segments,
+// one in 5 arrived.
 enum { LOOK_SEGMENTS = 6 };
 static const double LOOK_LEFT = 0.8;
 
@@ -64,7 +65,7 @@ static double follow_slope(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SLIDE_PLUS ? unit->mu : -unit->mu;
 }
 
-// Whether the impulses of such a unit are fixed.
+// Whether the impulses of a unit in this mode are fixed.
 static bool is_held(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SEPARATE || (unit->kind == S2_UNIT_BOX && mode != S2_STICK);
 }
@@ -323,7 +324,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
       break;
     }
   }
-  // Compute the velocities again, because the path has added up many steps.
+  // Compute the velocities again, because rounding errors of many steps have accumulated.
   bool arrived = t <= 0;
   if (arrived) {
     memcpy(lambda, follow.lambda, sizeof(double) * (size_t)(2 * system->units));
@@ -390,8 +391,8 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
     if (violated == 0) {
       return solve;
     }
-    // If the violations do not become fewer, the changes seldom converge, and the path costs the
-    // same.
+    // If the number of violations does not fall, the changes seldom converge, and following the
+    // path costs no more.
     if (violated >= *left) {
       return 0;
     }
@@ -407,7 +408,7 @@ static const double FINISH_WEIGHT = 1e8, FINISH_RISE = 3;
 enum { FINISH_STEPS = 8, FINISH_SOLVES = 6 };
 
 // One proximal step from the modes that the impulses show. It changes all violated modes at once,
-// which redundant rows need; if that fails, one at a time along the path.
+// which redundant rows need; if that fails, it changes one mode at a time along the path.
 static bool finish_step(S2Follow *follow, int segments, S2Quad *v, double *lambda,
                         int *factorizations, S2Arena *arena) {
   S2System *system = follow->system;

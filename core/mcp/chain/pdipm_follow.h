@@ -36,7 +36,7 @@ void s2_follow_measure(S2Follow *follow, const double *anchor);
 
 // Repeats: solves the proximal step against `anchor` in the present modes, then changes the
 // violated modes; at most `most` times. Returns the number of solves, or 0 on failure. `left`: the
-// number of violated modes in the best of them.
+// number of violated modes at the best of these points.
 int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int *left,
                            int *factorizations);
 

@@ -149,7 +149,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
     if (progress.best > tolerance) {
       interior_cross_over(&ip, &progress, factorizations, arena);
     }
-    // Progress means a halved mean of z o s. Without it for a while, rounding dominates.
+    // Progress means a halved mean of z o s. If there is none for a while, rounding dominates.
     if (ip.mean < milestone / 2) {
       milestone = ip.mean;
       since = 0;

@@ -1,6 +1,6 @@
 // The matrix 1 + A D, with D block diagonal (the responses of each node's units), has the pattern
-// of A + A' and is factored in this form. It is never symmetric, but as well conditioned as A +
-// D^-1, whose columns it scales.
+// of A + A' and is factored in this form. The matrix is never symmetric, but it is as well
+// conditioned as A + D^-1, because it only scales the columns of that matrix.
 #include "mcp/chain/pdipm_local.h"
 
 #include "mcp/solvers.h"
@@ -21,7 +21,8 @@ static void fill_columns(S2LocalMobility *local, int nodes, S2Arena *arena) {
   for (int i = 0; i < nodes; i++) {
     local->column_start[i + 1] += local->column_start[i];
   }
-  // The blocks of A by columns: counts became starts, rows come in ascending order.
+  // Store the blocks of A by columns: the counts have become starts, and rows come in ascending
+  // order.
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *next = S2_TAKE(arena, int32_t, nodes + 1);
   memcpy(next, local->column_start, sizeof(int32_t) * (size_t)(nodes + 1));
@@ -183,7 +184,7 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
       diagonal[c][c] += 1;
     }
   }
-  // The others, K_ij = A_ij D_j, below and (transposed) above by the order of elimination.
+  // The other blocks, K_ij = A_ij D_j, below and (transposed) above by the order of elimination.
   for (int32_t e = 0; e < local->edges; e++) {
     int32_t i = local->edge[2 * e], j = local->edge[2 * e + 1];
     int32_t ij = local->edge_block[2 * e], ji = local->edge_block[2 * e + 1];

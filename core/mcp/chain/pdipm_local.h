@@ -6,7 +6,7 @@
 
 struct S2LocalMobility {
   const S2Mobility *a;
-  S2Quad *block;         // 3 columns a block
+  S2Quad *block;         // 3 columns per block
   int32_t *column_start; // nodes + 1: blocks by columns,
   int32_t *column_row;   // their rows ascending
   int32_t *column_block;

@@ -1,5 +1,5 @@
 // Projected Gauss-Seidel, normal row then tangent row of a contact. Scalar steps with the current
-// cone converge to Coulomb's law; a projection on the whole cone would not.
+// cone converge to Coulomb's law; a projection onto the whole cone would not.
 #include "linalg/numbers.h"
 #include "mcp/chain/pdipm_stages.h"
 
@@ -78,13 +78,13 @@ typedef double Pair __attribute__((vector_size(16))); // of a normal and a tange
 typedef struct SweptUnit {
   S2Quad ja[2], jb[2];
   Pair g, c, b0;
-  double tn;       // of the scaled Delassus matrix: u_t by lambda_n
+  double tn;       // of the scaled Delassus matrix: u_t per lambda_n
   double lo, hi;   // of the normal impulse
   double mu, free; // the tangent's bound: mu lambda_n + free (0 or infinite)
   int32_t a, b;
 } SweptUnit;
 
-// Neighbouring units usually share a body, and the processor would wait for one before it begins
+// Neighbouring units usually share a body, and the processor would finish one unit before it begins
 // the next. So a sweep interleaves this many parts of the list.
 enum { SWEEP_PARTS = 4 };
 
@@ -165,7 +165,7 @@ typedef struct Change {
   double most;   // largest change of a row's impulse, scaled: about the residual
 } Change;
 
-// These two are for numbers only, and one instruction each.
+// These two functions do not handle NaN; each is one instruction.
 S2_INLINE double sweep_larger(double a, double b) {
   return a > b ? a : b;
 }

@@ -1,6 +1,6 @@
 // Once the active rows are known, the step problem is linear. Proximal steps with one factorisation
-// solve its equations. Every pass multiplies the error of an active row by 1 / WEIGHT over its
-// stiffness (scaled: 1 for a lone row) and the error of the free motion by WEIGHT times the unit
+// solve its equations. Every pass multiplies the error of an active row by 1 / (WEIGHT times its
+// stiffness) (scaled: 1 for a lone row) and the error of the free motion by WEIGHT times the unit
 // round-off. Redundant rows need no special treatment: the method finds the impulses nearest to the
 // given ones.
 #include "mcp/chain/pdipm_stages.h"
@@ -9,15 +9,15 @@
 #include <string.h>
 
 static const double WEIGHT = 1e8; // the square root of the unit round-off equalises both errors
-// First weight for joints alone, with a careful factorisation. (Without that, 1e11 stalled at
-// residuals of 1e-12.) The softest direction of a chain of 100 links has a stiffness of 6e-8; there
-// WEIGHT gains a factor of 7 per pass, this weight 600.
+// First weight for joints alone, with a careful factorisation. (With other factorisations 1e11
+// stalled at residuals of 1e-12.) The softest direction of a chain of 100 links has a stiffness of
+// 6e-8; there WEIGHT gains a factor of 7 per pass, this weight 600.
 static const double STIFF_WEIGHT = 1e10;
 
 static const double AT_BOUND = 1e-7; // a friction impulse this near to its bound is at the bound
 
 enum { PASSES = 12 };
-static const double GAIN = 0.5; // stop if a pass shrinks the residual by less
+static const double GAIN = 0.5; // stop if a pass leaves more than this fraction of the residual
 
 typedef struct Refinement {
   S2System *system;
@@ -162,7 +162,8 @@ static double run_passes(Refinement *refinement, double weight, bool careful, do
   bool nonsymmetric = s2_refine_respond(system, refinement->mode, weight, refinement->response);
   bool regular = s2_system_factor(system, refinement->response, nonsymmetric);
   s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
-  // Each pass multiplies the errors of rows by 1 / weight over their stiffness, down to rounding.
+  // Each pass multiplies the errors of rows by 1 / (weight times their stiffness), down to
+  // rounding.
   for (int i = 0; i < PASSES && regular; i++) {
     refine_pass(refinement);
     double residual = s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
@@ -202,7 +203,7 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
   }
   if (!(best <= S2_REFINED)) {
     (*factorizations)++;
-    system->sparse.accurate = system->contacts >= S2_PILE_CONTACTS; // smaller ones are pivoted
+    system->sparse.accurate = system->contacts >= S2_PILE_CONTACTS; // smaller problems are pivoted
     best = run_passes(&refinement, WEIGHT, false, best, v, lambda);
     system->sparse.accurate = false;
   }

@@ -1,6 +1,6 @@
 // The methods that the interior-point solver chains. Each works on the scaled system, starts from
-// (v, lambda) and leaves the best point met there, never a worse one. (Gauss-Seidel leaves its last
-// point.) It returns the residual of that point by s2_system_residual, and adds to
+// (v, lambda) and leaves the best point met there, never one worse than the start. (Gauss-Seidel
+// leaves its last point.) It returns the residual of that point by s2_system_residual, and adds to
 // `factorizations`.
 #ifndef S2_PDIPM_STAGES_H
 #define S2_PDIPM_STAGES_H
@@ -31,7 +31,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
 // After `most` factorisations another start is more promising.
 #define S2_NEWTON_MOST 12000 // factorisations, as a rule
 typedef struct S2NewtonWay {
-  double weight; // to begin with
+  double weight; // the first weight
   int outers, inners, follow_after, follow_segments, most;
 } S2NewtonWay;
 
@@ -75,8 +75,8 @@ typedef struct S2FollowStart {
               // do not arrive
 } S2FollowStart;
 
-// One proximal step from `lambda` along the path to its solution. False, with nothing changed: it
-// does not arrive.
+// One proximal step from `lambda` along the path to its solution. False, with nothing changed: the
+// path does not arrive.
 bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, double *lambda,
                      int *factorizations, S2Arena *arena);
 
@@ -108,7 +108,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
 
-#define S2_SWEPT 0.1 // tolerances: sweeps that change less have solved the problem
+#define S2_SWEPT 0.1 // in tolerances: sweeps that change less have solved the problem
 
 // The same sweeps, always forwards, as nonlinear conjugate gradients (Silcowitz-Hansen, Niebe,
 // Erleben 2010): the change by a sweep serves as minus a gradient. Ends early if a sweep changes no

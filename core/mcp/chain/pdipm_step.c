@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-// Added to w: keeps D finite for contacts that hold more than the nodes can move (hyperstatic). Far
-// below any w that is still undecided.
+// Added to w: keeps D finite for contacts that constrain more than the nodes can move
+// (hyperstatic). Far below any w that is still undecided.
 static const double PROXIMAL_CONTACT = 1e-13;
 
 // The proximal term of bilateral rows, whose equations are refined afterwards: at 1e-9, two
@@ -12,7 +12,8 @@ static const double PROXIMAL_CONTACT = 1e-13;
 static const double PROXIMAL_JOINT = 1e-9;
 enum { JOINT_REFINEMENTS = 2 };
 
-// Below this complementarity the matrix is ill-conditioned, so a step of iterative refinement pays.
+// Below this complementarity the matrix is ill-conditioned, so a step of iterative refinement is
+// worth its cost.
 static const double REFINE_BELOW = 1e-4;
 
 // fraction of the way to the boundary, while far from the solution
@@ -21,8 +22,8 @@ static const double STEP_MARGIN = 0.99;
 static const double CROWDED = 0.1;  // a shorter step is replaced by one of centring,
 static const double CENTRING = 0.5; // aimed at this fraction of the mean complementarity
 
-// Memory of one step in addition to the point. It is half of the total, and other code uses it
-// between steps.
+// Memory of one step in addition to the point. This memory is half of the total, and other code
+// uses it between steps.
 typedef struct Direction {
   S2Quad *dv, *imbalance, *q;
   double *change, *base, *du; // 2 per unit

@@ -17,7 +17,7 @@
 
 typedef struct S2Interior {
   S2System *system;
-  S2Arena *arena; // for the other needs of a step
+  S2Arena *arena; // for the other memory of a step
   S2Quad *v;
   double *lambda, *u; // 2 per unit
   double *z, *s;      // 4 per unit
@@ -53,8 +53,8 @@ bool s2_interior_step(S2Interior *interior, double kappa);
 // The response of a unit whose pairs have w = s / z.
 S2Response s2_pairs_respond(const S2Unit *unit, const double *w, double joint_proximal);
 
-// Let B be the derivative of the pairs' equations (each divided by its z) by z, and E the
-// derivative of lambda by z. Computes y = B^-T E' h.
+// Let B be the derivative of the pairs' equations (each divided by its z) with respect to z, and E
+// the derivative of lambda with respect to z. Computes y = B^-T E' h.
 void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], double y[4]);
 
 #endif

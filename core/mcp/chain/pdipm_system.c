@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-// Up to this number of nodes K is dense and LAPACK pivots. Measured (us a solve, dense / sparse):
+// Up to this number of nodes K is dense and LAPACK pivots. Measured (us per solve, dense / sparse):
 // one box on the ground 3.8 / 2.1, two stacked 5.9 / 2.5, five 14 / 5.5, ten 31 / 15. The sparse
-// factorisation is always faster, so dense remains where it loses least.
+// factorisation is always faster, so the dense one is kept only where it loses little time.
 enum { DENSE_NODES = 1 };
 
 // ---- Building ---------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   system->scratch = S2_TAKE(arena, S2Quad, n + 1);
   double scale = problem->velocity_scale;
-  // Velocities over V, and so the right side. Nodes weigh 1 if there are no masses.
+  // Divide velocities by V, and the right side likewise. Nodes weigh 1 if there are no masses.
   for (int i = 0; i < n; i++) {
     const double *c = problem->rhs + 3 * i;
     system->rhs[i] = (S2Quad){c[0] / scale, c[1] / scale, c[2] / scale, 0};
@@ -172,7 +172,7 @@ void s2_system_read(const S2System *system, const double *v, const double *lambd
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < 2; r++) {
       double value = r < unit->rows ? lambda[unit->row + r] / (unit->g[r] * scale) : 0;
-      lambda_scaled[2 * k + r] = isfinite(value) ? value : 0; // a guess may be anything
+      lambda_scaled[2 * k + r] = isfinite(value) ? value : 0; // a guess may hold any numbers
     }
   }
 }
@@ -452,8 +452,8 @@ static int mark_stale(S2System *system, const S2Response *response) {
 }
 
 // MOST_CHANGED: fraction of changed units above which everything is factored again, because nearly
-// all columns would change. BESIDE: share of solves and products in the time of a factorisation
-// with them, measured on piles of 1000 discs.
+// all columns would change. BESIDE: the share of solves and products in the total time of a
+// factorisation and these, measured on piles of 1000 discs.
 static const double MOST_CHANGED = 0.25, BESIDE = 0.4;
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {

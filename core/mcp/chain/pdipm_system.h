@@ -4,7 +4,7 @@
 // terms of velocities.
 //
 // Scaling: velocities over V; the impulse of row i times w_i / V, w = diag(J W^-1 J' + C). So all
-// unknowns compare with 1 for all units and mass ratios, and
+// unknowns can be compared with 1, for all units and mass ratios, and
 //
 //     v = A (c / V + J' (g o lambda)),   u = J v + (C g) lambda + b / V,   g = 1 / w,
 //     |lambda_t| <= mu (w_t / w_n) lambda_n.
@@ -79,8 +79,8 @@ typedef struct S2System {
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena);
 // Orders the nodes and finds the pattern of K, before the first factorisation. Separate from init,
-// because a scene at rest needs no factorisation and this would take a tenth of its step. Further
-// calls do nothing.
+// because a scene at rest needs no factorisation and this preparation would take a tenth of its
+// step time. Further calls do nothing.
 void s2_system_prepare(S2System *system, S2Arena *arena);
 
 // Convert between the problem's vectors and the scaled ones.
@@ -111,7 +111,7 @@ double s2_system_residual(const S2System *system, const S2Quad *v, const double 
 bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric);
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x may be b
 
-// Unrolled; otherwise it would go through memory and take twice the time.
+// Unrolled; otherwise the numbers would go through memory, which takes twice the time.
 S2_INLINE void s2_unit_rows(const S2System *system, const S2Unit *unit, S2UnitRows *j) {
   const S2Row *row = &system->problem->row[unit->row];
   s2_quad_load(&j->ja[0], unit->turned ? row[0].jb : row[0].ja);
@@ -123,14 +123,14 @@ S2_INLINE void s2_unit_rows(const S2System *system, const S2Unit *unit, S2UnitRo
   }
 }
 
-// The factor of errors of row r.
+// The factor that multiplies errors of row r.
 S2_INLINE double s2_unit_arm(const S2System *system, const S2Unit *unit, int r) {
   return unit->angular[r] ? system->problem->length : 1;
 }
 
 // Operations on single units, for methods that go from contact to contact. They give u = J v of
 // unit k; the velocities that a change of its impulses causes; and its block of the scaled Delassus
-// matrix with compliance (u_n and u_t by lambda_n and lambda_t).
+// matrix with compliance (u_n and u_t per lambda_n and lambda_t).
 S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
                                        double u[2]) {
   const S2Unit *unit = &system->unit[k];

@@ -10,7 +10,7 @@ typedef struct S2SolveRun {
   S2Arena *arena;
   double tolerance, best;           // scaled residual of the best point
   S2Quad *v, *v_best;               // nodes + 1
-  double *lambda, *lambda_best, *u; // 2 a unit; u: from s2_run_measure
+  double *lambda, *lambda_best, *u; // 2 per unit; u: from s2_run_measure
   int iterations;                   // factorisations
   S2FlowWatch watch;
   bool jammed; // flows from two starts ended on rays

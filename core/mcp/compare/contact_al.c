@@ -8,8 +8,8 @@
 // the minimum of a strongly convex function. Newton with an exact line search finds it from any
 // start (its matrix is symmetric positive definite). Then anchor and bounds move to the new lambda.
 //
-// For fixed bounds this always converges. The update of the bounds is the fixed point of Haslinger
-// (1983), which converges for certain only for small friction.
+// For fixed bounds this always converges. The update of the bounds is the fixed-point iteration of
+// Haslinger (1983), whose convergence is certain only for small friction.
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
@@ -17,12 +17,13 @@
 #include <string.h>
 
 // Scaled rows have a Delassus diagonal of 1, so an outer step multiplies the error of significant
-// impulses by about 1 / sigma. The weight grows while the residual falls. Otherwise it shrinks: the
-// friction bounds do not settle then, and shorter steps of the impulses calm them.
+// impulses by about 1 / sigma. The weight grows while the residual falls. Otherwise the friction
+// bounds do not settle; the weight then shrinks, because shorter steps of the impulses calm the
+// bounds.
 static const double SIGMA = 1e4, SIGMA_LEAST = 0.3, SIGMA_MOST = 1e7;
 static const double SIGMA_GROWTH = 1.5, SIGMA_SHRINK = 3;
 
-// Fraction of the way to the new friction bounds; smaller after a larger move than the last.
+// Fraction of the way to the new friction bounds; reduced when a move is larger than the last one.
 static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
 
 // Bounds and normal impulses of squeezed bodies may increase each other without end. At this
@@ -127,7 +128,8 @@ static double al_slope(const Al *al, double step, double *curvature) {
 static double al_search(const Al *al) {
   double curvature, low = 0, high = INFINITY, step = 1;
   double first = fabs(al_slope(al, 0, &curvature));
-  // Newton on the slope. Outside of the bracket take its middle, or twice the step.
+  // Newton on the slope. If the step leaves the bracket, take the middle of the bracket, or twice
+  // the step.
   for (int i = 0; i < SEARCHES; i++) {
     double now = al_slope(al, step, &curvature);
     if (!(fabs(now) > FLAT * first)) {
@@ -172,7 +174,7 @@ static bool al_factor(Al *al) {
 }
 
 // One Newton step; false if the matrix is singular (only by rounding). `done`: the whole step stays
-// in its piece, so this is the minimum.
+// in its piece, so the new point is the minimum.
 static bool step_inner(Al *al, bool *done) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;

@@ -1,6 +1,6 @@
 // The primal-dual cone interior point of Dojo (Howell, Le Cleac'h, Kolter, Schwager, Manchester
-// 2022; ncp.c is the general one) on the step problem. A contact has a pair of numbers and a pair
-// of vectors in the second-order cone of the plane,
+// 2022; ncp.c is the general version) on the step problem. A contact has a pair of numbers and a
+// pair of vectors in the second-order cone of the plane,
 //
 //     lambda_n o s_n = kappa,   (y0, lambda_t) o (psi, s_t) = (kappa, 0),   y0 = mu lambda_n,
 //
@@ -37,19 +37,20 @@ static const double UNDERCUT = 5, NO_PROGRESS_UNDERCUT = 10;
 enum { NO_PROGRESS_MAX = 3 };
 
 // Added to q / p: keeps D small enough for a factorisation without pivoting. The targets of the
-// products then have an error of this times p dp. 1e-13 solves a tenth fewer shaken piles of discs.
+// products then have an error of this times p dp. With 1e-13, a tenth fewer shaken piles of discs
+// are solved.
 static const double PROXIMAL_CONTACT = 1e-8;
 
 // The proximal term of bilateral rows, whose equations are refined until they hold. Each pass
-// leaves an error of about this value over the row's own freedom. A much smaller value divides the
-// round-off of velocities, which then appears in the impulses: 1e-9 fails on chains of seven
-// hinges.
+// leaves an error of about this value over the row's own freedom. The round-off of velocities
+// appears in the impulses divided by this value, so it must not be much smaller: 1e-9 fails on
+// chains of seven hinges.
 static const double PROXIMAL_JOINT = 1e-6;
 enum { PASSES = 6 };
-// stop when the error is below, or hardly falls
+// refinement stops when the error is below this, or hardly falls
 static const double PASS_GAIN = 0.5, PASS_ENOUGH = 1e-13;
 
-enum { ITERATIONS = 2 }; // for one of the caller's
+enum { ITERATIONS = 2 }; // for one of the caller's iterations
 enum { FINISHES = 5 };   // exact solutions at the end, each in the modes of the last one
 // With a final kappa: required relative accuracy of the products, and its rounding limit.
 static const double PATH_PART = 1e-6, PATH_ROUNDING = 1e-12;
@@ -227,8 +228,8 @@ static void start_linear(Cone *cone) {
   }
 }
 
-// The residual of (dv, change) in the linear system: of the balance to x, and of bilateral rows
-// times their response to base. Returns the largest.
+// The residual of (dv, change) in the linear system: the residual of the balance goes to x; that of
+// bilateral rows, times their response, goes to base. Returns the largest.
 static double contact_ncp_miss(Cone *cone) {
   S2System *system = &cone->run->system;
   double worst = 0;

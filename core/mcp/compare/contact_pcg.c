@@ -4,10 +4,10 @@
 //     min 1/2 x' A x + b' x,   lo <= x <= hi,   A = g^1/2 (J W^-1 J' + C) g^1/2,  x = g^1/2 lambda
 //
 // whose A has a unit diagonal, so the scaling is the preconditioner. It is solved by MPRGP (Dostal
-// 2009, algorithm 5.8): conjugate gradients on the free part, a projected gradient step where they
-// leave the box, and a step along the chopped gradient where the active bounds are the larger part
-// of the error. An outer loop sets the bounds to mu lambda_n and repeats (the fixed point of
-// Haslinger), which contracts for small friction only.
+// 2009, algorithm 5.8): conjugate gradients on the free part, a projected gradient step where an
+// iterate leaves the box, and a step along the chopped gradient where the active bounds are the
+// larger part of the error. An outer loop sets the bounds to mu lambda_n and repeats (the fixed
+// point of Haslinger), which contracts for small friction only.
 #include "mcp/compare/relaxation.h"
 
 #include "base/rng.h"
@@ -17,10 +17,11 @@
 #include <string.h>
 
 // The inner problem is solved to this fraction of the former residual, because its bounds are no
-// better.
+// more accurate.
 static const double INNER_FRACTION = 0.1;
-// Fraction of the tolerance at which it ends. Smaller values fail on contacts that bear almost no
-// load: of 200 steps of the pyramid of base 10, 7 miss with 0.5, 29 with 0.25.
+// Fraction of the tolerance at which the method ends. Smaller values fail on contacts that bear
+// almost no load: of 200 steps of the pyramid of base 10, 7 miss the tolerance with 0.5, and 29
+// with 0.25.
 static const double FINAL_FRACTION = 0.5;
 enum { INNER_SWEEPS = 200 }; // then the bounds are updated in any case
 

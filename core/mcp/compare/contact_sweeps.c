@@ -12,7 +12,7 @@ static S2SolveStatus sweeps_solve(const S2Problem *problem, const S2SolverOption
                                   bool both_ways) {
   S2Relaxation run;
   double omega = options->omega == 0 ? 1 : options->omega;
-  if (!(omega > 0 && omega < 2)) { // over-relaxation diverges outside
+  if (!(omega > 0 && omega < 2)) { // over-relaxation diverges outside this range
     return s2_solver_refuse(problem, arena, solution);
   }
   if (s2_relaxation_begin(&run, problem, options, arena, solution)) {

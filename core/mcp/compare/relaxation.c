@@ -8,8 +8,8 @@
 static const double PROGRESS = 0.99;
 enum { STALL_SWEEPS = 2000 };
 
-// Fraction of the tolerance to aim at: the final residual has other rounding, and must not exceed
-// the tolerance.
+// Fraction of the tolerance to aim at: the final residual is rounded differently, and must not
+// exceed the tolerance.
 static const double AIM = 0.99999;
 
 static double relaxation_measure(S2Relaxation *run) {

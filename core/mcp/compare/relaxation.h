@@ -27,11 +27,11 @@ typedef struct S2Relaxation {
   double residual, best; // at the last check; the smallest so far, at lambda_best
   int sweeps, limit;
   double milestone; // residual at the last noticeable progress
-  int progress;     // number of sweeps then
+  int progress;     // number of sweeps at that time
 } S2Relaxation;
 
 // Starts from the solution's impulses, or from zeros if those have the smaller residual (a guess
-// may be anything). False: the start already solves the problem.
+// may hold any numbers). False: the start already solves the problem.
 bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
                          const S2SolverOptions *options, S2Arena *arena,
                          const S2Solution *solution);

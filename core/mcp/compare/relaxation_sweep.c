@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-// Tolerance of a mode's inequalities, as a fraction of the velocities in them. Without it, rounding
-// could reject both modes of a contact on their boundary.
+// Tolerance of a mode's inequalities, as a fraction of the velocities in them. Without this
+// tolerance, rounding could reject both modes of a contact on their boundary.
 static const double SLACK = 1e-13;
 
 // A mode has no solution if its determinant, or nn +- mu nt, is below this fraction of its terms.
@@ -101,7 +101,8 @@ S2_INLINE void relax(S2Relaxation *run, int k, S2SweepRule rule, double omega) {
   s2_system_unit_velocity(&run->system, k, run->v, u);
   u[0] += unit->c[0] * lambda[0] + unit->b0[0];
   u[1] += unit->c[1] * lambda[1] + unit->b0[1];
-  // Lone rows first, then two rows by the rule, which the compiler knows.
+  // First units of one row, then units of two rows by the rule, which is a constant for the
+  // compiler.
   if (unit->rows == 1) {
     double n = lambda[0] - (rule == S2_SWEEP_BLOCKS ? 1 : omega) * u[0];
     bool bilateral = unit->kind == S2_UNIT_BILATERAL, box = unit->kind == S2_UNIT_BOX;

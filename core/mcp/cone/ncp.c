@@ -23,7 +23,8 @@ static const double SHORT = 0.5;
 
 // If the boundary is nearer than this fraction of the direction, some product of y and z has
 // vanished long before the others. Then both are lifted off the boundary, at most MAX_LIFTS times.
-// Otherwise a percent of random convex problems ends without a solution; more lifts do not help.
+// Without lifts one percent of random convex problems ends without a solution; more lifts do not
+// help.
 static const double JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
 
@@ -80,7 +81,7 @@ S2Status s2_ncp_check(const S2Ncp *ncp) {
   }
   for (int i = 0; i < ncp->cones.soc_count; ++i) {
     if (ncp->cones.soc[i] < 1) {
-      return s2_error(S2_INVALID, "second-order cone %d has size %d, it must be at least 1", i + 1,
+      return s2_error(S2_INVALID, "second-order cone %d has size %d; it must be at least 1", i + 1,
                       ncp->cones.soc[i]);
     }
     numbers += 2 * (int64_t)ncp->cones.soc[i];
@@ -196,8 +197,8 @@ static double ncp_next_kappa(const Solver *solver) {
   return fmax(sigma * sigma * sigma * nu, lowest);
 }
 
-// b := the direction towards kappa, by the factors. `corrected`: with the correction for the
-// products that the affine direction neglects.
+// b := the direction towards kappa, computed with the factors. `corrected`: with the correction for
+// the products that the affine direction neglects.
 static void ncp_find_direction(const Solver *solver, double kappa, bool corrected, double *b) {
   const S2NcpSystem *system = &solver->system;
   const double *dy = solver->affine + system->dimension, *dz = dy + system->cone;
@@ -240,7 +241,7 @@ static bool ncp_is_inside(const Solver *solver, const Point *point) {
 }
 
 // Whether one of the violations is smaller at the trial point. An r below its tolerance changes by
-// rounding, which must not stop progress of the other one.
+// rounding, which must not stop progress of the other violation.
 static bool is_better(const Solver *solver) {
   const Point *now = &solver->now, *trial = &solver->trial;
   if (!isfinite(trial->r) || !isfinite(trial->b)) {

@@ -8,10 +8,11 @@
 //
 // The method is the primal-dual interior point of Dojo (Howell, Le Cleac'h, Kolter, Schwager and
 // Manchester, "Dojo: a differentiable physics engine for robotics", 2022): Mehrotra's predictor and
-// corrector with one factorisation per step, and a line search on either violation. It differs
-// where that method stalls. The corrector's kappa replaces the last one, the affine direction aims
-// at a final kappa above 0, too, and points jammed against the boundary are lifted off it. Matrices
-// are dense. The problem need not be convex, so the method may fail although there is a solution.
+// corrector with one factorisation per step, and a line search on either violation. This version
+// differs where that method stalls. The corrector's kappa replaces the last one, the affine
+// direction aims at a final kappa above 0, too, and points jammed against the boundary are lifted
+// off it. Matrices are dense. The problem need not be convex, so the method may fail although there
+// is a solution.
 #ifndef S2_NCP_H
 #define S2_NCP_H
 
@@ -52,9 +53,9 @@ typedef struct S2NcpOptions {
   // smoothly with theta; it should be well above b_tol.
   double kappa;
   int max_iter;    // >= 0
-  double ls_scale; // the line search multiplies a refused step by it; in (0, 1)
+  double ls_scale; // the line search multiplies a refused step by this; in (0, 1)
   int max_ls;      // steps tried, >= 1
-  // kappa is not aimed below b_tol / undercut (INFINITY: no such floor). Once steps without
+  // The target kappa is never below b_tol / undercut (INFINITY: no such floor). Once steps without
   // progress outnumber those with progress by no_progress_max, each further one multiplies undercut
   // by no_progress_undercut.
   double undercut;
@@ -72,8 +73,8 @@ typedef struct S2NcpOptions {
 
 typedef struct S2NcpInfo {
   // S2_SOLVED exactly when r_vio <= r_tol and b_vio <= b_tol. Otherwise S2_MAX_ITERATIONS (also if
-  // no step made either violation smaller). S2_SINGULAR: the matrix was rank-deficient as well, or
-  // values are not finite.
+  // no step made either violation smaller). S2_SINGULAR: not solved, and the matrix was
+  // rank-deficient or values are not finite.
   S2SolveStatus status;
   double r_vio; // max |c_i|
   double b_vio; // max |(y o z - kappa e)_i|, with the kappa of the options
@@ -92,11 +93,11 @@ S2Status s2_ncp_check(const S2Ncp *ncp);
 S2Status s2_ncp_solve(const S2Ncp *ncp, const S2NcpOptions *options, double *x, double *y,
                       double *z, S2History *history, S2Arena *arena, S2NcpInfo *info);
 
-// The derivative of a solution (x, y, z) by theta, by the implicit function theorem: kappa (and
-// with it the products y o z) stays constant. dw_dtheta is row-major and refers to the stored
-// numbers. It has (size of x + 2 size of the cones) rows of `parameters` numbers. If the matrix is
-// rank-deficient, the solution has no derivative: *regular is false, and the numbers are NaN. At
-// kappa = 0 this happens if y_i = z_i = 0, or if the solution is one of many.
+// The derivative of a solution (x, y, z) with respect to theta, from the implicit function theorem:
+// kappa (and with it the products y o z) stays constant. dw_dtheta is row-major and refers to the
+// stored numbers. It has (size of x + 2 size of the cones) rows of `parameters` numbers. If the
+// matrix is rank-deficient, the solution has no derivative: *regular is false, and the numbers are
+// NaN. At kappa = 0 this happens if y_i = z_i = 0, or if the solution is one of many.
 S2Status s2_ncp_derivative(const S2Ncp *ncp, const double *x, const double *y, const double *z,
                            double *dw_dtheta, bool *regular, S2Arena *arena);
 

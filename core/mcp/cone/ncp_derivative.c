@@ -13,7 +13,7 @@ static bool theta_jacobian(const S2NcpSystem *system, const double *x, const dou
   }
   double *theta = S2_TAKE(arena, double, parameters);
   s2_copy_numbers(theta, ncp->theta, (size_t)parameters);
-  // Central differences, divided by the step after rounding.
+  // Central differences, divided by the step as rounded.
   for (int k = 0; k < parameters; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(ncp->theta[k]));
     double ahead = ncp->theta[k] + h, behind = ncp->theta[k] - h;
@@ -49,7 +49,7 @@ static S2Status ncp_derivative_prepare(S2NcpSystem *system, const double *x, con
   return s2_ok();
 }
 
-// dw/dtheta = -K^-1 (dc/dtheta, 0), a column at a time.
+// dw/dtheta = -K^-1 (dc/dtheta, 0), one column at a time.
 static void ncp_derivative_solve_columns(const S2NcpSystem *system, const double *x,
                                          const double *jacobian, double *dw_dtheta,
                                          S2Arena *arena) {

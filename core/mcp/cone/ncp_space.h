@@ -1,10 +1,10 @@
 // Unknowns that are not all plain numbers: planar rotations and unit quaternions among them.
 //
-// A planar rotation is the two numbers (cos, sin). Its tangent space has one dimension, the angle
-// in rad. (An angle itself is a plain number and is not a part here.) A quaternion is the four
-// numbers (w, x, y, z) of unit length. Its tangent space has three dimensions, the rotation vector
-// in rad in the rotated frame: q moves to q exp(d / 2). All other numbers are Euclidean. Tangent
-// coordinates follow the order of their numbers.
+// A planar rotation consists of the two numbers (cos, sin). Its tangent space has one dimension,
+// the angle in rad. (An angle itself is a plain number and is not a part here.) A quaternion
+// consists of the four numbers (w, x, y, z) and has unit length. Its tangent space has three
+// dimensions, the rotation vector in rad in the rotated frame: q moves to q exp(d / 2). All other
+// numbers are Euclidean. Tangent coordinates follow the order of their numbers.
 #ifndef S2_NCP_SPACE_H
 #define S2_NCP_SPACE_H
 
@@ -26,7 +26,7 @@ bool s2_ncp_space_valid(const S2NcpSpace *m);
 // Writes the default point: zeros, no rotation.
 void s2_ncp_space_origin(const S2NcpSpace *m, double *x);
 
-// Normalises rotations and quaternions. Returns the index of one of length 0, or -1.
+// Normalises rotations and quaternions. Returns the index of a part of length 0, or -1.
 int s2_ncp_space_normalise(const S2NcpSpace *m, double *x);
 
 // moved := x moved by `step` times the tangent vector d. `moved` may be x.

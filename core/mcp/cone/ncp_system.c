@@ -44,7 +44,7 @@ static void set_difference(S2NcpSystem *system, int column, double width) {
   }
 }
 
-// Moves within the tangent space, so that the residual sees unit lengths only.
+// Moves within the tangent space, so that the residual is evaluated at unit lengths only.
 static bool difference_x(S2NcpSystem *system, const double *x, const double *y, const double *z) {
   const S2Ncp *ncp = system->ncp;
   memset(system->direction, 0, sizeof(double) * (size_t)system->dimension);
@@ -74,7 +74,7 @@ static bool difference_cone(S2NcpSystem *system, int column, const double *x, co
   double *copy = system->point;
   const double *at_y = varied == y ? copy : y, *at_z = varied == z ? copy : z;
   s2_copy_numbers(copy, varied, (size_t)system->cone);
-  // Divide by the step after rounding, ahead - behind.
+  // Divide by the step as rounded, ahead - behind.
   for (int k = 0; k < system->cone; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(varied[k]));
     double ahead = varied[k] + h, behind = varied[k] - h;
@@ -131,7 +131,8 @@ bool s2_ncp_system_assemble(S2NcpSystem *system, const double *x, const double *
              !difference_cone(system, z_column, x, y, z, z)) {
     return false;
   }
-  // Below: the products, [z + reg e] by y and [y + reg e] by z.
+  // Below are the rows of the products: [z + reg e] in the columns of y and [y + reg e] in those of
+  // z.
   memset(ncp_system_entry(system, system->equations, 0), 0,
          sizeof(double) * s2_ncp_offset(system->cone, system->size));
   s2_cones_add_product_matrix(cones, z, reg, ncp_system_entry(system, system->equations, y_column),

@@ -67,7 +67,7 @@ static void contact_run(S2Problem *step, const S2SolverOptions *options, double 
   bool fits = s2_all_finite(solution->r, (size_t)step->rows) &&
               s2_all_finite(solution->u, (size_t)step->rows) &&
               s2_all_finite(v, 3 * (size_t)step->nodes) && !isnan(solution->residual.scaled);
-  if (!fits && solution->status != S2_UNSUPPORTED) { // numbers that no double can hold
+  if (!fits && solution->status != S2_UNSUPPORTED) { // numbers too large for a double
     contact_refuse(solution, options, step->rows / 2, S2_SINGULAR);
   }
 }

@@ -50,8 +50,9 @@ S2SolveStatus s2_contact_solve(const S2ContactProblem *problem, const S2SolverOp
                                S2Arena *arena, S2ContactSolution *solution);
 
 // Solves in global form. If M is diagonal and no contact joins more than two bodies of three
-// freedoms, it works on bodies and forms no matrix; otherwise it uses the local form, W = H' M^-1
-// H. S2_SINGULAR also if M is not positive definite; S2_UNSUPPORTED above S2_CONTACT_CONDENSE_MAX.
+// freedoms, it works on bodies and does not form a matrix; otherwise it uses the local form, W = H'
+// M^-1 H. S2_SINGULAR also if M is not positive definite; S2_UNSUPPORTED above
+// S2_CONTACT_CONDENSE_MAX.
 S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
                                       const S2SolverOptions *options, S2Arena *arena,
                                       S2ContactSolution *solution);
@@ -59,7 +60,7 @@ S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
 // Points of the central path (mcp_vjp.h), smooth in all data, instead of solutions: each contact
 // has pairs with z_i s_i W_kk = kappa > 0 (m^2/s^2), where k is its normal for
 //
-//     z0 = r_n, s0 = u_n,     and its tangent for the others, which there are if mu > 0:
+//     z0 = r_n, s0 = u_n,     and its tangent for the others, which exist if mu > 0:
 //     z1 - z2 = r_t, s1 = z3 + u_t, s2 = z3 - u_t, s3 = mu z0 - z1 - z2
 //
 // So velocities of contacts that hardly touch are about the root of kappa. No guess is used.
@@ -74,8 +75,8 @@ S2SolveStatus s2_contact_smooth_solve_global(const S2GlobalContactProblem *probl
                                              const S2SolverOptions *options, S2Arena *arena,
                                              S2ContactSolution *solution);
 
-// Derivatives of a loss by a solution (each may be NULL, which is 0; v: global form only) are
-// converted to derivatives by the data (each may be NULL; written, not added).
+// Converts derivatives of a loss with respect to a solution (each may be NULL, which is 0; v:
+// global form only) to derivatives with respect to the data (each may be NULL; written, not added).
 typedef struct S2ContactLoss {
   const double *r, *u, *v;
 } S2ContactLoss;
@@ -92,9 +93,9 @@ typedef struct S2GlobalContactGradient {
 
 // For a solution or, with solution->kappa > 0, a point of the central path. It reads r, u, v
 // (global form), z (on the path) and kappa, and does not check that they are a solution. Returns
-// S2VjpFlags. With S2_VJP_REDUNDANT the derivatives by w, q (global form: h, b) and mu are right
-// for changes that keep contacts compatible; in a global form those by m and q are right without
-// this condition.
+// S2VjpFlags. With S2_VJP_REDUNDANT the derivatives with respect to w, q (global form: h, b) and mu
+// are right for changes that keep contacts compatible; in a global form those with respect to m and
+// q are right without this condition.
 unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution *solution,
                         const S2ContactLoss *loss, const S2LocalContactGradient *gradient,
                         S2Arena *arena);

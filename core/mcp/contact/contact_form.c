@@ -87,7 +87,7 @@ static bool fill_jacobian(S2Row *row, int which, const S2Csr *columns, int colum
     if (columns->value[p] == 0) {
       continue;
     }
-    // The first body, then the second one; with a third one it is not a step problem.
+    // The first body, then the second one; if there is a third body, this is not a step problem.
     if (row->a < 0 || row->a == body) {
       row[0].a = row[1].a = body;
       row[which].ja[lane] = columns->value[p];

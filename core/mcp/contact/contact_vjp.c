@@ -113,7 +113,8 @@ static unsigned pull_bodies(S2GlobalForm *form, const S2GlobalContactProblem *pr
   if (loss->v != NULL) {
     memcpy(dl_dv, loss->v, sizeof(double) * (size_t)freedoms);
   }
-  // u = H' v + b: the loss's derivative by u contributes to those by v and b.
+  // u = H' v + b: the loss's derivative with respect to u contributes to those with respect to v
+  // and b.
   if (loss->u != NULL) {
     s2_csr_add_times(problem->h, 1, loss->u, dl_dv);
   }

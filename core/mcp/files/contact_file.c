@@ -1,5 +1,5 @@
-// Frictional contact problems as text (docs/problem-format.md): `nc N`, matrices as triplets that
-// count from 0, vectors by name.
+// Frictional contact problems as text (docs/problem-format.md): `nc N`, matrices as triplets with
+// indices from 0, vectors by name.
 #include "mcp/contact/contact.h"
 
 #include "base/memory.h"

@@ -9,7 +9,8 @@
 static const double TOLERANCE = 1e-9;
 
 // Defaults: passes of refinement over all regularisations, and steps of the iterative methods.
-// Without rounding these need one step for each unknown; with large mass ratios, several.
+// Without rounding, iterative methods need one step per unknown; large mass ratios and rounding
+// make them need several.
 enum { PASSES = 120, STEPS_PER_UNKNOWN = 10, STEPS_LEAST = 200 };
 
 // Fraction of the tolerance that the methods aim at, because the final residual rounds differently.
@@ -19,7 +20,7 @@ static const double AIM = 1 - 1e-12;
 static const double ASYMMETRY = 1e-12;
 
 // y proves that rows contradict each other if J' y and C y (scaled, y of length 1) are below this
-// fraction of b' y: a solution would exceed the data by its inverse.
+// fraction of b' y: a solution would exceed the data by the inverse of this fraction.
 static const double CONTRADICTION = 1e-8;
 
 // ---- Scaling ----------------------------------------------------------------------------------
@@ -182,7 +183,7 @@ static bool kkt_contradictory(S2KktRun *run, double *proof) {
     most = fmax(most, fabs(pull[i]));
   }
   // A solution would have b' y = -(J' y)' v - (C y)' lambda, so it would exceed the data by the
-  // inverse.
+  // inverse of that fraction.
   double size = 0;
   for (int i = 0; i < kkt->n; i++) {
     size = fmax(size, fabs(kkt->c[i]));

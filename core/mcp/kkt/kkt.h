@@ -23,7 +23,7 @@ typedef enum S2KktSolver {
   S2_KKT_SOLVER_COUNT
 } S2KktSolver;
 
-enum { S2_KKT_DENSE_MAX = 4096 }; // largest number of rows that "schur" takes as a dense matrix
+enum { S2_KKT_DENSE_MAX = 4096 }; // largest number of rows that "schur" treats as a dense matrix
 
 typedef struct S2Kkt {
   int n, m;
@@ -41,8 +41,8 @@ typedef struct S2KktOptions {
   S2KktSolver solver;
   double tolerance;   // solved: residual <= tolerance; 0 means 1e-9
   int max_iterations; // passes of refinement, or steps of cg and minres; 0: see kkt.c
-  // NULL: none. Residuals within a cycle of minimal residuals, and those of cg, are estimates of
-  // the recurrence; they are measured at its end.
+  // NULL: none. Residuals within a cycle of minimal residuals, and those of cg, are estimates by
+  // the recurrence; only the residual at its end is measured.
   S2History *history;
 } S2KktOptions;
 

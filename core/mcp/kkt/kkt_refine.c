@@ -1,9 +1,8 @@
 // Iterative refinement with regularised rows, repeated on the residual until the original system is
 // solved: the proximal method on the rows. It also converges for redundant rows, to the impulses
-// nearest to the start. Per pass the error of a row with stiffness s shrinks by the factor delta /
-// (s + delta). Rows too soft for that are left to generalised minimal residuals (Saad & Schultz
-// 1986; flexible, Saad 1993) with the same factors: soft rows are few, and each needs about one
-// step.
+// nearest to the start. Each pass multiplies the error of a row with stiffness s by delta / (s +
+// delta). Rows too soft for that are left to generalised minimal residuals (Saad & Schultz 1986;
+// flexible, Saad 1993) with the same factors: soft rows are few, and each needs about one step.
 #include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 
@@ -16,7 +15,7 @@
 static const double DELTAS[] = {1e-7, 1e-5, 1e-9, 1e-11};
 enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
 
-static const double GAIN = 0.3; // a pass that shrinks the residual by less is a stall
+static const double GAIN = 0.3; // a pass that leaves more of the residual is a stall
 
 enum {
   BASIS = 20, // vectors of minimal residuals before a restart
@@ -24,7 +23,7 @@ enum {
   WITNESS_STEPS = 3,
 };
 
-static const double CYCLE_GAIN = 0.5; // a cycle that shrinks the residual by less is the last one
+static const double CYCLE_GAIN = 0.5; // a cycle that leaves more of the residual is the last
 
 typedef struct Refinement {
   S2KktRun *run;
@@ -92,7 +91,7 @@ static void kkt_refine_operate(const S2KktScaled *kkt, const double *x, double *
 static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size) {
   double *h = r->h[k];
   memset(h, 0, sizeof r->h[k]);
-  // Gram and Schmidt, twice.
+  // Gram-Schmidt, twice.
   for (int i = 0; i < 2 * (k + 1); i++) {
     const double *v = r->basis[i % (k + 1)];
     double along = 0;

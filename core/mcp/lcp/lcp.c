@@ -73,7 +73,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR;
   }
-  // In units in which the largest entries of all rows and columns are about 1.
+  // Solve in units in which the largest entries of all rows and columns are about 1.
   S2LcpScaled s = s2_lcp_equilibrate(n, m, q, arena);
   if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
     info->residual = s2_lcp_residual(n, m, q, z, INFINITY);

@@ -40,7 +40,8 @@ typedef struct S2LcpSolverOptions {
   double omega;       // of pgs, in ]0, 2[; 0 means 1
   S2History *history; // NULL: none. `auto` appends the records of its methods one after the other
   // Above 0: the point of the central path, z_i w_i = kappa, which varies smoothly with M and q.
-  // Only S2_LCP_AUTO and S2_LCP_PDIPM support it (and are then the same); others: S2_UNSUPPORTED.
+  // Only S2_LCP_AUTO and S2_LCP_PDIPM support it (and are then the same method); for others it is
+  // S2_UNSUPPORTED.
   double kappa;
 } S2LcpSolverOptions;
 
@@ -68,10 +69,10 @@ typedef struct S2LcpSolution {
 // Newton and the interior point from other starts. An unsolved problem is S2_RAY if Lemke ended on
 // a ray.
 //
-// With kappa, solved means a residual of at most tolerance and kappa / 1000. A monotone problem has
-// a central path if some z > 0 has w > 0, and the method finds it. Other problems may have one or
-// many points with z_i w_i = kappa; if the interior point finds none, it searches next to a
-// solution. Without success the result is S2_MAX_ITERATIONS.
+// With kappa, solved means a residual of at most tolerance and at most kappa / 1000. A monotone
+// problem has a central path if some z > 0 has w > 0, and the method finds it. Other problems may
+// have one or many points with z_i w_i = kappa; if the interior point finds none, it searches next
+// to a solution. Without success the result is S2_MAX_ITERATIONS.
 S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
                            S2Arena *arena, S2LcpSolution *solution);
 
@@ -81,8 +82,8 @@ enum { S2_LCP_DENSE_MAX = 2048 };
 // Solves a problem with a sparse M, by the stages of the step problem's solver (three unknowns per
 // node of the local form in mcp.h): interior point, Newton, Gauss-Seidel, with sparse factors. If
 // that fails, S2_LCP_AUTO uses the dense methods; S2_LCP_LEMKE, _BPP and _ENUMERATE use them at
-// once. Above S2_LCP_DENSE_MAX rows these are S2_UNSUPPORTED. `used` is S2_LCP_PDIPM if the sparse
-// chain found the answer.
+// once. Above S2_LCP_DENSE_MAX rows these methods return S2_UNSUPPORTED. `used` is S2_LCP_PDIPM if
+// the sparse chain found the answer.
 S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
                                   const S2LcpSolverOptions *options, S2Arena *arena,
                                   S2LcpSolution *solution);
@@ -139,10 +140,10 @@ typedef struct S2LcpInfo {
 // writes the direction of z (n values, largest 1) along the secondary ray. Without a solution z is
 // the vertex with the smallest covering variable on the path. `options` may be NULL. Rows and
 // columns are equilibrated first; the covering vector applies to the equilibrated problem. The
-// final basis is solved again, with refinement. S2_SOLVED requires a small residual for the size of
-// M, z and q. S2_MAX_ITERATIONS: the pivot limit. S2_SINGULAR: the input is not finite, a covering
-// entry is not positive, a result is too large for a double, or all attempts failed because of
-// rounding.
+// final basis is solved again, with refinement. S2_SOLVED requires a residual that is small
+// relative to M, z and q. S2_MAX_ITERATIONS: the pivot limit. S2_SINGULAR: the input is not finite,
+// a covering entry is not positive, a result is too large for a double, or all attempts failed
+// because of rounding.
 S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, double *w,
                            double *ray, const S2LcpOptions *options, S2Arena *arena,
                            S2LcpInfo *info);

@@ -6,11 +6,11 @@
 #include <string.h>
 
 enum {
-  QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 for problems that suit it
+  QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 steps for problems that suit it
 };
 
-// Pivoting compares all rows with the largest -q_i (scaled), and counts 1e-16 of it as 0. A walk
-// from its end point treats each row separately.
+// Pivoting compares all rows with the largest -q_i (scaled), and counts 1e-16 of that as 0. A walk
+// from the end point of pivoting treats each row separately.
 static void lcp_auto_polish(S2LcpRun *run) {
   const S2LcpProblem *problem = run->problem;
   int n = problem->n;
@@ -53,7 +53,7 @@ S2SolveStatus s2_lcp_lemke_stage(S2LcpRun *run) {
 static bool lcp_auto_attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage,
                              int max_iterations, double *least, S2SolveStatus *claim) {
   int n = run->problem->n;
-  // A separate run from z = 0, with the caller's limit or the given one.
+  // A separate run from z = 0, with the caller's limit of iterations or the given limit.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpSolverOptions options = *run->options;
   options.max_iterations = options.max_iterations > 0 ? options.max_iterations : max_iterations;

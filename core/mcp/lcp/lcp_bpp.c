@@ -1,7 +1,8 @@
 // Block principal pivoting (Kostreva 1978; Judice and Pires 1994; Portugal, Judice and Vicente
-// 1994): guess the positive z_i, solve for them, move all wrong ones to the other side together.
-// This may cycle. If the number of wrong ones has not fallen for a while, Murty's rule takes over
-// until it falls: it moves only the last wrong one, and cannot cycle for P matrices.
+// 1994): guess the positive z_i, solve for them, move all variables on the wrong side to the other
+// side together. This may cycle. If the number of wrong variables has not fallen for a while,
+// Murty's rule takes over until the number falls. That rule moves only the last wrong variable, and
+// cannot cycle for P matrices.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "linalg/dense.h"
@@ -15,7 +16,7 @@ enum {
   ITERATIONS_PER_ROW = 2,
 };
 
-// Negative values up to this, relative to the terms they are sums of, are rounding.
+// Negative values up to this, relative to the terms of their sums, are rounding.
 static const double ROUNDING = 1e-13;
 
 typedef struct Blocks {
@@ -201,8 +202,8 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       status = S2_SOLVED;
       break;
     }
-    // A smaller number of wrong ones is progress. Without progress for long, move only the last
-    // one.
+    // A smaller number of wrong variables is progress. If there is none for long, move only the
+    // last wrong variable.
     if (count < best) {
       best = count;
       patience = PATIENCE;

@@ -1,4 +1,4 @@
-// Enumeration: the problem is solvable exactly when for one of the 2^n sets A
+// Enumeration: the problem is solvable exactly when, for at least one of the 2^n sets A, the system
 //
 //     M_iA z_A + q_i = 0 (i in A),   M_iA z_A + q_i >= 0 (i not in A),   z_A >= 0
 //

@@ -1,7 +1,7 @@
 // Semismooth Newton on the Fischer-Burmeister equations z + w - sqrt(z^2 + w^2) = 0, w = M z + q
 // (De Luca, Facchinei and Kanzow 1996): Newton's direction while it descends, steepest descent of
 // the merit 1/2 |phi|^2 otherwise, Armijo steps. Ends at a stationary point of the merit, which
-// solves the problem for P0 matrices with bounded level sets and may not otherwise.
+// solves the problem for P0 matrices with bounded level sets and may not solve it otherwise.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "base/rng.h"
@@ -19,14 +19,15 @@ enum {
 };
 
 static const double ARMIJO = 1e-4;
-static const double HARDLY = 0.9;    // fraction of the merit a window ago
-static const double DESCENT = 1e-10; // least descent of Newton's direction, times |d|^2
+// A merit above this fraction of the merit a window ago is hardly reduced.
+static const double HARDLY = 0.9;
+static const double DESCENT = 1e-10; // least descent of Newton's direction, in units of |d|^2
 static const double ORIGIN = 1e-14;  // z and w up to this (relative to 1) are at the kink of phi
 static const double SPREAD = 2;      // random starts are exp(+-SPREAD)
 
 typedef struct Newton {
   S2LcpScaled s;
-  double *w, *phi, *a, *b; // a, b: derivatives of phi by z and w
+  double *w, *phi, *a, *b; // a, b: derivatives of phi with respect to z and w
   double *gradient, *direction, *trial, *trial_w;
   double *matrix;
   int32_t *pivot;

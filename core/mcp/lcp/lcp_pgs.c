@@ -1,5 +1,5 @@
 // Projected Gauss-Seidel with over-relaxation (Cryer 1971): converges for symmetric positive
-// definite M and 0 < omega < 2, for diagonally dominant ones with omega <= 1.
+// definite M and 0 < omega < 2, and for diagonally dominant M and omega <= 1.
 #include "mcp/lcp/lcp_stages.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
       return S2_SOLVED;
     }
     if (!isfinite(seen) || !s2_all_finite(z, (size_t)n)) {
-      return S2_SINGULAR; // it diverged beyond the range of a double
+      return S2_SINGULAR; // z diverged beyond the range of a double
     }
   }
   return S2_MAX_ITERATIONS;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-  STARTS = 200,  // of random dense problems with 20 rows, 48 starts solve 84 %, these 94 %
+  STARTS = 200,  // of random dense problems with 20 rows, 48 starts solve 84 %, 200 solve 94 %
   MOVES_MAX = 8, // blocks of one or two rows exchanged before a start
   SEED = 1964,
 };

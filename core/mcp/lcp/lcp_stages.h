@@ -18,7 +18,7 @@ typedef struct S2LcpRun {
   S2LcpSolver used; // in and out
   int iterations;   // out
   bool has_ray;     // out
-  bool proved;      // out, beside S2_RAY: the ray proves that no z >= 0 has M z + q >= 0
+  bool proved;      // out, with S2_RAY: the ray proves that no z >= 0 has M z + q >= 0
 } S2LcpRun;
 
 // Returns the method's own result. S2_SOLVED is checked by the residual; S2_INFEASIBLE is trusted.

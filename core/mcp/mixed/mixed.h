@@ -73,9 +73,9 @@ int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2His
 // smallest residual.
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena);
 
-// mixed_active.c: walks from x through sets of pairs at a bound until no pair requires another one.
-// It solves each set separately, so that small rows are not lost beside large ones. x is exactly at
-// its bounds. False if the walk does not end, or ends in numbers too large for a double.
+// mixed_active.c: walks from x through sets of pairs at a bound until no pair requires a different
+// side. It solves each set separately, so that small rows are not lost beside large ones. x is
+// exactly at its bounds. False if the walk does not end, or ends in numbers too large for a double.
 bool s2_mixed_walk(const S2Mixed *p, const S2Bounds *bounds, double *x, S2Arena *arena);
 
 // mixed_active.c: solves K' l = r for a p of equations only. False, with l of least norm, if K is
@@ -84,10 +84,10 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena);
 
 // mixed_adjoint.c: from g = dl/dx at a solution x to l: a change dK, dr of the data changes the
 // loss by -l' (dK x + dr). Pairs stay on their side; with kappa > 0, on the central path w_i =
-// kappa / (x_i - lo_i) - kappa / (hi_i - x_i). to_lo, to_hi: dl/d(bounds), m each, or NULL; with
-// lo_i = hi_i each gets half of the derivative by both. False if there is no such derivative: a
-// pair on the edge between two sides (taken as at the bound), a singular system (least norm), or
-// numbers that are not finite (NaN).
+// kappa / (x_i - lo_i) - kappa / (hi_i - x_i). to_lo, to_hi: dl/d(bounds), m each, or NULL; if lo_i
+// = hi_i, each bound gets half of the derivative with respect to their common value. False if there
+// is no such derivative: a pair on the edge between two sides (taken as at the bound), a singular
+// system (least norm), or numbers that are not finite (NaN).
 bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x, double kappa,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena);
 

@@ -1,6 +1,6 @@
 // Mixed problems with known zero sides of their pairs: linear systems on the active set. Redundant
-// rows make them singular but consistent. Complete orthogonal factorisation then gives the solution
-// of least norm.
+// rows make these systems singular but consistent. Complete orthogonal factorisation then gives the
+// solution of least norm.
 #include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"
@@ -11,7 +11,7 @@
 
 static const double RANK = 1e-12; // fraction of the equilibrated matrix's size that counts as zero
 
-static const double GOOD = 1e-12; // residual relative to the right side that is not improved
+static const double GOOD = 1e-12; // residual relative to the right side that needs no improvement
 
 enum {
   MOVES = 8,       // of all pairs at once
@@ -115,7 +115,7 @@ static void active_solve(Active *active) {
 // ---- Finish -----------------------------------------------------------------------------------
 
 // Newton's correction of x on the active set, repeated while it improves any equation: if sizes
-// differ much, some need many corrections. f: K x + r at the end.
+// differ much, some equations need many corrections. f: K x + r at the end.
 static void active_correct(Active *active, const S2Mixed *p, double *x, double *f) {
   s2_mixed_apply(p, x, f);
   // dx = -K_AA^-1 (K x + r)_A, repeated while an equation is halved by it.
@@ -208,7 +208,8 @@ static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i), v = x[p->n + i];
     double w = f[p->n + i];
     int now = side[i];
-    // Between: beyond a bound moves to that bound. At a bound: w of the wrong sign moves between.
+    // A pair between its bounds that exceeds a bound moves to that bound. A pair at a bound whose w
+    // has the wrong sign moves between them.
     if (now == 0) {
       side[i] = v < lo ? -1 : v > hi ? 1 : 0;
     } else if (lo < hi && (now < 0 ? w < 0 : w > 0)) {
@@ -242,8 +243,8 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
     hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
     side[i] = active_side_of(x[n + i], f[n + i], lo[i], hi[i]);
   }
-  // Until no pair requires another side: solve for those between, with the others exactly at their
-  // bounds.
+  // Until no pair requires another side: solve for the pairs between their bounds, with the other
+  // pairs exactly at their bounds.
   bool moved = s2_all_finite(p.k, (size_t)size * (size_t)size) && s2_all_finite(f, (size_t)size);
   for (int move = 0; move < MOST_MOVES && moved; move++) {
     for (int i = 0; i < m; i++) {

@@ -60,8 +60,8 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
   return sides;
 }
 
-// The derivative of the loss by x_i itself, for an x_i at a bound, including the response of the
-// unknowns inside.
+// The derivative of the loss with respect to x_i itself, for an x_i at a bound, including the
+// response of the unknowns inside.
 static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const double *l, int i) {
   int size = s2_mixed_size(p);
   double sum = g[i];
@@ -73,8 +73,8 @@ static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const doubl
 
 static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, const double *l,
                         double *to_lo, double *to_hi) {
-  // At a bound, the derivative by x_i; on the path, the share through that bound's part of w. A
-  // fixed x_i gives half to each bound.
+  // At a bound, the derivative with respect to x_i; on the path, the share through that bound's
+  // part of w. A fixed x_i gives half to each bound.
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];

@@ -1,6 +1,6 @@
-// Proofs that linear conditions contradict each other. There is always a point that violates them
-// least in the sense of least squares, and its violations (p, t) are the proof if they are not
-// zero:
+// Proofs that linear conditions contradict each other. There is always a point that violates the
+// conditions least in the sense of least squares, and its violations (p, t) are the proof if they
+// are not zero:
 //
 //     min |p|^2 / 2 + |t|^2 / 2,   p = E u + C v + a,   D u + B v + b + t >= 0,   v >= 0
 //
@@ -18,8 +18,8 @@
 
 // Fraction of the largest violation, in equilibrated conditions: smaller gains may be rounding.
 static const double LEAST_GAIN = 1e-9;
-// Errors of the proof's equations, as a fraction of its gain: a point that refutes it would have to
-// exceed the data by the inverse of this.
+// Errors of the proof's equations, as a fraction of its gain: a point that refutes the proof would
+// have to exceed the data by the inverse of this.
 static const double LEAST_REACH = 1e-8;
 
 enum { EQUILIBRATIONS = 8, MAX_ITERATIONS = 100 };

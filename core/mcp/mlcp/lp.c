@@ -149,9 +149,9 @@ static double lp_entry(const double *list, int i) {
   return list != NULL ? list[i] : 0;
 }
 
-// Collects multipliers of the program's rows and of its bounds, or the loss's derivatives by them,
-// in the order of lp_make. A fixed unknown has two; the one that is not 0 at the solution belongs
-// to the equation.
+// Collects multipliers of the program's rows and of its bounds, or the loss's derivatives with
+// respect to them, in the order of lp_make. A fixed unknown has two; the one that is not 0 at the
+// solution belongs to the equation.
 static void lp_gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *side, double *y,
                       double *z) {
   if (from->y != NULL) {

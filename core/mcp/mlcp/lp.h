@@ -44,7 +44,8 @@ typedef struct S2LpLoss { // dl/d(solution), shapes of S2LpSolution; each may be
 
 // The derivative, as in s2_qp_vjp, from the solution's x, y, z, lower, upper and kappa. Without
 // kappa an optimal vertex depends on the tight rows only, and its multipliers on c and the rows'
-// coefficients. If lo_i = hi_i, each gets half of the derivative by both. Infinite bounds get 0.
+// coefficients. If lo_i = hi_i, each bound gets half of the derivative with respect to their common
+// value. Infinite bounds get 0.
 bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss *loss,
                const S2LpGradient *gradient, S2Arena *arena);
 

@@ -78,8 +78,8 @@ static double mlcp_products(const Run *run, const double *x, const double *f) {
   for (int i = 0; i < run->p.m; i++) {
     double w = f[run->p.n + i], v = x[run->p.n + i];
     double below = v - s2_bounds_lo(&run->bounds, i), above = s2_bounds_hi(&run->bounds, i) - v;
-    // The distance from the bound that the sign of w indicates, or from the other one if that is
-    // infinite.
+    // The distance from the bound that the sign of w indicates, or from the other bound if that one
+    // is infinite.
     double right = w > 0 ? below : above, distance = isfinite(right) ? right : fmin(below, above);
     largest = fmax(largest, isfinite(distance) ? fabs(distance * w) : fabs(w));
   }

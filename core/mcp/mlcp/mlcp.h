@@ -70,8 +70,8 @@ typedef struct S2MlcpSolution {
 //
 // `options` may be NULL. Scratch memory comes from the arena and is released again; nothing else is
 // allocated. With kappa, solved means r_vio <= tolerance max(1, max |a|, max |b|) and b_vio <=
-// tolerance and kappa / 1000. There is a central path if the problem is monotone and has a point
-// with all v, w > 0 (within the bounds). For other problems the search also starts next to a
+// tolerance and b_vio <= kappa / 1000. There is a central path if the problem is monotone and has a
+// point with all v, w > 0 (within the bounds). For other problems the search also starts next to a
 // solution. Without success the result is S2_MAX_ITERATIONS.
 S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options, S2Arena *arena,
                             S2MlcpSolution *solution);
@@ -81,8 +81,8 @@ typedef struct S2MlcpGradient { // shapes of S2Mlcp; each may be NULL
 } S2MlcpGradient;
 
 // From dl/du and dl/dv (NULL: 0) to dl/d(data) at a solution; pairs stay on their side. With
-// solution->kappa > 0 the derivative is along the central path. If lo_i = hi_i, each gets half of
-// the derivative by both. False if there is no such derivative:
+// solution->kappa > 0 the derivative is along the central path. If lo_i = hi_i, each bound gets
+// half of the derivative with respect to their common value. False if there is no such derivative:
 // - a pair is on the edge of two sides (v_i - lo_i and w_i, or hi_i - v_i and w_i, within 1e-9); it
 //   counts as at the bound;
 // - the active set is singular; the result then has least norm;

@@ -1,7 +1,7 @@
 // Mixed problems that are not monotone. Free unknowns are eliminated by Gauss with complete
 // pivoting; Lemke's method, or the other methods for problems of pairs, solve the remainder.
-// Equations without a pivot become two opposite inequalities, whose multipliers are the two parts
-// of the unknown without a pivot.
+// Each equation without a pivot becomes two opposite inequalities; their multipliers are the two
+// parts of an unknown without a pivot.
 #include "mcp/mlcp/mlcp_pivot.h"
 
 #include "mcp/lcp/lcp.h"
@@ -90,7 +90,8 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
   double *m = S2_TAKE(arena, double, width *width + 1), *q = S2_TAKE(arena, double, width + 1);
   double *z = S2_TAKE_ZEROED(arena, double, width + 1);
   double *w = S2_TAKE_ZEROED(arena, double, width + 1);
-  // Unknowns of the pivoting: the remaining free ones upwards, the same downwards, then v.
+  // Unknowns of the pivoting: the positive parts of the remaining free unknowns, their negative
+  // parts, then v.
   for (int i = 0; i < pairs; i++) {
     int from = i < left ? rank + i : i < 2 * left ? rank + i - left : i - 2 * left + p->n;
     double sign = i >= left && i < 2 * left ? -1 : 1, *to = m + (size_t)i * width;

@@ -10,8 +10,8 @@
 
 static const double TOLERANCE = 1e-9;
 
-// Added to the unit diagonal of the scaled P before Cholesky: eigenvalues above minus this may be
-// zeros with rounding errors of P.
+// Added to the unit diagonal of the scaled P before Cholesky: eigenvalues above minus this value
+// may be zeros with rounding errors of P.
 static const double CONVEX = 1e-10;
 
 enum { MAX_ITERATIONS = 100 };
@@ -74,7 +74,7 @@ static bool qp_convex(const S2Qp *qp, S2Arena *arena) {
   }
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
-      // A zero on the diagonal needs zeros beside it.
+      // If a diagonal entry is zero, its whole row must be zero.
       double entry = qp_curvature(qp, i, j);
       good = good && (entry == 0 || (s[i] > 0 && s[j] > 0));
       a[(size_t)i * (size_t)n + (size_t)j] = entry * s[i] * s[j] + (i == j ? CONVEX : 0);
@@ -341,7 +341,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
   double *x = S2_TAKE(arena, double, size + 1), *l = S2_TAKE(arena, double, size + 1);
   double *g = S2_TAKE_ZEROED(arena, double, size + 1);
   double *lz = S2_TAKE_ZEROED(arena, double, m + 1);
-  // (x, y, z) of the mixed problem, and the loss by them.
+  // (x, y, z) of the mixed problem, and the derivative of the loss with respect to it.
   s2_copy_numbers(x, solution->x, (size_t)n);
   s2_copy_numbers(x + n, solution->y, (size_t)e);
   for (int i = 0; i < n && dl_dx != NULL; i++) {
@@ -354,7 +354,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
     x[p.n + i] = solution->z[row[i]];
     g[p.n + i] = dl_dz != NULL ? dl_dz[row[i]] : 0;
   }
-  // l = K^-T g; rows without a condition have none.
+  // l = K^-T g; rows without a condition have no multiplier.
   bool regular = s2_mixed_adjoint(&p, &(S2Bounds){0}, x, solution->kappa, g, l, NULL, NULL, arena);
   for (int i = 0; i < p.m; i++) {
     lz[row[i]] = l[p.n + i];

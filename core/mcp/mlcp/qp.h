@@ -38,8 +38,8 @@ typedef struct S2QpSolution {
   // A d = 0, G d <= 0 and q' d < 0.
   double *direction;
   S2SolveStatus status;
-  // With S2_INFEASIBLE: the constraints may have a point, but no best one, as the objective falls
-  // without end along `direction`.
+  // With S2_INFEASIBLE: the constraints may have a point, but no best point, because the objective
+  // falls without end along `direction`.
   bool unbounded;
   int iterations;
   double objective;

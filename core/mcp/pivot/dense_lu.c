@@ -69,7 +69,8 @@ S2_INLINE double lu_take_away(double *restrict x, double factor, const double *r
 }
 
 // Brings the largest entry of the trailing block to (k, k) and returns its size. Among equal ones
-// it takes the first, row by row. `largest`: of each row, right of the finished columns.
+// it takes the first, row by row. `largest`: the largest entry of each row, right of the finished
+// columns.
 S2_INLINE double lu_bring_pivot(S2DenseLu *lu, double *largest, int k) {
   int n = lu->n, best_row = k, best_column = k;
   double best = 0;

@@ -9,9 +9,9 @@
 // 1. The modes (separate, press, stick, slide; a box at a bound or inside) are read from the normal
 //    map lambda - u / w, with twice the digits.
 // 2. The active rows are equations A d = -u for the change of their impulses. A is the Delassus
-//    matrix; the column of a sliding contact is the normal's column and mu times the tangent's. A
-//    is assembled and eliminated with twice the digits and complete pivoting. Rows that repeat
-//    others keep their impulses.
+//    matrix; the column of a sliding contact is the sum of the normal's column and mu times the
+//    tangent's column. A is assembled and eliminated with twice the digits and complete pivoting.
+//    Rows that repeat others keep their impulses.
 // 3. If the new point has other modes, repeat.
 // 4. Rows that repeat others may require slightly different velocities, such as two corners that
 //    stick while the body turns. Impulses that balance each other on them (A z = 0) change no
@@ -309,7 +309,7 @@ static double exact_reach(const Exact *exact, int i, const double *z, Mode *boun
 }
 
 // Whether an active row is violated by more than the aim. After a solve only rows that repeat
-// others can be.
+// others can be violated.
 static bool exact_misses(const Exact *exact, double aim) {
   const S2Problem *problem = exact->problem;
   for (int k = 0; k < exact->count; k++) {

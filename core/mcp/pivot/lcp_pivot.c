@@ -15,7 +15,7 @@
 
 enum {
   ROW_ALIGNMENT = 8,   // doubles in a cache line: rows of the dictionary start on one
-  REFRESH_LEAST = 64,  // pivots; below it, drift is negligible (entries are about 1)
+  REFRESH_LEAST = 64,  // pivots; with fewer, drift is negligible (entries are about 1)
   PIVOTS_PER_ROW = 60, // Lemke takes n to 4 n pivots, except on constructed families
   PIVOTS_LEAST = 4000,
   CAREFUL_REFRESH = 8,
@@ -210,7 +210,7 @@ static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   }
   // Smaller entries of an entering column are zeros with rounding.
   double threshold = zero * fmax(1, largest);
-  // The range of the variable: the smallest value over slope.
+  // The range of the variable: the smallest ratio of value to slope.
   double least = INFINITY;
   for (int i = 0; i < n; ++i) {
     double slope = sign * lemke_row_of(d, i)[s];
@@ -223,7 +223,7 @@ static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   if (least == INFINITY) {
     return -1;
   }
-  // All rows that limit it, up to rounding.
+  // All rows that limit the variable, up to rounding.
   int tied = 0;
   for (int i = 0; i < n; ++i) {
     double slope = sign * lemke_row_of(d, i)[s], value = *value_of(d, i);

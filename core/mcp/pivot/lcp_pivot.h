@@ -19,14 +19,15 @@ typedef struct S2LcpPivoting {
 // The first attempt, for callers without further knowledge; cover is all ones.
 S2LcpPivoting s2_lcp_pivoting_default(int n, const double *ones);
 
-// Changes it to the attempt after a failure or a ray: with frequent refreshes it can trust much
-// smaller entries, at several times the cost.
+// Changes the treatment to that of the attempt after a failure or a ray: with frequent refreshes
+// that attempt can trust much smaller entries, at several times the cost.
 void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting);
 
 // The bare method, for callers that have scaled M to entries of about 1 and refine the answer
 // themselves: no equilibration, no clean-up. z and `basic` (whether z_i is in the basis) are the
-// last vertex or, without a solution, the one with the smallest covering variable. If that is tiny,
-// the vertex may solve the problem up to rounding. `ray` as for s2_lcp_lemke, or NULL.
+// last vertex or, without a solution, the vertex with the smallest covering variable. If that
+// variable is tiny, the vertex may solve the problem up to rounding. `ray` as for s2_lcp_lemke, or
+// NULL.
 S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, bool *basic,
                            double *ray, double *ray_cover, const S2LcpPivoting *pivoting,
                            S2Arena *arena, int *pivots);

@@ -214,8 +214,8 @@ static void build_lcp(Work *work) {
 }
 
 // Reads the mode of a contact from the final basis. When the contact
-// presses, at most two of beta+, beta- and s are basic; a basic s with one of the others is
-// sliding.
+// presses, at most two of beta+, beta- and s are basic; if s and one of the others are basic, the
+// contact slides.
 static Mode lemke_mode_of(const Work *work, int contact) {
   const bool *basic = work->basic + work->first[contact];
   if (!basic[0]) {
@@ -372,8 +372,8 @@ static void lemke_polish(Work *work) {
   }
 }
 
-// Whether the best point is as accurate as impulses in double precision permit. Impulses push a
-// light body between heavy ones from both sides, and their rounding alone moves it.
+// Whether the best point is as accurate as impulses in double precision permit: impulses may push a
+// light body between heavy ones from both sides, and then their rounding alone moves it.
 static bool at_rounding(const Work *work) {
   const S2Problem *problem = work->problem;
   if (problem->mobility != NULL) {
@@ -407,8 +407,8 @@ static bool at_rounding(const Work *work) {
   return work->best.scaled * problem->velocity_scale <= AT_ROUNDING * DBL_EPSILON * largest;
 }
 
-// Another covering vector: fixed numbers between 1 and 2 without a pattern (golden ratio steps). It
-// avoids a ray or an unlucky tie that occurred with all ones.
+// Another covering vector: fixed numbers between 1 and 2 without a pattern (golden ratio steps).
+// This vector avoids a ray or an unlucky tie that occurred with a vector of ones.
 static void other_cover(double *cover, int n) {
   const double golden = 0.61803398874989485;
   for (int i = 0; i < n; ++i) {

@@ -7,8 +7,9 @@
 #include <string.h>
 
 // A scaled diagonal (at first 1) below this after elimination belongs to a redundant row.
-// Independent rows have at least the mass ratio, about 1e-7, and less with several links. Rounding
-// leaves 1e-15 or, with twice the digits, the square of the rounding of the Jacobians.
+// Independent rows keep about the mass ratio (1e-7) or more, and less than that only across several
+// links. Rounding leaves 1e-15 or, with twice the digits, the square of the rounding of the
+// Jacobians.
 static const double REDUNDANT = 1e-11;
 static const double REDUNDANT_PRECISE = 1e-18;
 

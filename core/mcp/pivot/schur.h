@@ -27,8 +27,8 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena);
 
 // Gaussian elimination of the bilateral rows with diagonal pivoting, which reveals redundant ones.
 // With `precise` the numbers have twice as many digits, from the entries of G on: if a light body
-// links heavy ones, each elimination cancels as many digits as the mass ratio has. It takes about
-// 20 times the work.
+// links heavy ones, each elimination cancels as many digits as the mass ratio has. This takes about
+// 20 times as much work.
 void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, S2Arena *arena);
 
 // Entry of J W^-1 J' at rows x and y with twice the digits; not in the local form.

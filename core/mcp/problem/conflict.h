@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-// Largest number of bodies' velocities and rows; the effort grows with the cube.
+// Largest number of bodies' velocities and rows; the effort grows with its cube.
 enum { S2_CONFLICT_MAX = 512 };
 
 // True if there is a proof that no velocities v satisfy the hard rows, J v + b = 0 on bilateral
@@ -20,7 +20,8 @@ enum { S2_CONFLICT_MAX = 512 };
 bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena);
 
 // Searches for such a proof in problems of any size, by one run of a solver on rows that are all
-// slightly compliant. Its proofs are as certain, but it misses a few that the other function finds.
+// slightly compliant. Its proofs are as certain, but it misses a few proofs that the other function
+// finds.
 bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
                         double *proof, S2Arena *arena);
 // Searches for a proof by the interior point on sparse matrices (pdipm.c).

@@ -5,9 +5,10 @@
 //     (l_n, l_t) in K = {|l_t| <= mu l_n},  orthogonal to
 //     (u_n + b_n, u_t + b_t) in K* = {u_n + b_n >= mu |u_t + b_t|}
 //
-// So a step is a quadratic program with a unique v, if there is a solution. A contact that would
-// slide along the surface slides and rises by mu |u_t|. In the plane both cones have two edges, l =
-// p (1, mu) + q (1, -mu), and the law is equivalent to two frictionless rows per contact:
+// So a step is a quadratic program with a unique v, if there is a solution. Under this law a
+// contact that slides along the surface also rises, with the speed mu |u_t|. In the plane both
+// cones have two edges, l = p (1, mu) + q (1, -mu), and the law is equivalent to two frictionless
+// rows per contact:
 //
 //     J_n + mu J_t, bias b_n + mu b_t, impulse p     and     J_n - mu J_t, bias b_n - mu b_t, q.
 #ifndef S2_CONVEX_H
@@ -21,7 +22,7 @@
 S2Problem s2_mcp_convex(const S2Problem *problem, S2Arena *arena);
 
 // Convert impulses (1 per row) of `problem` to impulses of its convex form, p, q = (l_n +- l_t /
-// mu)/2, and back. For a guess outside the cone, one of the two is negative.
+// mu)/2, and back. If a guess is outside the cone, p or q is negative.
 void s2_mcp_convex_edges(const S2Problem *problem, double *lambda);
 void s2_mcp_convex_impulses(const S2Problem *problem, double *lambda);
 

@@ -8,7 +8,7 @@ void s2_csv_header(S2Output *output) {
   s2_output_text(output, "time_s,body,name,angle_rad,x_m,y_m,omega_rad_s,vx_m_s,vy_m_s\n");
 }
 
-enum { NUMBERS = 6, NUMBER_ROOM = 26 }; // bytes of "-1.2345678901234567e-123,", with room
+enum { NUMBERS = 6, NUMBER_ROOM = 26 }; // bytes of "-1.2345678901234567e-123,", with a margin
 
 static char *csv_put_body(char *at, const S2MomentBody *body) {
   const double numbers[NUMBERS] = {body->q[0], body->q[1], body->q[2],

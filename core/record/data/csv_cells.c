@@ -39,7 +39,7 @@ static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
 }
 
 // Ends a cell with a 0 and moves past the separator. If the line ends directly after the cell, the
-// line end is kept: end_row replaces it by the 0.
+// line end is kept for end_row, which replaces it by the 0.
 static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
   char *start = csv_skip_blanks(cells, cursor->at);
   cursor->at = start;
@@ -71,7 +71,7 @@ static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
     cursor->more = *cursor->at == cells->separator;
     cursor->at += cursor->more;
   }
-  // The 0 is written last, because the character in its place was still needed.
+  // The 0 is written last, because the character in its place is needed until then.
   if (end != NULL && end < cursor->at) {
     *end = '\0';
   }

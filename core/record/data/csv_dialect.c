@@ -10,9 +10,9 @@ enum {
 };
 
 typedef struct Score {
-  int rows, wide;     // rows; rows with more than one cell
-  int cells, numbers; // cells that are not empty; cells that are numbers
-  int same, width;    // rows of the most common width, by majority vote
+  int rows, wide;     // number of rows; number of rows with more than one cell
+  int cells, numbers; // number of non-empty cells; number of cells that are numbers
+  int same, width;    // number of rows of the most common width (by majority vote), and that width
   int votes;
 } Score;
 
@@ -65,7 +65,7 @@ static const char *take_row(Score *score, const char *at, char separator) {
   }
   score->rows++;
   score->wide += width > 1;
-  // Majority vote (Boyer and Moore) for the width, and how often it came.
+  // Majority vote (Boyer and Moore) for the width and its number of rows.
   if (score->votes == 0) {
     score->width = width;
     score->same = 0;
@@ -86,7 +86,7 @@ static Score score_of(const char *text, char separator, int from, int most) {
     } else {
       text = take_row(&score, text, separator);
       passed += 1;
-      if (passed == from) { // the lines above the table do not count
+      if (passed == from) { // lines above the table do not count
         score = (Score){0};
       }
     }
@@ -109,7 +109,7 @@ char s2_csv_find_separator(char **text, char decimal) {
     Score score = score_of(at, candidates[i], rows / 2, SAMPLE);
     double numbers = score.cells > 0 ? (double)score.numbers / score.cells : 0;
     double value = score.rows > 0 ? numbers * score.same / score.rows : 0;
-    // Blanks separate cells only if there are numbers, because they occur in texts.
+    // Blanks separate cells only if there are numbers, because blanks also occur in texts.
     bool separates = 2 * score.wide > score.rows && (candidates[i] != ' ' || numbers > 0) &&
                      candidates[i] != decimal;
     if (separates && value > most) {

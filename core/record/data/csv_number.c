@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 63 }; // bytes of a number in other than plain notation
+enum { LONGEST = 63 }; // bytes of a number in a notation that strtod does not read
 
 static bool is_word(const char *cell, const char *const *words, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -54,7 +54,7 @@ static size_t mark_length(const char *at) {
   return 0;
 }
 
-// Digits after a sign, with or without groups; `*end` receives the remaining text.
+// Reads digits after a sign, with or without groups; `*end` receives the remaining text.
 static size_t copy_whole(char decimal, const char *at, char *to, const char **end) {
   size_t digits = strspn(at, "0123456789"), used = digits, length = 0;
   memcpy(to, at, digits);
@@ -167,8 +167,8 @@ static S2Status decimal_unknown(const S2CsvCells *cells, int row, int column, co
 
 S2Status s2_csv_find_decimal(S2CsvCells *cells) {
   bool points = false, commas = false;
-  int row = -1, column = -1;             // of a cell whose comma may be either
-  int point_row = -1, point_column = -1; // of one whose point may be
+  int row = -1, column = -1; // of a cell whose comma may be a decimal point or separate groups
+  int point_row = -1, point_column = -1; // of a cell whose point may be either
   for (int i = 0; i < cells->rows.count && cells->commas; i++) {
     for (int k = 0; k < cells->rows.at[i].count; k++) {
       const char *cell = s2_csv_cell(cells, i, k);

@@ -16,7 +16,7 @@ typedef struct S2CsvCells {
   char decimal;                 // '.' or ','
   S2_ARRAY(const char *) cells; // each ends with a 0, in the file's bytes
   S2_ARRAY(S2CsvRow) rows;
-  bool commas; // some cell may have a comma in it
+  bool commas; // some cell may contain a comma
   int open;    // number of a last line without a line end, 0: none
 } S2CsvCells;
 
@@ -26,8 +26,8 @@ static inline const char *s2_csv_cell(const S2CsvCells *cells, int row, int colu
   return column < at->count ? cells->cells.at[at->first + column] : "";
 }
 
-// UTF-8 without a byte order mark, ended by a 0, from UTF-8, UTF-16 or Latin-1. `*text` is the
-// file's own bytes or `*owned`, to be freed.
+// UTF-8 without a byte order mark, terminated by a 0, from UTF-8, UTF-16 or Latin-1. `*text` is the
+// file's own bytes or `*owned`, which the caller frees.
 S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned);
 // Skips `count` lines.
 char *s2_csv_skip_lines(char *text, int count);
@@ -37,8 +37,8 @@ char *s2_csv_skip_lines(char *text, int count);
 bool s2_csv_is_comment(const char *at);
 
 // Finds the separator of cells. A first line "sep=;" decides it, and `*text` moves past it.
-// Otherwise it is the one with which most cells of the first rows are numbers. `decimal`: the given
-// decimal point, or 0; a decimal comma is not a separator.
+// Otherwise it is the character with which most cells of the first rows are numbers. `decimal`: the
+// given decimal point, or 0; a decimal comma is not a separator.
 char s2_csv_find_separator(char **text, char decimal);
 
 // Splits the text in place; `line` is the number of its first line.
@@ -50,7 +50,7 @@ S2Status s2_csv_find_decimal(S2CsvCells *cells);
 // A number, or nan for a missing value.
 bool s2_csv_number(char decimal, const char *cell, double *value);
 bool s2_csv_is_missing(const char *cell);
-// Begins like a number and has digits: probably a mistyped number.
+// Whether the text begins like a number and has digits: then it is probably a mistyped number.
 bool s2_csv_looks_numeric(const char *cell);
 
 #endif

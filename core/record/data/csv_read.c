@@ -9,8 +9,8 @@
 
 enum {
   PREAMBLE = 100, // most lines before the header
-  // Percentage of numbers from which a text in a column counts as a mistake: for a text that begins
-  // like a number, and for any other.
+  // If at least this percentage of a column are numbers, a text in it counts as a mistake: the
+  // first limit is for a text that begins like a number, the second for any other text.
   MOST = 50,
   NEARLY_ALL = 90
 };
@@ -55,8 +55,8 @@ static void trim(S2CsvCells *cells) {
   }
 }
 
-// Finds the first row of the table. It is row 0, or a header that is preceded by shorter lines. A
-// header has the width of most rows and no number.
+// Finds the first row of the table. That row is row 0, or a header that is preceded by shorter
+// lines. A header has the width of most rows and no number.
 static int find_start(const S2CsvCells *cells) {
   int width = 0, votes = 0;
   for (int i = 0; i < cells->rows.count; i++) {
@@ -158,7 +158,7 @@ static S2Status add_column(const Table *table, int column, const char *title, S2
   const char *unit = split_unit(name);
   char *below = table->units < 0 ? s2_data_copy_text("", 0)
                                  : bare_unit(s2_csv_cell(table->cells, table->units, column));
-  // Two columns of the same name could not both be found.
+  // If two columns had the same name, only one could be found.
   S2Status status = s2_ok();
   if (s2_data_find(set, name) != NULL) {
     status = s2_data_refuse(table->cells->path, "two columns have the name '%s'", name);
@@ -239,7 +239,7 @@ static S2Status read_column(const Table *table, int column, const char *title, S
 static S2Status read_columns(const Table *table, S2DataSet *set) {
   const S2DataOptions *options = table->options;
   if (options->names != NULL && options->name_count != table->width) {
-    return s2_data_refuse(table->cells->path, "it has %d columns, %d names were given",
+    return s2_data_refuse(table->cells->path, "it has %d columns, but %d names were given",
                           table->width, options->name_count);
   }
   for (int k = 0; k < table->width; k++) {

@@ -48,7 +48,7 @@ static char *from_utf16(const unsigned char *bytes, size_t size, bool big) {
   return text;
 }
 
-// A byte order mark, or a byte 0 in every other place of the first characters.
+// UTF-16 has a byte order mark, or a byte 0 in every other place of the first characters.
 static bool is_utf16(const unsigned char *bytes, size_t size, bool *big) {
   *big = size >= 2 && bytes[0] == 0xfe && bytes[1] == 0xff;
   if (*big || (size >= 2 && bytes[0] == 0xff && bytes[1] == 0xfe)) {
@@ -98,7 +98,7 @@ static bool is_error_cell(const char *at) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     size_t length = strlen(words[i]);
     if (strncasecmp(at, words[i], length) == 0) {
-      // A blank may only be followed by a number or another such word; otherwise it is a sentence.
+      // Only a number or another such word may follow a blank; otherwise the text is a sentence.
       const char *next = at + length, *behind = next + strspn(next, " ");
       return strchr(",;|\t\r\n", *next) != NULL ||
              (behind > next && strchr("+-.0123456789#\"", *behind) != NULL);

@@ -34,7 +34,7 @@ S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2D
                          int axes, const size_t *shape) {
   assert(axes <= S2_DATA_AXES);
   S2DataArray *array = s2_array_append(set->arrays);
-  *array = (S2DataArray){.type = type, .axes = axes}; // valid if memory runs out below
+  *array = (S2DataArray){.type = type, .axes = axes}; // still valid if memory runs out below
   array->name = s2_data_copy_text(name, strlen(name));
   array->unit = s2_data_copy_text(unit, strlen(unit));
   for (int i = 0; i < axes; i++) {
@@ -133,7 +133,7 @@ S2Status s2_data_refuse(const char *path, const char *format, ...) {
   va_start(args, format);
   vsnprintf(reason, sizeof reason, format, args);
   va_end(args);
-  s2_text_escape(clean, sizeof clean, reason); // it quotes the file
+  s2_text_escape(clean, sizeof clean, reason); // the reason quotes the file
   return s2_error(S2_INVALID, "cannot read '%s': %s", s2_path_tail(path), clean);
 }
 

@@ -33,7 +33,7 @@ typedef struct S2DataArray {
 typedef struct S2DataSet {
   S2_ARRAY(S2DataArray) arrays;
   S2Run run;   // the run that they come from; not stored by .csv and .npy
-  bool bare;   // arrays without names: one, or the rows of a ragged table
+  bool bare;   // the arrays have no names: a single array, or the rows of a ragged table
   size_t room; // bytes of all values that were to be read from a file
   int open; // .csv: number of a last line without a line end, as in a truncated file; otherwise 0
 } S2DataSet;
@@ -43,13 +43,15 @@ typedef struct S2DataSet {
 S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2DataType type,
                          int axes, const size_t *shape);
 void s2_data_add_text(S2DataArray *array, const char *text);
-void s2_data_add_text_part(S2DataArray *array, const char *text, size_t length); // up to a 0 in it
-const S2DataArray *s2_data_find(const S2DataSet *set, const char *name);         // or NULL
-size_t s2_data_count(const S2DataArray *array);                                  // of values
+// Ends at a 0 inside `text`.
+void s2_data_add_text_part(S2DataArray *array, const char *text, size_t length);
+const S2DataArray *s2_data_find(const S2DataSet *set, const char *name); // or NULL
+size_t s2_data_count(const S2DataArray *array);                          // of values
 void s2_data_free(S2DataSet *set);
 char *s2_data_copy_text(const char *text, size_t length); // with a final 0; to be freed
 
-// Whether the suffix is one that this build can write. S2_UNAVAILABLE: .h5 in a build without HDF5.
+// Whether this build can write the format of the suffix. S2_UNAVAILABLE: .h5 in a build without
+// HDF5.
 S2Status s2_data_check_path(const char *path);
 
 // The suffix selects the format. S2_INVALID: the format cannot hold these arrays. If the file
@@ -57,20 +59,20 @@ S2Status s2_data_check_path(const char *path);
 S2Status s2_data_save(const S2DataSet *set, const char *path);
 
 typedef struct S2DataOptions { // of .csv
-  char separator;              // 0: as the file looks; ' ': any number of blanks
-  char decimal;                // '.' or ','; 0: as the file looks
+  char separator;              // 0: found from the contents; ' ': any number of blanks
+  char decimal;                // '.' or ','; 0: found from the contents
   int skip;                    // lines at its start
-  bool fill;                   // cells that rows lack at their ends are nan
-  bool ragged;                 // rows may differ in length: an array each
-  const char *const *names;    // of the columns, in place of a header; NULL: as the file says
+  bool fill;                   // cells missing at the ends of rows become nan
+  bool ragged;                 // rows may differ in length: each row becomes an array
+  const char *const *names;    // of the columns, in place of a header; NULL: from the file
   int name_count;
-  const char *const *texts; // columns that stay texts, whatever is in them
+  const char *const *texts; // columns that stay texts, whatever they contain
   int text_count;
 } S2DataOptions;
 
-// `options` may be NULL. The contents are not trusted. The result is either a set whose shapes fit
-// its values, or S2_IO (unreadable), or S2_INVALID (not the format of the suffix, or not supported)
-// with a message that names the place. The set is empty unless the status is good.
+// `options` may be NULL. The contents are not trusted. The set has shapes that fit its values.
+// Errors: S2_IO (unreadable), or S2_INVALID (not the format of the suffix, or not supported) with a
+// message that names the place. The set is empty unless the status is good.
 S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet *set);
 
 #endif

@@ -1,4 +1,4 @@
-// Columns written as comma-separated values (RFC 4180): a header of names, "x" or "x [m]", then
+// Writes columns as comma-separated values (RFC 4180): a header of names, "x" or "x [m]", then
 // numbers with all their digits.
 #include "record/data/data_formats.h"
 
@@ -40,7 +40,7 @@ S2Status s2_csv_check(const S2DataSet *set) {
   if (is_matrix(set)) {
     return s2_ok();
   }
-  // Columns: lists, all of one length.
+  // Columns are lists, all of the same length.
   for (int i = 0; i < set->arrays.count; i++) {
     const S2DataArray *array = &set->arrays.at[i], *first = &set->arrays.at[0];
     if (array->axes > 1) {
@@ -104,7 +104,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
   if (columns > 0 && !set->bare) {
     s2_output_text(output, "\n");
   }
-  // Row by row: all columns are of one length.
+  // Write row by row: all columns have the same length.
   size_t rows = columns > 0 ? s2_data_count(&set->arrays.at[0]) : 0;
   for (size_t i = 0; i < rows; i++) {
     for (int k = 0; k < columns; k++) {

@@ -58,7 +58,7 @@ static S2Status hdf5_available(const char *path) {
     return s2_ok();
   }
   return s2_error(S2_UNAVAILABLE,
-                  "'%s': this sim2d was built without HDF5; take .npz, or install the HDF5 "
+                  "'%s': this sim2d was built without HDF5; use .npz, or install the HDF5 "
                   "library (Debian: libhdf5-dev) and build again",
                   s2_path_tail(path));
 }
@@ -146,7 +146,7 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
 
 // Pipes and devices have no size: the file is read until it ends.
 static S2Status data_read_file(const char *path, S2DataFile *file) {
-  // stops the reading of /dev/zero; same limit as .npz
+  // ends the reading of /dev/zero; the limit of .npz files, too
   static const size_t most = (size_t)UINT32_MAX;
   FILE *stream = fopen(path, "rb");
   if (stream == NULL) {
@@ -163,7 +163,7 @@ static S2Status data_read_file(const char *path, S2DataFile *file) {
     grown = s2_memory_try_grow(bytes, capacity);
     bytes = grown != NULL ? grown : bytes;
   }
-  // The reason why reading ended: failure, memory, the largest size, or the end of the file.
+  // Find out why reading ended: a failure, lack of memory, the size limit, or the end of the file.
   int reason = ferror(stream) != 0 ? (errno != 0 ? errno : EIO) : 0;
   fclose(stream);
   if (grown == NULL) {

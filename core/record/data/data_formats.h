@@ -5,7 +5,7 @@
 #include "record/data/data.h"
 #include "record/s2d/output.h"
 
-// A file in memory, with a 0 after its end. To be freed.
+// A file in memory, with a 0 after its end. The caller frees it.
 typedef struct S2DataFile {
   const char *path;
   unsigned char *bytes;
@@ -21,7 +21,7 @@ S2Status s2_data_refuse(const char *path, const char *format, ...)
 S2Status s2_data_add_read(const char *path, S2DataSet *set, const char *name, S2DataType type,
                           int axes, const size_t *shape, size_t text_bytes, S2DataArray **added);
 
-// The keys of all entries, made unique: "argument", "argument_2", ... To be freed.
+// The keys of all entries, made unique: "argument", "argument_2", ... The caller frees them.
 enum { S2_RUN_KEY_SIZE = 80 };
 typedef char S2RunKey[S2_RUN_KEY_SIZE];
 S2RunKey *s2_data_run_keys(const S2Run *run);
@@ -29,14 +29,14 @@ S2RunKey *s2_data_run_keys(const S2Run *run);
 // Whether the format of the path's suffix can hold these arrays, whatever their values are.
 S2Status s2_data_check(const S2DataSet *set, const char *path);
 
-enum { S2_DEFLATE_MOST = 1032 }; // most bytes from one byte of deflate
-// Unpacks all of `from` to exactly `unpacked` bytes, or returns false. `zlib`: with its header and
-// checksum.
+enum { S2_DEFLATE_MOST = 1032 }; // most bytes that one byte of deflate can unpack to
+// Unpacks all of `from` to exactly `unpacked` bytes, or returns false. `zlib`: the data have the
+// header and the checksum of zlib.
 bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, size_t unpacked,
                      bool zlib);
 
-// Writes the set to an open file, in the format of the path's suffix; failures of the file are kept
-// in `output`.
+// Writes the set to an open file, in the format of the path's suffix; `output` keeps failures of
+// the file.
 S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output);
 
 // only for sets that s2_csv_check accepted
@@ -52,7 +52,7 @@ typedef struct S2Npy {
   size_t header_size;
   const void *values;
   size_t size;
-  void *owned; // memory of `values` if the array does not have them in that form
+  void *owned; // memory of `values` if the array stores its values in another form
 } S2Npy;
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy);
@@ -65,7 +65,7 @@ S2Status s2_npz_check(const S2DataSet *set);
 void s2_npz_save(S2Output *output, const S2DataSet *set);
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set);
 
-bool s2_hdf5_available(void); // to write; any build reads
+bool s2_hdf5_available(void); // needed to write; every build can read
 S2Status s2_hdf5_check(const S2DataSet *set);
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set);
 S2Status s2_hdf5_load(const S2DataFile *file, S2DataSet *set);

@@ -1,6 +1,6 @@
 // HDF5: a dataset for each array, with its unit as the attribute "units"; the run as attributes of
-// the file. The file is built in memory and then written, so that a full disk is reported like
-// everywhere else: the library itself cannot close a file that it cannot write. This file only
+// the file. The file is built in memory and then written, so that a full disk is reported as for
+// other formats: the library itself cannot close a file that it cannot write. This file only
 // writes; h5.h reads. During library calls, allocations report failure by NULL and never jump,
 // because the library must not be left in the middle of a call.
 #include "record/data/data_formats.h"
@@ -16,7 +16,7 @@ enum {
   MOST_ENTRIES = 1000,  // for entries of the run
 };
 
-// Order of texts in which the contents of a group directly follow the group.
+// An order of texts in which the contents of a group directly follow the group.
 static int hdf5_by_place(const void *a, const void *b) {
   const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
   for (; *x == *y && *x != '\0'; x++, y++) {
@@ -43,7 +43,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
   size_t count = (size_t)set->arrays.count;
   S2Status status = s2_ok();
   const char **names = s2_memory_take((count + 1) * sizeof *names);
-  // Each name on its own, and its unit.
+  // Check each name separately, and its unit.
   for (size_t i = 0; i < count && status.code == S2_OK; i++) {
     names[i] = set->arrays.at[i].name;
     if (!is_path(names[i]) || strlen(names[i]) > LONGEST_NAME) {
@@ -56,7 +56,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
                         (int)LONGEST_TEXT);
     }
   }
-  // All together: sorted by path, an array that is inside another one follows it.
+  // Check all names together: sorted by path, an array directly follows the array that contains it.
   if (status.code == S2_OK && count > 1) {
     qsort(names, count, sizeof *names, hdf5_by_place);
   }
@@ -80,7 +80,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
 #include <pthread.h>
 
 static const char UNITS[] = "units";
-static const size_t GROWTH = (size_t)1 << 20; // bytes that the file in memory grows by
+static const size_t GROWTH = (size_t)1 << 20; // bytes by which the file in memory grows
 
 bool s2_hdf5_available(void) {
   return true;
@@ -207,8 +207,8 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   for (int i = 0; i < set->arrays.count; i++) {
     S2_TRY(write_array(file, &set->arrays.at[i]));
   }
-  // Entries beyond the limits are left out rather than losing or delaying the run: the library gets
-  // slower with their number.
+  // Entries beyond the limits are left out, because they could make writing fail or take long: the
+  // library gets slower with their number.
   Keys keys = {.run = &set->run};
   S2_TRY(s2_memory_building(make_keys, &keys));
   S2Status status = s2_ok();
@@ -272,7 +272,7 @@ bool s2_hdf5_available(void) {
   return false;
 }
 
-// Never called: the path is refused before.
+// Never called: the path has been refused before.
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   (void)output;
   (void)set;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char UNITS[] = "units";
-enum { LONGEST_NAME = 1000 }; // bytes, including the groups around; limits their depth, too
+enum { LONGEST_NAME = 1000 }; // bytes, including the groups around; limits the depth of groups, too
 
 typedef struct Reading {
   S2H5 h5;
@@ -49,12 +49,12 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
   if (type.class == S2_H5_OTHER) {
     return s2_h5_fail(h5, "it holds neither texts nor numbers of a supported kind");
   }
-  // The bytes, from any storage layout, packed or not.
+  // Read the bytes from any storage layout, packed or not.
   S2H5Values values;
   if (!s2_h5_values(h5, object, &type, &space, &values)) {
     return false;
   }
-  // An array of the stated size; the sum of all sizes is limited.
+  // Make an array of the stated size; the sum of all sizes is limited.
   size_t shape[S2_DATA_AXES], count = (size_t)space.count;
   for (int i = 0; i < space.axes; i++) {
     shape[i] = (size_t)space.shape[i];

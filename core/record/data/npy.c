@@ -1,5 +1,5 @@
 // One array in NumPy's format (numpy.lib.format, versions 1 to 3): a line of Python with type,
-// order and shape, then the values.
+// order and shape, followed by the values.
 #include "base/text.h"
 #include "record/data/data_formats.h"
 
@@ -22,7 +22,8 @@ static bool little_endian(void) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// Texts as code points of four bytes, each padded with zeros to the longest.
+// Writes texts as code points of four bytes; each text is padded with zeros to the length of the
+// longest.
 static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
   size_t count = s2_data_count(array), longest = 1;
   const char *at = array->values;
@@ -181,7 +182,7 @@ static bool take_shape(Line *line) {
 
 // {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with its keys in any order.
 static S2Status npy_read_line(const char *path, const char *what, Line *line) {
-  // Each key once, in any order.
+  // Each key occurs once, in any order.
   bool type = false, order = false, shape = false;
   bool good = npy_take(line, '{');
   while (good && !npy_take(line, '}')) {
@@ -286,7 +287,7 @@ static bool npy_load_integer(const unsigned char *from, const Type *type, int64_
   return type->kind == 'i' || bits <= INT64_MAX;
 }
 
-// One text of a fixed width, without the zeros at its end. False: a zero inside.
+// Reads one text of a fixed width, without the zeros at its end. False: it has a zero inside.
 static bool npy_load_text(S2DataArray *array, const unsigned char *from, const Type *type) {
   size_t width = type->kind == 'U' ? sizeof(uint32_t) : 1, count = type->size / width;
   char *text = s2_memory_take(count * S2_UTF8_MOST + 1);
@@ -311,8 +312,8 @@ static bool npy_load_text(S2DataArray *array, const unsigned char *from, const T
   return good;
 }
 
-// The position of value `i` (with the last axis changing fastest) in a file with the first axis
-// changing fastest.
+// The position of value `i` (with the last axis changing fastest) in a file in which the first axis
+// changes fastest.
 static size_t fortran_place(const Line *line, size_t i) {
   size_t place = 0, stride = 1, index[S2_DATA_AXES] = {0};
   for (int k = line->axes - 1; k >= 0; k--) {
@@ -355,7 +356,7 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
                               S2DataSet *set) {
   Type type = {0};
   S2_TRY(read_type(path, what, line->type, &type));
-  // The number of values in the shape, without overflow: never more than there are bytes.
+  // The number of values in the shape, without overflow: never more than the file has bytes.
   size_t count = 1;
   bool empty = false;
   for (int i = 0; i < line->axes; i++) {
@@ -364,17 +365,18 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
   for (int i = 0; i < line->axes && !empty; i++) {
     if (line->shape[i] > size / count) { // count is never 0
       return s2_data_refuse(
-          path, "%s is cut short: its shape needs more than the %zu bytes there are", what, size);
+          path, "%s is cut short: its shape needs more than the %zu bytes that it has", what, size);
     }
     count *= line->shape[i];
   }
   count = empty ? 0 : count;
   // The shape must need exactly the bytes that exist.
   if (size / type.size != count || size % type.size != 0) {
-    return s2_data_refuse(path, "%s has %zu bytes, its shape needs %zu of %zu bytes each", what,
-                          size, count, type.size);
+    return s2_data_refuse(path,
+                          "%s has %zu bytes, but its shape needs %zu values of %zu bytes each",
+                          what, size, count, type.size);
   }
-  // The nearest of our types; texts grow by a final 0 each.
+  // Choose the nearest of our types; each text grows by a final 0.
   S2DataType kind = type.kind == 'f'                       ? S2_DATA_NUMBER
                     : type.kind == 'b'                     ? S2_DATA_FLAG
                     : type.kind == 'U' || type.kind == 'S' ? S2_DATA_TEXT

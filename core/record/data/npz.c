@@ -26,14 +26,14 @@ enum {
   ENCRYPTED = 1,
   STORED = 0,
   DEFLATED = 8,
-  DATE = 0x21, // 1980-01-01, the earliest: same arrays, same file
+  DATE = 0x21, // 1980-01-01, the earliest date; equal arrays give equal files
   MOST_ENTRIES = 65534,
 };
 
 // The format has no place for these; numpy.load returns them as arrays of two columns.
 static const char UNITS[] = "units", RUN[] = "run";
 
-// of the archive; beyond that another format is needed
+// of the archive; larger archives need another format
 static const uint64_t MOST_BYTES = UINT32_MAX - 1;
 
 // ---- Writing ----------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ S2Status s2_npz_check(const S2DataSet *set) {
   if (status.code == S2_OK && (bytes > MOST_BYTES || set->arrays.count > MOST_ENTRIES)) {
     status = s2_error(S2_INVALID,
                       "%.3g GB in %d arrays: an .npz file holds less than 4 GB; "
-                      "write several, or .h5",
+                      "write several files, or use .h5",
                       1e-9 * (double)bytes, set->arrays.count);
   }
   return status;
@@ -273,7 +273,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
                           packed->name);
   }
-  // It points to a local header. Its name and extras come before the bytes.
+  // The entry points to a local header. Its name and extras come before the bytes.
   if (start > end || end - start < LOCAL_HEADER ||
       s2_s2d_get32(file->bytes + start) != LOCAL_MAGIC) {
     return s2_data_refuse(file->path, "'%s' is not where the directory says", packed->name);
@@ -314,7 +314,7 @@ static int by_entry(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Entries may not share bytes: they could unpack to any multiple of the file.
+// Entries may not share bytes: otherwise a small file could unpack to any size.
 static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned count) {
   qsort(packed, count, sizeof *packed, npz_by_place);
   for (unsigned i = 1; i < count; i++) {
@@ -347,7 +347,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
   // The checksum covers the unpacked bytes.
   if (!good || crc_of(0, bytes, packed->unpacked) != packed->crc) {
     status =
-        s2_data_refuse(file->path, "'%s' is damaged (its checksum does not fit)", packed->name);
+        s2_data_refuse(file->path, "'%s' is damaged (its checksum does not match)", packed->name);
   } else {
     char what[sizeof packed->name + 8];
     snprintf(what, sizeof what, "'%s'", packed->name);
@@ -392,7 +392,8 @@ static void read_units(S2DataSet *set) {
   if (!take_pairs(set, UNITS, &pairs)) {
     return;
   }
-  // Arrays are sorted by name, so that each unit is found quickly: a file may have many of both.
+  // Arrays are sorted by name, so that each unit is found quickly: a file may have many arrays and
+  // many units.
   size_t count = (size_t)set->arrays.count;
   Named *named = s2_memory_take((count + 1) * sizeof *named);
   for (size_t i = 0; i < count; i++) {

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 static const size_t MOST_IN_MEMORY = (size_t)1 << 22; // bytes
-static const size_t DOUBLED = (size_t)1 << 26;        // bytes; larger ones grow by a quarter
+static const size_t DOUBLED = (size_t)1 << 26;        // bytes; larger arrays grow by a quarter
 
 static S2Status spill_failure(int error) {
   return s2_error(S2_IO, "no room for a recording in a temporary file: %s", strerror(error));
 }
 
-// Reserves the space on the disk now. If it were missing later, a write to the mapping would end
+// Reserves the space on the disk now. If the disk were full later, a write to the mapping would end
 // the process. Returns an errno, 0: success.
 static int take_room(int file, size_t size) {
 #ifdef __APPLE__
@@ -70,7 +70,7 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
     spill->size = room;
     return s2_ok();
   }
-  // Beyond that they are in a file, which is mapped again whenever it grows.
+  // Larger contents are in a file, which is mapped again whenever it grows.
   if (spill->file == NULL) {
     return move_out(spill, room);
   }

@@ -1,4 +1,4 @@
-// A growing array of bytes: in memory while it is small, beyond that in a mapped temporary file, so
+// A growing array of bytes: in memory while it is small, otherwise in a mapped temporary file, so
 // that the system can write it to disk when it needs the memory.
 #ifndef S2_SPILL_H
 #define S2_SPILL_H

@@ -4,7 +4,8 @@
 #define ANNOTATION_HALO 3.0 // pixels, behind letters
 
 static void annotation_words(S2Picture *picture, const S2MomentAnnotation *of, uint32_t color) {
-  // A text stands beside the annotation it belongs to; a text alone is centred at its place.
+  // The text of an annotation is drawn beside its symbol; an annotation that is only a text is
+  // centred at its position.
   bool alone = of->type == S2_ANNOTATION_TEXT;
   double unit = picture->unit, size = of->letters * unit;
   S2Vec2 offset = s2_vec2(alone ? 0 : 0.5 * size + of->size * unit, -0.35 * size);

@@ -44,7 +44,7 @@ S2Status s2_canvas_open(S2Canvas **canvas, S2CanvasLook look, double width, doub
     cairo_surface_destroy(surface);
     return status;
   }
-  // Units of the caller; the two looks (canvas.h).
+  // Use the caller's units, and one of the two looks (canvas.h).
   cairo_scale(cairo, scale, scale);
   cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
   if (look == S2_CANVAS_PICTURE) {

@@ -32,7 +32,7 @@ typedef struct S2CanvasText {
   double halo_width;
 } S2CanvasText;
 
-// Whether cairo is available. The message of S2_UNAVAILABLE says how to get it.
+// Whether cairo is available. The message of S2_UNAVAILABLE explains how to install it.
 S2Status s2_canvas_available(void);
 
 // S2_INVALID: the size is out of range.
@@ -46,10 +46,10 @@ void s2_canvas_clear(S2Canvas *canvas, uint32_t color);
 void s2_canvas_clip(S2Canvas *canvas, double x, double y, double width, double height);
 void s2_canvas_unclip(S2Canvas *canvas);
 
-// These add to a path; `paint` draws it and begins an empty one.
+// These functions add to the path; `paint` draws it and begins a new one.
 void s2_canvas_line(S2Canvas *canvas, const double *xy, int points, bool closed);
 void s2_canvas_disc(S2Canvas *canvas, double x, double y, double radius);
-// A disc whose outline has a start and an end, where the pixels of its stroke differ.
+// Adds a disc whose outline starts and ends at one point, where the pixels of its stroke differ.
 void s2_canvas_circle(S2Canvas *canvas, double x, double y, double radius);
 void s2_canvas_to(S2Canvas *canvas, double x, double y);
 void s2_canvas_arc(S2Canvas *canvas, double x, double y, double radius, double angle, double turn);

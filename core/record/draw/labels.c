@@ -1,4 +1,5 @@
-// Text: names of bodies, the title above the picture, time, scale and the meaning of arrows below.
+// Text: names of bodies, the title above the picture, and below it time, scale and the meaning of
+// arrows.
 #include "record/draw/picture.h"
 
 #include <math.h>
@@ -44,12 +45,12 @@ static bool is_free(const Labels *labels, const Label *label) {
   return true;
 }
 
-// The middle of the visible part of a body that does not move. (The middle of a landscape is rarely
-// visible.) False: no part is visible.
+// The middle of the visible part of a body that does not move, because the middle of a whole
+// landscape is rarely visible. False: no part is visible.
 static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S2Vec2 *middle) {
   const S2SceneView *view = &picture->scene->view;
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
-  // The pixels it covers ...
+  // The pixels that the body covers ...
   double lo_x = view->width, hi_x = 0, lo_y = view->height, hi_y = 0;
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape = s2_moment_shape(picture->moment, body->first_shape + i);
@@ -71,7 +72,8 @@ static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S
   return lo_x < hi_x && lo_y <= hi_y;
 }
 
-// Finds a free place for a name at its body or near it. Without a free place the name is left out.
+// Finds a free place for a name at its body or near it. If there is no free place, the name is left
+// out.
 static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *body) {
   static const double offsets[][2] = {{0, 0}, {0, -1}, {0, 1}, {1, 0}, {-1, 0}, {0, -2}, {0, 2}};
   const S2SceneView *view = &picture->scene->view;
@@ -88,7 +90,8 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
   if (!seen || left > right) {
     return;
   }
-  // On the body, or beside it if that place is taken. If all places are taken, it gets no name.
+  // On the body, or beside it if that place is taken. If all places are taken, the body gets no
+  // name.
   for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
     Label label = {.width = width, .height = 1.2 * size};
     double aside = offsets[i][0] * (0.5 * width + size);
@@ -157,7 +160,7 @@ static void draw_title(S2Picture *picture) {
                 text_paint(picture, picture->theme->ink));
 }
 
-// The largest of 1, 2, 5 times a power of ten that is not above `limit`.
+// The largest number of the form 1, 2 or 5 times a power of ten that does not exceed `limit`.
 static double round_length(double limit) {
   double power = pow(10, floor(log10(limit)));
   return limit >= 5 * power ? 5 * power : limit >= 2 * power ? 2 * power : power;
@@ -169,7 +172,7 @@ static void length_label(char *label, size_t size, double length) {
     const char *name;
   } units[] = {{1e3, "km"}, {1, "m"}, {1e-2, "cm"}, {1e-3, "mm"}, {0, "\xc2\xb5m"}};
   int i = 0;
-  while (length < units[i].unit * 0.999) { // 0.999: lengths are rounded powers of ten
+  while (length < units[i].unit * 0.999) { // 0.999: lengths are powers of ten with rounding errors
     i++;
   }
   double unit = units[i].unit > 0 ? units[i].unit : 1e-6;
@@ -269,7 +272,7 @@ static void put_time(S2Picture *picture, Row *row, const S2Story *story) {
   label_put_text(picture, row, text, picture->theme->ink);
 }
 
-// A fitted view leaves strays out; the legend says so.
+// A fitted view leaves out bodies that are far away; the legend reports them.
 static void put_strays(S2Picture *picture, Row *row) {
   const S2SceneView *view = &picture->scene->view;
   double bottom = view->lo.y + view->bottom / view->scale;

@@ -33,8 +33,8 @@ double s2_picture_largest_impulse(const S2Moment *moment) {
   return largest;
 }
 
-// Arrows show the impulse on one of the two bodies: on the moving one or, if both move, on the one
-// that is carried. +1: on a, -1: on b.
+// Arrows show the impulse on one of the two bodies: on the moving body or, if both move, on the
+// body that is carried. +1: on a, -1: on b.
 static double shown_side(const S2Moment *moment, const S2MomentContact *contact) {
   bool a = moment->bodies.at[contact->a].type == S2_DYNAMIC;
   bool b = moment->bodies.at[contact->b].type == S2_DYNAMIC;
@@ -46,7 +46,7 @@ static double shown_side(const S2Moment *moment, const S2MomentContact *contact)
 
 static void draw_impulse(S2Picture *picture, S2Vec2 at, S2Vec2 impulse, double largest,
                          uint32_t color) {
-  // Among grains arrows are short, too. Otherwise they would hide everything.
+  // Between small bodies arrows are short, too. Otherwise the arrows would hide everything.
   double grain = fmax(1.2 * picture->body_size, 10 * picture->unit);
   double shortest = fmin(ARROW_SHORTEST * picture->unit, grain);
   double halo = fmin(1.6 * picture->unit, 0.06 * picture->body_size);
@@ -67,7 +67,7 @@ void s2_picture_contacts(S2Picture *picture) {
   const S2Theme *theme = picture->theme;
   const S2Moment *moment = picture->moment;
   double largest = s2_picture_largest_impulse(moment);
-  // Dots: filled if there is an impulse, otherwise rings.
+  // Dots: filled discs if there is an impulse, otherwise rings.
   double radius = fmin(fmax(0.05 * picture->body_size, 1.2 * picture->unit), 2.6 * picture->unit);
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
@@ -87,7 +87,7 @@ void s2_picture_contacts(S2Picture *picture) {
                    theme->normal);
     }
   }
-  // ... and of friction on top of them. The colour shows whether the contact sticks.
+  // ... and arrows of friction on top of them. The colour shows whether the contact sticks.
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     double side = shown_side(moment, contact);
@@ -103,7 +103,7 @@ static uint32_t ink_of(const S2Picture *picture, bool enabled) {
   return s2_picture_color(picture, enabled ? picture->theme->ink : picture->theme->faint);
 }
 
-// A thin line from the anchor to the centre of a body that does not reach it.
+// A thin line from the anchor to the centre of a body whose shapes do not reach the anchor.
 static void draw_arm(S2Picture *picture, int32_t position, S2Vec2 anchor, S2Paint paint) {
   if (position < 0 || picture->moment->bodies.at[position].type == S2_STATIC) {
     return;
@@ -144,7 +144,7 @@ static void draw_spring(S2Picture *picture, S2Vec2 from, S2Vec2 to, double width
   }
 }
 
-// From anchor to anchor, through the points where the rope or belt is deflected.
+// A line from anchor to anchor, through the points where the rope or belt is deflected.
 static void draw_way(S2Picture *picture, const S2MomentJoint *joint, S2Paint line, double radius) {
   S2Vec2 from = joint->anchor_a;
   for (int i = 0; i < joint->ways; i++) {
@@ -164,7 +164,7 @@ static void draw_way(S2Picture *picture, const S2MomentJoint *joint, S2Paint lin
 static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   double unit = picture->unit;
   S2Scene *scene = picture->scene;
-  // Strong lines for parts of the joint, faint ones for mere connections.
+  // Parts of the joint have strong lines, mere connections have faint lines.
   S2Paint line = {.stroke = ink_of(picture, joint->enabled), .width = 1.3 * unit};
   S2Paint faint = {.stroke = ink_of(picture, false), .width = unit};
   uint32_t error = s2_picture_color(picture, picture->theme->error);
@@ -194,7 +194,7 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
   }
 }
 
-// A ring at a pivot, a dot at a rigid connection; filled with a light ring if it is fixed.
+// A ring at a pivot, or a dot at a rigid connection; a fixed symbol is filled and has a light ring.
 static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   const S2Moment *moment = picture->moment;
   uint32_t ink = ink_of(picture, joint->enabled);

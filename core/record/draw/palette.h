@@ -1,13 +1,13 @@
-// The colours of pictures; the player (lua/viewer/src) uses the same. Neighbours in the palette
-// differ in lightness as well as in hue, and so do the two kinds of friction, so that they can be
-// distinguished in grey.
+// The colours of pictures; the player (lua/viewer/src) uses the same colours. Neighbours in the
+// palette differ in lightness as well as in hue, and so do the two kinds of friction, so that they
+// can be distinguished in grey.
 #ifndef S2_PALETTE_H
 #define S2_PALETTE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// All 0xRRGGBBAA.
+// All colours are 0xRRGGBBAA.
 typedef struct S2Theme {
   uint32_t background;
   uint32_t ink;   // text, outlines of symbols
@@ -20,7 +20,7 @@ typedef struct S2Theme {
 } S2Theme;
 
 static inline const S2Theme *s2_theme(bool dark) {
-  // Light, then dark.
+  // The light palette, then the dark palette.
   static const S2Theme themes[2] = {
       {
           .background = 0xfcfbf8ff,

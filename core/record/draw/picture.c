@@ -10,9 +10,9 @@
 #define SENSOR_ALPHA     0.16
 
 // Fraction of a body's extent along its axis that the orientation mark covers. In a disc it covers
-// all of it.
+// the whole extent.
 #define MARK_PART 0.55
-enum { MARK_HALVINGS = 24 }; // of the search for the rim: finer than a pixel
+enum { MARK_HALVINGS = 24 }; // of the search for the rim; the result is finer than a pixel
 
 static uint32_t picture_darker(uint32_t color) {
   uint32_t result = color & 0xff;
@@ -29,13 +29,14 @@ static uint32_t picture_faded(uint32_t color, double alpha) {
 // ---- Bodies -----------------------------------------------------------------------------------
 
 static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
-  // Small bodies get thin outlines. Otherwise their outlines would cover them.
+  // Small bodies get thin outlines. Otherwise the outlines would cover the bodies.
   double width = fmax(fmin(1.5 * picture->unit, 0.07 * picture->body_size), 0.4);
-  // The slot, not the position in the list: a body keeps its colour when others are destroyed.
+  // The colour depends on the slot, not on the position in the list: a body keeps its colour when
+  // others are destroyed.
   uint32_t fill = s2_palette(body->id.index - 1);
   const S2Theme *theme = picture->theme;
   S2Paint paint = {.fill = fill, .stroke = picture_darker(fill), .width = width};
-  // By type ...
+  // Colours by type ...
   if (body->type == S2_STATIC) {
     paint = (S2Paint){.fill = theme->static_fill, .stroke = theme->static_line, .width = width};
   } else if (body->type == S2_KINEMATIC) {
@@ -79,8 +80,8 @@ static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint pa
     }
     return;
   }
-  // Pieces of one body look like one: all outlines come first, then the fills, which cover the
-  // outlines inside. The fills are slightly larger than the pieces, to hide seams.
+  // Pieces of one body look like a single shape: all outlines come first, then the fills, which
+  // cover the outlines inside. The fills are slightly larger than the pieces, to hide seams.
   S2Paint outline = paint, fill = {.fill = paint.fill, .stroke = paint.fill, .width = SEAM};
   outline.width = 1.5 * paint.width + SEAM;
   for (int i = 0; i < body->shape_count; i++) {
@@ -94,7 +95,7 @@ static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint pa
   }
 }
 
-// Whether a point of the body frame is in the shape.
+// Whether a point, given in the body frame, is in the shape.
 static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
   bool inside = shape->count > 2;
   double nearest = INFINITY;
@@ -110,7 +111,7 @@ static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
 }
 
 // Distance from the centre of mass to the rim along the body's x axis; 0 if the centre is outside
-// of all shapes. `disc`: the shape there is a disc about the centre.
+// of all shapes. `disc`: whether the shape there is a disc about the centre.
 static double rim_distance(const S2Moment *moment, const S2MomentBody *body, bool *disc) {
   *disc = false;
   double best = 0;
@@ -236,7 +237,7 @@ static double mean_body_size(const S2Moment *moment) {
   return count > 0 ? sum / count : 0;
 }
 
-// The fading of moments: strongest for the earliest.
+// Moments are faded, the earliest most strongly.
 static double fade_of(int index, int count) {
   const double oldest = 0.82, newest = 0.5;
   return count > 2 ? oldest + (newest - oldest) * index / (count - 2) : newest;

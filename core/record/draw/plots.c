@@ -54,10 +54,11 @@ void s2_plots_settle(S2Plots *plots) {
     }
     s2_memory_free(sorted[first]->svg);
     sorted[first]->svg = sorted[i]->svg;
-    sorted[i]->svg = NULL; // to be removed
+    sorted[i]->svg = NULL; // marks the plot for removal
   }
   s2_memory_free(sorted);
-  // The others are removed. The order in which names first appeared is kept.
+  // The other plots are removed. The remaining plots keep the order in which the names first
+  // appeared.
   int kept = 0;
   for (int i = 0; i < count; i++) {
     if (plots->list.at[i].svg != NULL) {

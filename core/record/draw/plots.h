@@ -16,8 +16,8 @@ typedef struct S2Plots {
 
 // Copies its arguments. A new plot replaces the plot of the same name, if there is one.
 void s2_plots_put(S2Plots *plots, const char *name, const char *svg);
-// For many plots: append all of them, whatever their names are. Then one call of the second
-// function keeps for each name the first place and the last plot.
+// For many plots: append all of them, whatever their names are. Then call the second function once:
+// for each name it keeps the last plot, at the place of the first.
 void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const char *svg,
                      size_t svg_size);
 void s2_plots_settle(S2Plots *plots);

@@ -3,10 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-// Pixels around the view that are still drawn: covers half a stroke, a dot or a halo at the edge.
+// Pixels around the view that are still drawn: half a stroke, a dot or a halo at the edge fits into
+// it.
 #define BLEED 40.0
 // A circle larger than this (pixels) is drawn as the part of the view it covers, because renderers
-// are too inexact for such arcs.
+// draw such arcs inexactly.
 #define LARGEST_ARC 1e5
 enum { ARC_SIDES = 64 }; // tangents that replace such an arc
 
@@ -127,7 +128,8 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
     // The removed part is further away than the radius, so the outline does not show it.
     clip_to_box(scene, first, box);
   }
-  // A disc far larger than the picture becomes its rim as a polygon: arcs of that size are inexact.
+  // A disc far larger than the picture becomes a polygon along its rim, because arcs of that size
+  // are drawn inexactly.
   int left = scene->points.count - first;
   if (left == 1 && radius * scene->view.scale > LARGEST_ARC) {
     S2Vec2 centre = scene->points.at[first];
@@ -182,15 +184,15 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
   bool drawing = false;
   int first = scene->points.count;
   S2Vec2 last = {0, 0};
-  // Parts inside the view are separate paths. A segment that crosses the edge is a line that is
-  // cut.
+  // Parts inside the view are separate paths. A segment that crosses the edge becomes a separate
+  // line, which is cut.
   for (int i = 0; i < count; i++) {
     bool inside = finite_vec(points[i]) && box_contains(box, points[i]);
     if (drawing && !inside) {
       end_path(scene, first, paint);
     }
     if (i > 0 && (!inside || !drawing)) {
-      s2_scene_line(scene, points[i - 1], points[i], paint); // across the edge: cut
+      s2_scene_line(scene, points[i - 1], points[i], paint); // crosses the edge, so it is cut
     }
     if (inside && !drawing) {
       first = scene->points.count;

@@ -65,9 +65,9 @@ typedef struct S2Scene {
 
 void s2_scene_free(S2Scene *scene);
 
-// Each function drops a primitive that has a coordinate which is not a number, or that is outside
-// the view. Parts far outside the view are cut off, so back ends get no coordinates of the size of
-// a landscape. Outlines are given in their own frame, at `pose`.
+// Each function drops a primitive that is outside the view or has a coordinate that is not a
+// number. Parts far outside the view are cut off, so back ends get no huge coordinates. Outlines
+// are given in their own frame, at `pose`.
 void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count, double radius,
                       S2Paint paint);
 void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint);

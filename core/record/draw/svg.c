@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-enum { DECIMALS = 2 }; // of a pixel: finer than any screen or printer shows
+enum { DECIMALS = 2 }; // decimals of a pixel: finer than any screen or printer shows
 
 // ---- Numbers, colours, text -------------------------------------------------------------------
 

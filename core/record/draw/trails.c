@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { MOST_POINTS = 4096 }; // of a trail; beyond that every other one is dropped
+enum { MOST_POINTS = 4096 }; // of a trail; if there are more, every other point is dropped
 
 static bool trail_wanted(const S2MomentBody *body, const S2RecordOptions *options) {
   if (options->trails == S2_TRAILS_ALL) {

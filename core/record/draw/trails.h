@@ -7,7 +7,7 @@
 
 typedef struct S2Trail {
   uint64_t serial; // of the body
-  int first;       // in `times`, of its first point
+  int first;       // index in `times` of the trail's first point
   S2_ARRAY(S2Vec2) points;
 } S2Trail;
 

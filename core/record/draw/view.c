@@ -22,14 +22,15 @@ enum {
 // Context shown around moving bodies: this fraction of their extent, or this many mean body sizes.
 #define CONTEXT_PART   0.12
 #define CONTEXT_BODIES 1.2
-// A static body around all moving ones (a room) is shown whole up to this many of their extents.
+// A static body around all moving ones (a room) is shown whole if it is at most this many times as
+// large as their extent.
 #define CONTEXT_ROOM 2.5
-// If nothing static is near, the nearest static body up to this many extents away is shown, as the
-// ground under a falling ball.
+// If nothing static is near, the nearest static body up to this many extents away is shown, for
+// example the ground under a falling ball.
 #define CONTEXT_REACH 1.5
-// A body is a stray (for example one that has fallen off) if it is this many times further from the
-// middle of the others than the median body. If more than a quarter of all bodies are that far,
-// none is a stray. One of only a few bodies is never a stray.
+// A body is a stray (for example one that has fallen off) if its distance from the middle of the
+// bodies is this many times the median distance. If more than a quarter of all bodies are that far,
+// none is a stray. If there are only a few bodies, none is a stray.
 #define STRAY_DISTANCE 12.0
 #define STRAY_PART     0.25
 enum { SMALLEST_CROWD = 5 };
@@ -37,7 +38,7 @@ enum { SMALLEST_CROWD = 5 };
 #define LONELY  2.0  // extent of the picture of a single body with nothing near, in body sizes
 // m: extent of a picture of a single point.
 #define POINT_EXTENT 2.0
-// Finite, but too far away to compute differences: such bodies are not fitted.
+// Larger coordinates are finite, but too large to compute differences: such bodies are not fitted.
 #define FARTHEST 1e15 // m
 
 static S2Box box_empty(void) {
@@ -133,7 +134,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
     values[i] = box_middle(boxes[i]).y;
   }
   crowd.middle.y = view_median(values, count);
-  // The distance of most bodies from it.
+  // The distance of most bodies from the middle.
   for (int i = 0; i < count; i++) {
     values[i] = s2_length(s2_sub(box_middle(boxes[i]), crowd.middle)) + view_extent(boxes[i]);
   }
@@ -231,7 +232,7 @@ static S2Box moving_box(const S2Sweep *sweep, double *size) {
   }
   Crowd crowd = find_crowd(boxes, count);
   s2_memory_free(boxes);
-  // Boxes of the others and the reach of their joints.
+  // Boxes of the other bodies and the reach of their joints.
   S2Box all = box_empty();
   double sum = 0;
   int fitted = 0;
@@ -337,14 +338,14 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
     if (view_extent(box) < LONELY * size) {
       box = box_grown(box, 0.5 * (LONELY * size - view_extent(box)));
     }
-    // Without moving bodies the box contains everything.
+    // If no body moves, the box contains everything.
   } else {
     box = view_everything(moment);
     if (!box_is_empty(box)) {
       box = box_grown(box, PADDING * view_extent(box));
     }
   }
-  // An empty box, or a point.
+  // Replace an empty box, or grow a box that is a point.
   if (box_is_empty(box)) {
     box = (S2Box){{0, 0}, {0, 0}};
   }
@@ -355,12 +356,12 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
 }
 
 double s2_view_unit(int width) {
-  // Small pictures keep letters that can be read, as long as they have space.
+  // Small pictures keep legible letters as long as there is space for them.
   return fmin(fmax(sqrt(width / 800.0), fmin(0.85, width / 450.0)), 2.5);
 }
 
-// Grows the box to the nearest allowed height over width, and makes room for the title above and
-// the legend below. `above`: the fraction of a growth in height that goes to the top.
+// Grows the box to the nearest allowed ratio of height to width, and makes room for the title above
+// and the legend below. `above`: the fraction of a growth in height that goes to the top.
 static void set_view(S2SceneView *view, S2Box box, double flattest, double steepest, double above) {
   double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
   double aspect = w > 0 ? view_clamp(h / w, flattest, steepest) : steepest;
@@ -407,8 +408,8 @@ void s2_view_follow(S2SceneView *view, const S2Moment *moment, const S2DrawOptio
 S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawOptions *options,
                      S2SceneView *view) {
   if (options->width < SMALLEST_WIDTH || options->width > LARGEST_WIDTH) {
-    return s2_error(S2_INVALID, "width of a picture is %d, must be %d .. %d pixels", options->width,
-                    SMALLEST_WIDTH, LARGEST_WIDTH);
+    return s2_error(S2_INVALID, "width of a picture is %d; it must be %d .. %d pixels",
+                    options->width, SMALLEST_WIDTH, LARGEST_WIDTH);
   }
   *view = (S2SceneView){.width = options->width};
   set_margins(view, sweep, options);

@@ -17,14 +17,14 @@ typedef struct S2SweptBody {
 
 typedef struct S2Sweep {
   S2_ARRAY(S2SweptBody) bodies; // by serial, ascending
-  bool contacts;                // one carried an impulse
+  bool contacts;                // whether a contact carried an impulse
 } S2Sweep;
 
 void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment);
 void s2_sweep_free(S2Sweep *sweep);
 
 // The section and size of the picture. It is fitted to everything that moves, with some of the
-// static surroundings; large static bodies are cut, never fitted. `moment` is the one drawn in
+// static surroundings; large static bodies are cut, never fitted. `moment` is the moment drawn in
 // full. S2_INVALID: the width or the section cannot be drawn.
 S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawOptions *options,
                      S2SceneView *view);
@@ -33,7 +33,7 @@ S2Status s2_view_of(const S2Moment *moment, const S2DrawOptions *options, S2Scen
 // Moves the view to the body that it follows, if there is one.
 void s2_view_follow(S2SceneView *view, const S2Moment *moment, const S2DrawOptions *options);
 
-// A length in pixels that is 1 in a picture 800 wide, and grows more slowly than the width.
+// A length in pixels that is 1 in a picture 800 pixels wide, and grows more slowly than the width.
 double s2_view_unit(int width);
 
 #endif

@@ -10,8 +10,8 @@
 #define BLOCK_START "<script type=\"application/x-s2d\">\n"
 #define BLOCK_END   "</script>\n"
 
-// Browsers store the text of an element as one string of limited length. After this size a new
-// block begins.
+// Browsers store the text of an element as one string of limited length. When a block has this
+// size, a new block begins.
 enum { BLOCK_SIZE = 1 << 20 };
 
 S2Status s2_html_available(void) {
@@ -110,7 +110,7 @@ S2Status s2_html_decisions(S2HtmlWriter *writer, S2Output *output, const uint32_
 
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output) {
   if (writer->memory.file == NULL) {
-    return s2_ok(); // it could not be started
+    return s2_ok(); // the recording could not be started
   }
   s2_s2d_end(&writer->s2d, &writer->memory);
   S2_TRY(write_line(writer, output));

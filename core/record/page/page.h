@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-// NULL and size 0 if the library was built without it. Then s2_page_missing returns the reason
-// (otherwise NULL).
+// NULL and size 0 if the library was built without the page. Then s2_page_missing returns the
+// reason (otherwise NULL).
 const unsigned char *s2_page_bytes(size_t *size);
 const char *s2_page_missing(void);
 

@@ -27,8 +27,8 @@ const char *s2_path_suffix(const char *path) {
   return dot == NULL ? "" : dot;
 }
 
-// If a standard stream was closed, the next file gets its number, and with it the printed output.
-// This moves a file to a higher number.
+// If a standard stream was closed, the next opened file gets its number, and printed output would
+// go into that file. This function moves a file to a higher number.
 static int above_streams(int file) {
   if (file < 0 || file > STDERR_FILENO) {
     return file;
@@ -225,9 +225,9 @@ S2Status s2_output_close(S2Output *output) {
   if (output->file == NULL) {
     return s2_ok();
   }
-  // The part gets its name only after every byte is written. Until then no other recording may have
-  // it.
-  int lock = output->part != NULL ? dup(fileno(output->file)) : -1; // held until it has its name
+  // The part gets its final name only after every byte is written. Until then no other recording
+  // may use that name.
+  int lock = output->part != NULL ? dup(fileno(output->file)) : -1; // held until it is renamed
   errno = 0;
   if (fclose(output->file) != 0) {
     output_fail(output);

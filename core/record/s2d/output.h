@@ -1,5 +1,5 @@
 // A file being written. The first failure is stored and all later output is dropped. So writers
-// need not check every call: flush and close report it.
+// need not check every call: flush and close report the failure.
 #ifndef S2_OUTPUT_H
 #define S2_OUTPUT_H
 
@@ -20,13 +20,13 @@ typedef struct S2Output {
 
 #define S2_OUTPUT_PART ".part" // suffix of a file that is not complete yet
 
-// For files that are useful before they are complete: creates the file or empties it. S2_IO: it
-// failed; the message has the path and the reason. One reason is that this process or another is
-// already writing the file.
+// For files that are useful before they are complete: creates the file or empties it. S2_IO: the
+// file cannot be opened, for example because this or another process is already writing it; the
+// message has the path and the reason.
 S2Status s2_output_open(S2Output *output, const char *path);
-// For files that are only useful when complete. Writes to a second file beside it, which replaces
-// the file after everything was written. Until then the file does not change, however this process
-// ends. Devices are written directly.
+// For files that are only useful when complete. Writes to a second file beside the file, and
+// replaces the file by it after everything was written. Until then the file does not change,
+// however this process ends. Devices are written directly.
 S2Status s2_output_open_whole(S2Output *output, const char *path);
 
 void s2_output_bytes(S2Output *output, const void *bytes, size_t size);

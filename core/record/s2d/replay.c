@@ -38,10 +38,10 @@ struct S2Replay {
   unsigned char *contents; // of the chunk that was read last
   size_t contents_capacity;
   int32_t scene_loaded; // the scene `moment` holds; -1: none
-  uint64_t read;        // frames read in sequence: `past` belongs to the frame before this one
+  uint64_t read;        // number of frames read in sequence; `past` belongs to the last of them
   S2S2dPast past;
   S2Moment moment;
-  bool midpoint; // it has steps by the midpoint rule, which only earlier versions had
+  bool midpoint; // it has steps by the midpoint rule, which only earlier versions used
 };
 
 // ---- Contents of the chunks -------------------------------------------------------------------
@@ -140,7 +140,7 @@ static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint3
   body->mass = get_double(cursor);
   body->inertia = get_double(cursor);
   get_name(cursor, body->name);
-  // It takes the next of the remaining shapes.
+  // The body takes the next of the remaining shapes.
   if (type > S2_KINEMATIC || count > shape_total - *shapes) {
     return false;
   }
@@ -213,8 +213,8 @@ static bool get_scene(S2Replay *replay, uint32_t size) {
   // The sizes of the tables that follow.
   uint32_t bodies = replay_get32(&cursor), shapes = replay_get32(&cursor);
   uint32_t vertices = replay_get32(&cursor), joints = replay_get32(&cursor);
-  // Sums of four products below 2^39: no overflow. The comparison also bounds every count by the
-  // size. The rest are the points of joints' paths.
+  // Sums of four products below 2^39 cannot overflow. The comparison also bounds every count by the
+  // size. The remaining bytes are the points of joints' paths.
   uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
                     (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
                     (uint64_t)S2_S2D_JOINT * joints;
@@ -225,7 +225,7 @@ static bool get_scene(S2Replay *replay, uint32_t size) {
   s2_array_reserve(moment->shapes, (int)shapes);
   s2_array_reserve(moment->vertices, (int)vertices);
   s2_array_reserve(moment->joints, (int)joints);
-  // The numbers of shapes and vertices that bodies and shapes take must add up to all of them.
+  // The numbers of shapes and vertices that bodies and shapes take must add up to the totals.
   uint32_t shapes_taken = 0, vertices_taken = 0;
   for (uint32_t i = 0; ok && i < bodies; i++) {
     ok = get_body(&cursor, &moment->bodies.at[i], &shapes_taken, shapes);
@@ -448,7 +448,7 @@ static bool find_index(S2Replay *replay) {
     replay->frame_count = 0;
     return false;
   }
-  // The run is the first chunk, if it exists.
+  // The description of the run is the first chunk, if there is one.
   if (replay_read_chunk(replay, S2_S2D_FILE_HEADER, &chunk) && chunk.kind == S2_S2D_RUN) {
     get_run(replay->contents, chunk.size, &replay->run);
   }
@@ -554,7 +554,7 @@ bool s2_replay_complete(const S2Replay *replay) {
 
 // Reads the script's drawings in the frame whose chunk ends at `offset`; none if they are invalid.
 static void read_annotations(S2Replay *replay, off_t offset) {
-  enum { FIXED = 4 + 4 + 6 * 8 + 4 }; // bytes of one without its text
+  enum { FIXED = 4 + 4 + 6 * 8 + 4 }; // bytes of a drawing without its text
   S2Moment *moment = &replay->moment;
   Chunk chunk;
   moment->annotations.count = 0;
@@ -585,7 +585,7 @@ static void read_annotations(S2Replay *replay, off_t offset) {
 
 // Reads frame `index` and the frames that it depends on.
 static bool read_frames(S2Replay *replay, uint64_t index) {
-  // Starts at the key frame before it.
+  // Start at the last key frame before it.
   const Frame *frame = &replay->frames[index];
   uint64_t from = index - frame->behind;
   if (replay->scene_loaded != frame->scene) {
@@ -635,7 +635,7 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
   S2Status status = s2_memory_guarded(read_frame, &wanted);
   if (!wanted.good) {
     replay->read = 0;
-    replay->scene_loaded = -1; // it may be incomplete
+    replay->scene_loaded = -1; // the scene may be incomplete
     S2_TRY(status);
     if (replay->midpoint) {
       return replay_refuse(replay);

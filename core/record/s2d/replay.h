@@ -12,10 +12,10 @@
 typedef struct S2Replay S2Replay;
 
 // Finds the frames: by the index if the recording was closed, otherwise by reading it once. S2_IO:
-// it cannot be read. S2_INVALID: it is not a .s2d file, or has an unknown version.
+// the file cannot be read. S2_INVALID: it is not a .s2d file, or has an unknown version.
 S2Status s2_replay_open(const char *path, S2Replay **replay);
 
-// The description of the run that it comes from.
+// The description of the run that the recording comes from.
 const S2Run *s2_replay_run(const S2Replay *replay);
 
 uint64_t s2_replay_frame_count(const S2Replay *replay);
@@ -24,8 +24,8 @@ uint64_t s2_replay_frame_count(const S2Replay *replay);
 bool s2_replay_complete(const S2Replay *replay);
 
 // Frame `index`, from 0; reading forwards is fastest. The moment is valid until the next call.
-// S2_INVALID: no such frame. S2_IO: the file can no longer be read, is damaged there, or has
-// changed since it was opened.
+// S2_INVALID: no such frame. S2_IO: the file can no longer be read, is damaged at this frame, or
+// has changed since it was opened.
 S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **moment);
 
 // The plots of the script in the file, in order.

@@ -42,7 +42,7 @@ static const char *const of_joint[OF_JOINT] = {"angle", "speed", "impulse_x", "i
 typedef struct Wanted {
   const char *name, *field; // the whole name; the part after its last dot, or NULL
   size_t owner;             // letters before that dot
-  int moment, body, joint;  // numbers in the lists above, -1: none of them
+  int moment, body, joint;  // indices in the lists above, -1: none of them
   int at;                   // its position in the frame before
 } Wanted;
 

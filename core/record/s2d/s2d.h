@@ -1,5 +1,6 @@
 // The binary recording, format version 6 (docs/replay-format.md): the common part of its writer and
-// reader. A file is a header and a row of chunks; a chunk is complete if its checksum is right.
+// reader. A file is a header and a sequence of chunks; a chunk is complete if its checksum is
+// right.
 #ifndef S2_S2D_H
 #define S2_S2D_H
 
@@ -48,8 +49,8 @@ enum {
 };                                              // flags of the settings
 enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // of a body
 enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // of a shape
-// Flags of a joint. The bits above are the number of points on its path, which follow after all
-// joints.
+// Flags of a joint. The higher bits are the number of points on the joint's path; the points follow
+// after all joints.
 enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4, S2_S2D_WAYS = 256 };
 
 // Bytes under construction. All zeros: none.
@@ -93,7 +94,7 @@ static inline void s2_s2d_set64(unsigned char *at, uint64_t value) {
 
 // FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk. It works on words
 // of 8 bytes, lowest first, and pads the last one with zeros. After each word the upper half of the
-// hash is added to the lower one.
+// hash is added to the lower half.
 #define S2_S2D_HASH_START 0xcbf29ce484222325u
 static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
   for (; size >= 8; bytes += 8, size -= 8) {

@@ -10,7 +10,7 @@
 
 typedef struct S2S2dBits {
   bool writing;
-  bool bad;          // reading: no writer makes such bits
+  bool bad;          // reading: the bits are invalid
   unsigned char *at; // writing: with enough memory for everything; reading: never written to
   size_t size;       // bytes; writing: so far
   size_t next;       // reading: byte to be fetched
@@ -124,13 +124,14 @@ static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
   *value = (int32_t)s2_s2d_unzigzag((s2_s2d_take(bits, zeros) | 1u << zeros) - 1);
 }
 
-// Number of bits for it.
+// Number of bits of that code.
 static inline int s2_s2d_small_cost(int value) {
   return 63 - 2 * __builtin_clz((uint32_t)s2_s2d_zigzag(value) + 1);
 }
 
-// A number with about as many bits as the previous one in its place. `length` keeps that length.
-// Codes the change of the length as an Elias gamma code, then the bits below the leading one.
+// A number with about as many bits as the previous one in its place. `length` keeps the length of
+// the previous one. Codes the change of the length as an Elias gamma code, then the bits below the
+// leading one.
 static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *length) {
   if (bits->writing) {
     // The change of the length as an Elias gamma code, then the bits below the leading one.
@@ -184,7 +185,7 @@ static inline double s2_s2d_double_of(uint64_t bits) {
   return value;
 }
 
-// Doubles as integers of the same order, so that close doubles have a small difference.
+// Maps doubles to integers in the same order, so that close doubles have a small difference.
 static inline uint64_t s2_s2d_rank(double value) {
   uint64_t bits = s2_s2d_bits_of(value);
   return bits ^ (bits >> 63 != 0 ? UINT64_MAX : UINT64_C(1) << 63);

@@ -7,7 +7,7 @@ enum {
   FIRST_V = 48,
   VOTES = 64,               // bodies that vote on how they moved
   GUESSES = 4,              // S2S2dGuess
-  FARTHEST_EXPONENT = 1000, // of short speeds: powers of two and their inverses are finite
+  FARTHEST_EXPONENT = 1000, // of short speeds: these powers of two and their inverses are finite
   // trailing zeros of a short speed that are coded rather than changing its exponent
   ZEROS_KEPT = 6,
 };
@@ -36,7 +36,8 @@ static void guess_v(const S2S2dBodyPast *past, int how, double guess[3]) {
   }
 }
 
-// The pose of a body that moved for `h` with its new velocity, or with the mean of old and new.
+// The pose of a body that moved for `h` with its new velocity, or with the mean of its old and new
+// velocity.
 static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool mean,
                     double guess[3]) {
   for (int k = 0; k < 3; k++) {
@@ -86,7 +87,7 @@ static double short_guess(double guess, int exponent) {
   return number > -LONGEST_SHORT && number < LONGEST_SHORT ? round_away(number) : 0;
 }
 
-// Whether it is a short number, and its exponent.
+// Whether the speed is a short number, and its exponent.
 static bool is_short(double value, int last, int *exponent) {
   uint64_t bits = s2_s2d_bits_of(value);
   *exponent = last;
@@ -121,7 +122,7 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
     s2_s2d_code_double(bits, value, guess, &past->length[3 + k]);
     return;
   }
-  // The exponent as a change of the last one, then the error of the guessed integer.
+  // Code the exponent as the change from the last one, then the error of the guessed integer.
   int32_t change = exponent - past->exponent[k];
   s2_s2d_code_small(bits, &change);
   exponent = past->exponent[k] + change;
@@ -187,7 +188,7 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
   memcpy(past->q, body->q, sizeof past->q);
 }
 
-// A few bodies vote for all, because one way of stepping moves all of them.
+// A few bodies vote for all, because the same rule of stepping moves all of them.
 static bool vote_for_mean(const S2S2dPast *past, const S2Moment *moment, double h) {
   int better = 0, votes = 0;
   for (int i = 0; i < past->bodies.count && votes < VOTES; i++) {

@@ -9,7 +9,7 @@ enum {
   PASSED_OVER = 64, // contacts of the last frame that are searched for the next one
   PLACE = 4,        // values of a contact before its impulses
 };
-// Multiples of grains beyond this are not worth it: the frame keeps plain numbers.
+// Multiples of grains beyond this do not save space: the frame keeps plain numbers.
 #define LARGEST       0x1p40
 #define LARGEST_SMALL 0x1p30 // of contacts
 #define RATIO_BITS                                                                                 \
@@ -40,8 +40,8 @@ static bool to_grains(double value, double per, int64_t *grains) {
   return fabs(count) < LARGEST;
 }
 
-// Numbers of any size with about three digits, those below the grain as 0: the leading bits of
-// their ratio to the grain, counted from those of 1.
+// Codes numbers of any size with about three digits; numbers below the grain become 0. The code is
+// the leading bits of the ratio of the number to the grain, less the leading bits of 1.
 static bool to_ratio(double value, double per, int64_t *ratio) {
   static const int64_t one = INT64_C(1023) << (52 - RATIO_BITS);
   double size = fabs(value) * per;
@@ -63,7 +63,7 @@ static double of_ratio(int64_t ratio, double grain) {
   return ratio < 0 ? -size : size;
 }
 
-// A direction as its quarter, about one of the axes, and its other component.
+// Codes a direction as the half axis nearest to it and its component across that axis.
 static bool to_normal(S2Vec2 normal, int64_t *code) {
   double x = normal.x, y = normal.y;
   int64_t quarter = fabs(x) >= fabs(y) ? (x > 0 ? 0 : 2) : (y > 0 ? 1 : 3);
@@ -227,7 +227,8 @@ static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
   memcpy(sums, all, sizeof all);
 }
 
-// The computed sum if it was right last time, otherwise its change is added to the last value.
+// Predicts the computed sum if that was right last time; otherwise adds the change of the computed
+// sum to the last value.
 static double guess_head(const S2S2dPast *past, int i, const double *sums) {
   if (i >= S2_S2D_SUMS) {
     return past->head[i]; // cppcheck-suppress arrayIndexOutOfBoundsCond ; i < S2_S2D_HEAD_VALUES
@@ -322,7 +323,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   for (int k = 0; k < 3; k++) {
     s2_s2d_code_near(bits, &keys[k], &past->key_length[k]);
   }
-  // The values have no predecessor.
+  // The values of a new contact have no predecessor.
   s2_s2d_code_flag(bits, &next->sliding);
   code_contact_values(bits, next->value, zeros, past->fresh_length, 0);
   memcpy(next->length, past->fresh_length, sizeof next->length);
@@ -342,8 +343,8 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   }
 }
 
-// Finds the next runs of the list: the numbers of contacts that stay, of old ones that have ended,
-// and of new ones.
+// Finds the next runs of the list: the numbers of contacts that stay, of old contacts that have
+// ended, and of new contacts.
 static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int old,
                       uint64_t runs[3]) {
   // The number of contacts that are the same in both lists.
@@ -392,7 +393,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     if (at == count) {
       break;
     }
-    // Then code ended and new contacts; two empty runs would be an endless loop.
+    // Then code ended and new contacts; two empty runs would cause an endless loop.
     s2_s2d_code_near(bits, &runs[1], &past->run_length[1]);
     s2_s2d_code_near(bits, &runs[2], &past->run_length[2]);
     if (runs[1] > (uint64_t)(past->contacts.count - old) || runs[2] > (uint64_t)(count - at) ||
@@ -430,7 +431,7 @@ static void code_joints(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
 
 // ---- Plain numbers, for values that do not fit the grains ------------------------------------
 
-// Rounds contacts and joints. False: one does not fit.
+// Rounds contacts and joints. False: a number does not fit.
 static bool round_all(S2S2dPast *past, const S2Moment *moment) {
   int count = moment->contacts.count;
   bool fits = true;
@@ -503,7 +504,7 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   if (key) {
     start_again(past, moment);
   }
-  // It must belong to this scene, and follow the frame before it.
+  // The frame must belong to this scene, and follow the frame before it.
   if (bits->bad || (!past->any && !key) || past->bodies.count != moment->bodies.count ||
       past->joints.count != moment->joints.count ||
       past->channels.count != moment->channels.count) {

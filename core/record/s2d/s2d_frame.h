@@ -22,7 +22,7 @@ typedef enum S2S2dGuess {
 } S2S2dGuess;
 
 typedef struct S2S2dBodyPast {
-  double q[3], v[3][3];    // of the last frame; of the last one, the one before it ...
+  double q[3], v[3][3];    // q of the last frame; v of the last three frames, newest first
   uint8_t length[6];       // of the prediction errors of q and v, bits
   uint8_t short_length[3]; // of the prediction errors of speeds as integer multiples of 2^exponent,
                            // bits
@@ -43,9 +43,10 @@ typedef struct S2S2dJointPast {
   uint8_t length[S2_S2D_JOINT_VALUES];
 } S2S2dJointPast;
 
-// Data of a writer and its reader about the frames so far. All zeros: none.
+// Data that a writer and its reader both keep about the frames so far. All zeros: none.
 typedef struct S2S2dPast {
-  double grain, impulse_grain; // m, N s; of the scene: lengths and impulses are rounded to these
+  // m, N s: lengths and impulses of the scene are rounded to multiples of these
+  double grain, impulse_grain;
   bool any;
   double time;
   uint64_t step;
@@ -66,14 +67,14 @@ void s2_s2d_past_free(S2S2dPast *past);
 // The largest size of the frame in bytes.
 size_t s2_s2d_frame_room(const S2Moment *moment);
 
-// Writes to `at`, which has that much memory; returns the bytes used.
+// Writes to `at`, which must have that much memory; returns the bytes used.
 size_t s2_s2d_frame_write(S2S2dPast *past, const S2Moment *moment, bool key, unsigned char *at);
 
 // Whether the frame is a key frame.
 bool s2_s2d_frame_is_key(const unsigned char *at, size_t size);
 
 // Reads into a moment that holds the frame's scene and channels. False: it is not a frame, or does
-// not follow this past, which is then invalid.
+// not follow `past`, which is then invalid.
 bool s2_s2d_frame_read(S2S2dPast *past, const unsigned char *at, size_t size, S2Moment *moment);
 
 #endif

@@ -342,8 +342,8 @@ static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Mome
   return s2_ok();
 }
 
-// Often enough to find any frame quickly, rarely enough to cost little. The player reads a few
-// million bodies and contacts per second.
+// Key frames are frequent enough to find any frame quickly, and rare enough to cost little space.
+// The player reads a few million bodies and contacts per second.
 static bool key_due(S2S2dWriter *writer, const S2Moment *moment) {
   enum { LEAST = 32, MOST = 256, ITEMS = 400000 };
   writer->items += (uint64_t)moment->bodies.count + (uint64_t)moment->contacts.count;

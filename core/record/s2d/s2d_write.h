@@ -23,8 +23,9 @@ typedef struct S2S2dScene {
 // Whether scene and channels of the moment equal those of `last`. If not, `last` is set to them.
 bool s2_s2d_same_scene(S2S2dScene *last, const S2Moment *moment);
 void s2_s2d_scene_free(S2S2dScene *scene);
-// A frame: a key frame with `key`, otherwise one that follows the last one of `past`. Callers that
-// do not keep `past` between frames must always use `key`. S2_INVALID: it would not fit into 4 GB.
+// A frame: a key frame with `key`, otherwise a frame that follows the last frame in `past`. Callers
+// that do not keep `past` between frames must always use `key`. S2_INVALID: the frame would not fit
+// into 4 GB.
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key);
 // Appends the script's drawings of a frame after that frame, if there are any.
 S2Status s2_s2d_put_annotations(S2S2dBytes *bytes, const S2Moment *moment);
@@ -56,7 +57,7 @@ void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run);
 // Writes the moment, and before it the scene if that has changed. S2_INVALID: a chunk would not fit
 // into 4 GB. Failures of the file are stored in `output`.
 S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *moment);
-// A plot of the script, at any place before the end. S2_INVALID: it would not fit into 4 GB.
+// A plot of the script, at any place before the end. S2_INVALID: the plot would not fit into 4 GB.
 S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, const char *svg);
 // The decisions of clocks since the last such chunk: `count` numbers. S2_INVALID as above.
 S2Status s2_s2d_decisions(S2S2dWriter *writer, S2Output *output, const uint32_t *decisions,

@@ -26,8 +26,8 @@ static S2Status ffmpeg_missing(int error) {
   return s2_error(S2_IO, "cannot start ffmpeg, which makes .gif and .mp4: %s", strerror(error));
 }
 
-// A socket and not a pipe: writing to a program that has ended then raises no signal. The host
-// program decides how signals are handled.
+// A socket is used instead of a pipe, because writing to a program that has ended then does not
+// raise a signal. The host program decides how signals are handled.
 static int open_socket(int ends[2]) {
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
     return errno;
@@ -130,7 +130,8 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
     ended = waitpid(ffmpeg->process, &state, 0);
   } while (ended < 0 && errno == EINTR);
   // ffmpeg runs at log level "error", and returns success even if it could not finish a file on a
-  // full disk. So any output is a failure. If the host ignores SIGCHLD, there is no exit state.
+  // full disk. So any output counts as a failure. If the host ignores SIGCHLD, there is no exit
+  // state.
   char line[LINE_SIZE];
   last_line(ffmpeg->errors, line);
   fclose(ffmpeg->errors);

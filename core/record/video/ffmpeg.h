@@ -1,4 +1,4 @@
-// The program ffmpeg, which receives frames through a socket. It is found with PATH and started
+// The program ffmpeg, which receives frames through a socket. ffmpeg is found with PATH and started
 // without a shell.
 #ifndef S2_FFMPEG_H
 #define S2_FFMPEG_H
@@ -15,14 +15,14 @@ typedef struct S2Ffmpeg {
   FILE *errors;  // its messages
 } S2Ffmpeg;
 
-// Whether it exists and runs. Otherwise S2_IO; the message says what to do.
+// Checks that ffmpeg exists and runs. Otherwise S2_IO, with a message that says what to do.
 S2Status s2_ffmpeg_available(void);
 
 // `arguments` without the program's name; ends with NULL.
 S2Status s2_ffmpeg_start(S2Ffmpeg *ffmpeg, const char *const *arguments);
-// False: it accepts no more; s2_ffmpeg_end returns the reason.
+// False: ffmpeg accepts no more; s2_ffmpeg_end returns the reason.
 bool s2_ffmpeg_write(S2Ffmpeg *ffmpeg, const unsigned char *bytes, size_t size);
-// Waits for it. An error contains the last line of its output.
+// Waits for ffmpeg to end. An error contains the last line of its output.
 S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg);
 
 #endif

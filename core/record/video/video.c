@@ -35,7 +35,7 @@ S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOpti
   if (first) {
     video->start = moment->time;
   }
-  double rate = options->fps / options->speed; // frames a second of the world
+  double rate = options->fps / options->speed; // frames per second of simulated time
   double frame = floor((moment->time - video->start) * options->fps / options->speed + EARLY);
   if (!first && frame < (double)(video->frames - 1)) {
     // Time was set back to a snapshot: the video continues.

@@ -1,5 +1,5 @@
 // Videos (.gif, .mp4). Frames are stored while the world runs. After the run the view that shows
-// all of them is known, and ffmpeg receives them one by one.
+// all frames is known, and ffmpeg receives them one by one.
 #ifndef S2_VIDEO_H
 #define S2_VIDEO_H
 

@@ -6,8 +6,8 @@
 //
 // Every byte is read through a view, which knows its end: reading beyond it gives 0 and sets a
 // flag. Three budgets bound time and memory for any file. `structure`: bytes of headers, nodes and
-// heaps that may still be read. `stored`: bytes of values that may still be read, where a valid
-// file contains each once. `unpacked`: the size of these after unpacking.
+// heaps that may still be read. `stored`: bytes of values that may still be read, which a valid
+// file contains only once. `unpacked`: the size of these values after unpacking.
 #ifndef S2_H5_H
 #define S2_H5_H
 
@@ -38,8 +38,8 @@ typedef struct S2H5 {
   // 1 bit per byte of the file: the header of an object that was read starts there
   unsigned char *seen;
   const char *trouble;                  // the first error, NULL: none yet
-  S2_ARRAY(S2H5Collection) collections; // of texts, read so far, by address
-  S2_ARRAY(S2H5Text) texts;             // of all of them
+  S2_ARRAY(S2H5Collection) collections; // those of texts that were read so far, by address
+  S2_ARRAY(S2H5Text) texts;             // the texts of all collections
 } S2H5;
 
 #define S2_H5_NOWHERE UINT64_MAX // the address of an absent object
@@ -61,7 +61,7 @@ typedef enum S2H5Kind { // kinds of messages
 
 typedef struct S2H5Message {
   S2H5Kind kind;
-  bool shared; // it only contains an address
+  bool shared; // the message only contains an address
   S2H5View data;
 } S2H5Message;
 
@@ -74,7 +74,7 @@ typedef struct S2H5Link {
 
 typedef S2_ARRAY(S2H5Link) S2H5Links;
 
-// All of these return false and set `trouble` if the file is invalid.
+// All of these functions return false and set `trouble` if the file is invalid.
 bool s2_h5_fail(S2H5 *h5, const char *trouble); // false
 bool s2_h5_pay(S2H5 *h5, uint64_t stored, uint64_t unpacked);
 bool s2_h5_open(S2H5 *h5, const S2DataFile *file);
@@ -84,13 +84,13 @@ S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size); // uses the budg
 uint64_t s2_h5_number(S2H5View *view, unsigned bytes);
 uint64_t s2_h5_address(const S2H5 *h5, S2H5View *view);
 uint64_t s2_h5_length(const S2H5 *h5, S2H5View *view);
-S2H5View s2_h5_part(S2H5View *view, uint64_t size); // the next bytes of it
+S2H5View s2_h5_part(S2H5View *view, uint64_t size); // the next bytes of the view
 bool s2_h5_starts(S2H5View *view, const char magic[5]);
 
 // Appends the messages of the header at `address`; none if the object was read before.
 bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object);
 // Appends the messages in the heap at `heap`, found with the records of the tree at `tree`, as
-// messages of that kind.
+// messages of the given kind.
 bool s2_h5_dense(S2H5 *h5, uint64_t heap, uint64_t tree, S2H5Kind kind, S2H5Object *object);
 const S2H5Message *s2_h5_message(const S2H5Object *object, S2H5Kind kind); // the first, or NULL
 
@@ -110,7 +110,7 @@ typedef struct S2H5Type {
   S2H5Class class;
   uint32_t size; // bytes of a value
   bool big_endian, has_sign;
-  bool in_heap; // texts: each value is the address of one
+  bool in_heap; // texts: each value is the address of a text
   bool padded;  // with blanks
 } S2H5Type;
 
@@ -135,7 +135,7 @@ bool s2_h5_values(S2H5 *h5, const S2H5Object *object, const S2H5Type *type, cons
 bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, size_t count,
                   S2DataArray *array);
 // The name and the only text of an attribute, both to be freed. False without trouble: it is not a
-// text. Only valid while there is no trouble.
+// text. Call it only while there is no trouble, because it clears `trouble`.
 bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **value);
 
 #endif

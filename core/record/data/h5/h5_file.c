@@ -16,7 +16,7 @@ bool s2_h5_fail(S2H5 *h5, const char *trouble) {
 S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size) {
   static const unsigned char nothing = 0;
   uint64_t all = h5->size - h5->base;
-  // S2_H5_NOWHERE is far beyond
+  // S2_H5_NOWHERE is far beyond the end
   if (address > all || size > all - address || size > h5->structure) {
 
     return (S2H5View){&nothing, &nothing, true};
@@ -86,7 +86,7 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
   // Versions 0 and 1 contain more fields. Only the widths of numbers are needed ...
   uint64_t version = s2_h5_number(&view, 1);
   bool old = version < 2;
-  s2_h5_part(&view, old ? 4 : 0); // versions of parts that have only one
+  s2_h5_part(&view, old ? 4 : 0); // version numbers of parts that have only one version
   h5->offsets = (unsigned)s2_h5_number(&view, 1);
   h5->lengths = (unsigned)s2_h5_number(&view, 1);
   bool sizes = (h5->offsets == 4 || h5->offsets == 8) && (h5->lengths == 4 || h5->lengths == 8);
@@ -113,7 +113,8 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
 
 bool s2_h5_open(S2H5 *h5, const S2DataFile *file) {
   static const char magic[] = "\x89HDF\r\n\x1a\n";
-  enum { WALKS = 16, LEAST = 1 << 16 }; // `structure` for a file of any size, and for an empty one
+  // `structure` is WALKS times the size of the file, plus LEAST.
+  enum { WALKS = 16, LEAST = 1 << 16 };
   *h5 = (S2H5){.bytes = file->bytes, .size = file->size, .stored = file->size};
   h5->structure = WALKS * (uint64_t)file->size + LEAST;
   h5->unpacked = S2_DEFLATE_MOST * (uint64_t)file->size;

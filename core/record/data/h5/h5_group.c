@@ -1,6 +1,6 @@
-// Groups of HDF5 files. Old ones are a tree of nodes of symbols, with their names in a heap. New
-// ones have link messages in the header, or, if there are many, in a fractal heap with a tree of
-// their addresses.
+// Groups of HDF5 files. Old groups are a tree of nodes that list symbols, with the names of the
+// symbols in a heap. New groups have link messages in the header, or, if there are many, in a
+// fractal heap with a tree of the addresses of the messages.
 #include "record/data/h5/h5.h"
 
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
   uint64_t filters = s2_h5_number(&view, 2);
   s2_h5_part(&view, 1);
   uint64_t most = s2_h5_number(&view, 4);
-  // Blocks form a table of `width` columns, whose rows double in size.
+  // Blocks form a table of `width` columns; the block size doubles from row to row.
   s2_h5_part(&view, 10 * h5->lengths + 2 * h5->offsets);
   heap->width = s2_h5_number(&view, 2);
   heap->start = s2_h5_length(h5, &view);
@@ -133,7 +133,7 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
   if (!good || filters > 0) {
     return s2_h5_fail(h5, good ? LARGE : DAMAGED);
   }
-  // Offsets and lengths have as many bytes as the largest of them needs.
+  // Every offset has as many bytes as the largest offset needs; lengths likewise.
   heap->offset_size = (heap->bits + 7) / 8;
   unsigned block_size = bytes_for(heap->largest - 1), object_size = bytes_for(most);
   heap->length_size = block_size < object_size ? block_size : object_size;
@@ -149,7 +149,7 @@ static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t 
   if (heap->rows == 0) {
     return offset < heap->start || s2_h5_fail(h5, DAMAGED);
   }
-  // The row, from the sizes of those before it.
+  // Find the row from the sizes of the rows before it.
   uint64_t size = heap->start, row = 0;
   for (; row < heap->rows && offset - *start >= heap->width * size; row++) {
     *start += heap->width * size;
@@ -195,7 +195,7 @@ typedef struct Tree {
   S2H5Object *object;
   unsigned record, before; // bytes of a record, and of its part before the offset
   unsigned count_size;     // bytes of the number of records in a node
-  unsigned total_size[8];  // bytes of the number of records below a node, by its level
+  unsigned total_size[8];  // bytes of the number of records below a node, by the node's level
 } Tree;
 
 static bool take_records(const Tree *tree, S2H5View *view, uint64_t count) {
@@ -310,7 +310,7 @@ static int h5_by_name(const void *a, const void *b) {
 
 bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links) {
   bool good = true, ordered = true;
-  // Messages of either kind: an old table of symbols, or one link each.
+  // The messages are either an old table of symbols, or one link each.
   for (int i = 0; i < object->count && good; i++) {
     const S2H5Message *message = &object->at[i];
     if (message->kind == S2_H5_TABLE) {

@@ -42,7 +42,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     return s2_h5_fail(h5, FILTER);
   }
   for (uint64_t i = 0; i < count; i++) {
-    // A filter: number, name, flags, its own numbers.
+    // A filter has a number, a name, flags, and parameters.
     uint64_t filter = s2_h5_number(&view, 2);
     bool named = version == 1 || filter >= LEAST_NAMED;
     uint64_t name = named ? s2_h5_number(&view, 2) : 0;
@@ -51,7 +51,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     bool filled = version == 1 && name % ALIGNMENT != 0;
     s2_h5_part(&view, name + (filled ? ALIGNMENT - name % ALIGNMENT : 0));
     s2_h5_part(&view, 4 * (numbers + (version == 1 ? numbers % 2 : 0)));
-    // The order matters: filters are undone from the last to the first.
+    // Their order matters: filters are undone from the last to the first.
     if (filter != DEFLATE && filter != SHUFFLE) {
       return s2_h5_fail(h5, FILTER);
     }
@@ -69,7 +69,8 @@ static void h5_unshuffle(const unsigned char *from, unsigned char *to, size_t co
   }
 }
 
-// The values of a chunk, or NULL. A bit of `skipped` is a filter that was not applied to it.
+// The values of a chunk, or NULL. A bit of `skipped` marks a filter that was not applied to the
+// chunk.
 static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View packed,
                                       uint64_t skipped) {
   const unsigned char *at = packed.at;
@@ -106,7 +107,7 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
 
 // ---- Chunks -----------------------------------------------------------------------------------
 
-// Copies the part of the chunk that is in the array, row by row.
+// Copies the part of the chunk that is in the array.
 static void h5_place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
   int last = layout->space->axes - 1;
   uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES] = {0};
@@ -180,7 +181,7 @@ static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint6
 static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layout *layout) {
   enum { DEEPEST = 32 };
   int axes = layout->space->axes;
-  // It has one axis more than the array: the bytes of a value.
+  // The chunk has one axis more than the array: the bytes of a value.
   bool fits = s2_h5_number(&view, 1) == (uint64_t)axes + 1 && axes > 0;
   uint64_t tree = s2_h5_address(h5, &view);
   layout->chunk_size = layout->type->size;
@@ -200,7 +201,8 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
   if (!read_filters(h5, object, layout)) {
     return false;
   }
-  // Deflate cannot make so many bytes from this file, so no memory is allocated for such a chunk.
+  // Deflate cannot produce so many bytes from this file, so no memory is allocated for such a
+  // chunk.
   if (layout->chunk_size / S2_DEFLATE_MOST > h5->size) {
     return s2_h5_fail(h5, DAMAGED);
   }
@@ -218,7 +220,7 @@ static void h5_fill(const S2H5Object *object, const Layout *layout) {
   const S2H5Message *message = s2_h5_message(object, S2_H5_FILL);
   S2H5View view = {0};
   bool given = message != NULL;
-  // The message has three forms; the oldest one has another kind.
+  // The message has three forms; the oldest form has a different message kind.
   if (given) {
     view = message->data;
     uint64_t version = s2_h5_number(&view, 1);
@@ -233,7 +235,7 @@ static void h5_fill(const S2H5Object *object, const Layout *layout) {
     view = message->data;
     given = true;
   }
-  // Zeros if there is no value, or one of another type.
+  // The fill value is zero if there is none, or if it has another type.
   uint64_t size = given ? s2_h5_number(&view, 4) : 0;
   S2H5View value = s2_h5_part(&view, size);
   if (!given || view.bad || value.bad || size != layout->type->size) {
@@ -249,14 +251,14 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   enum { COMPACT = 0, TOGETHER = 1, CHUNKED = 2 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_LAYOUT);
   S2H5View view = message->data;
-  // Layouts of version 3 and 4 without their own index of chunks.
+  // Reads layouts of version 3, and layouts of version 4 that are not in chunks.
   uint64_t version = s2_h5_number(&view, 1), class = s2_h5_number(&view, 1);
   if (message->shared || version < 3 || version > 4 || class > CHUNKED ||
       (version == 4 && class == CHUNKED)) {
     return s2_h5_fail(h5, OTHER);
   }
-  // Compact: the values are in the message. Contiguous: at one address of the file, or not written
-  // yet.
+  // Compact: the values are in the message. Contiguous: the values are at one address of the file,
+  // or not written yet.
   S2H5View bytes = {0};
   if (class == COMPACT) {
     uint64_t size = s2_h5_number(&view, 2);
@@ -271,7 +273,7 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   if (bytes.bad || (bytes.at != NULL && (uint64_t)(bytes.end - bytes.at) < layout->size)) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  // Values that are in the file are used there.
+  // Values that the file contains unchanged are used in place.
   values->bytes = bytes.at;
   if (bytes.at != NULL) {
     return true;

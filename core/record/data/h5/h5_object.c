@@ -72,9 +72,9 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
     return s2_h5_fail(h5, "the header of an object in it is damaged");
   }
   // An object is read once, so that circular links end.
-  uint64_t place = h5->base + address; // it is in the file, because the header is
+  uint64_t place = h5->base + address; // inside the file, because the header is
   if ((h5->seen[place / 8] >> (place % 8) & 1) != 0) {
-    return true; // it has several names
+    return true; // the object has several names
   }
   h5->seen[place / 8] |= (unsigned char)(1u << (place % 8));
   // Read the messages of the object; some of them give addresses of more messages.

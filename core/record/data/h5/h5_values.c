@@ -11,7 +11,8 @@ static const char TEXTS[] = "a text of it is not where it should be";
 // ---- Types and shapes -------------------------------------------------------------------------
 
 static S2H5Class float_class(S2H5View view, uint64_t bits, uint32_t size) {
-  // Positions and sizes in bits as in IEEE 754: sign, exponent, its size, mantissa's, bias.
+  // Positions and sizes in bits, as in IEEE 754: position of the sign, position and size of the
+  // exponent, the same of the mantissa, and the bias.
   static const uint64_t single[] = {31, 32, 23, 8, 0, 23, 127};
   static const uint64_t twice[] = {63, 64, 52, 11, 0, 52, 1023};
   enum { VAX = 0x40, NORM = 0x30, IMPLIED = 0x20 };
@@ -50,7 +51,7 @@ bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
   } else if (class == TEXT) {
     type->class = S2_H5_TEXT;
     type->padded = (bits & PADDING) == BLANKS;
-  } else if (class == ENUM && size == 1) { // h5py's form of flags
+  } else if (class == ENUM && size == 1) { // flags as h5py writes them
     type->class = S2_H5_FLAG;
   } else if (class == IN_HEAP && (bits & PADDING) == 1) {
     type->class = S2_H5_TEXT;
@@ -263,7 +264,8 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   enum { SHARED = 3, ALIGNMENT = 8 };
   *name = *value = NULL;
   S2H5View view = message->data;
-  // Sizes of name, type and shape, which follow in that order; version 1 pads each to 8 bytes.
+  // The sizes of name, type and shape; these three follow in that order; version 1 pads each to 8
+  // bytes.
   uint64_t version = s2_h5_number(&view, 1), flags = s2_h5_number(&view, 1), sizes[3];
   for (int i = 0; i < 3; i++) {
     sizes[i] = s2_h5_number(&view, 2);
