@@ -163,8 +163,8 @@ typedef struct Combined { // a number of a shape or of its body, and its adjoint
 } Combined;
 
 // The derivative where the two numbers are equal. A parameter that changes both numbers gets the
-// whole derivative, half through each. If only one of two numbers of 0 changes, their minimum stays
-// 0 and their maximum follows the change.
+// whole derivative, half through each. If both are 0 and a parameter changes only one of them,
+// their minimum stays 0 and their maximum follows the change.
 static void contact_equal_bar(S2Combine how, Combined a, Combined b, double bar) {
   bool alone = a.value == 0 && a.tracked != b.tracked;
   double part = !alone ? 0.5 : how == S2_COMBINE_MAX ? 1 : 0;

@@ -224,8 +224,8 @@ static Parts spin_parts_of(const S2Undo *undo, const S2Note *note, const Whole *
   return parts;
 }
 
-// v is drift, turn of the whole island and the rest. Energy is taken from the rest first, then from
-// the turn (s2_island_cap), by one factor s on one of them. The drift is not changed.
+// v is the sum of the drift, the turn of the whole island and the rest. Energy is taken from the
+// rest first, then from the turn (s2_island_cap): one of the two is multiplied by s.
 double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const double *v = note->energy.before;

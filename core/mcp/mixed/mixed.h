@@ -69,8 +69,8 @@ int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2His
                        double *x, S2Arena *arena);
 
 // mixed_active.c: sets w_i = 0 for pairs with x_i > w_i and solves that system (with the least
-// change if it is singular). Moves pairs that became negative, and keeps the point with the
-// smallest residual.
+// change if it is singular). Then changes the sides of pairs with a wrong sign, and keeps
+// the point with the smallest residual.
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena);
 
 // mixed_active.c: walks from x through sets of pairs at a bound until no pair requires a different

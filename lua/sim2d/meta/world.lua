@@ -679,7 +679,7 @@ function World:draw(path, options) end
 ---@field strobe? number | number[] for pictures: a period, or a list of times, s; the picture shows the world at all of these times
 ---@field fps? number for videos: frames per second; default 30
 ---@field speed? number for videos and pages: simulated seconds per second; default 1, 0.1 is slow motion
----@field columns? sim2d.Columns for .csv, .npz, .h5: a table over time
+---@field columns? sim2d.Columns for .csv, .npz, .h5: a table with one row for each time
 ---@field units? table<string, string> units of columns
 
 ---Records the world from now on. The suffix of the path picks the format.

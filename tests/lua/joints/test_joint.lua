@@ -645,7 +645,7 @@ test("coordinates that cannot be set are refused, and nothing moves", function()
   -- Derivatives are not supported.
   for _, set in ipairs { function(x) world:set_coordinates { reach = x[1] } end, function(x) reach.translation = x[1] end,
     function(x) hinge[1].angle = x[1] end } do
-    raises("no derivative yet: set angle, position and velocity of the bodies beyond it", function()
+    raises("no derivative yet: set angle, position and velocity of the bodies beyond the joint", function()
       sim.grad(function(x) set(x) return hand.x end)({ 0.1 })
     end)
   end

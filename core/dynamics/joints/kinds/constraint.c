@@ -271,7 +271,8 @@ typedef struct Backwards {
   void *user;
 } Backwards;
 
-// `bar` is the adjoint of number `at` of the answer at the probe's poses.
+// The program's function has answered with several numbers at the probe's poses. `bar` is the
+// adjoint of the number with the index `at`.
 static void hand_back(const Backwards *to, S2Asked what, int at, double bar) {
   if (bar != 0) {
     to->back(to->user, what, to->probe.q, to->probe.t, at, bar);
