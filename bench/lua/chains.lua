@@ -1,5 +1,5 @@
 -- Energy of chains that whip: random chains of hinged rods, and a chain of 8 equal rods with rigid and compliant hinges,
--- are let go and swing. Nothing takes or adds energy, so each change is an error of the step.
+-- are let go and swing. Their energy is constant in truth, so each change is an error of the step.
 --   build/sim2d bench/lua/chains.lua
 -- An older program runs the same file:
 --   OLD/build/sim2d bench/lua/chains.lua

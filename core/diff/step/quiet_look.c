@@ -205,6 +205,7 @@ static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k,
                   S2_TRACKS_PIECE(all, touch->shape_a, friction) ||
                   S2_TRACKS_PIECE(all, touch->shape_b, friction);
   all->quiet->denied[S2_QUIET_UNTOUCHED] |= material;
+  // A sliding point needs no message: its friction has an effect.
   if (!sticks) {
     return;
   }

@@ -10,8 +10,8 @@
 #include <string.h>
 
 // Scaled rows have a length of about 1. With a large delta the factor is accurate (its error is
-// 1e-16 / delta). With a small delta few passes are necessary. If light bodies link heavy ones, the stiffness s is as
-// small as the mass ratio.
+// 1e-16 / delta). With a small delta few passes are necessary. If light bodies link heavy ones, the
+// stiffness s is as small as the mass ratio.
 static const double DELTAS[] = {1e-7, 1e-5, 1e-9, 1e-11};
 enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
 

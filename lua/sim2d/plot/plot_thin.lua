@@ -28,7 +28,7 @@ return function(_, host)
     return runs
   end
 
-  -- Of consecutive points in one column, keeps the first, lowest, highest and last, so that no peak is lost.
+  -- Keeps the first, lowest, highest and last of consecutive points in one column, so that no peak is lost.
   local function thin_run(run, lo, width)
     local thin, n, i, count = {}, 0, 1, #run
     while i < count do
