@@ -398,7 +398,7 @@ return function(sim, host)
       fail "bad argument #1 to 'actuator' (either key 'joint' or key 'body' expected)"
     end
     check_key(object == (def.joint and "joint" or "body"), "actuator", def.joint and "joint" or "body",
-      "one that belongs to this world and exists", def.joint or def.body)
+      "one that exists in this world", def.joint or def.body)
     -- the joint determines whether the actuator turns or pushes
     local turns = def.kind == "torque"
     if def.joint then

@@ -357,7 +357,7 @@ static void test_csv_refusals(void **state) {
   refused(load_csv("1,2\n3,1.2.3\n", NULL, &set), S2_INVALID, "'1.2.3' is not a number");
   refused(load_csv("1\n2,b\n", &ragged, &set), S2_INVALID, "line 2: 'b' is not a number");
   refused(load_csv("x,x [m]\n1,2\n", NULL, &set), S2_INVALID, "two columns have the name 'x'");
-  refused(load_csv("1,2\n", &named, &set), S2_INVALID, "2 columns, 3 names");
+  refused(load_csv("1,2\n", &named, &set), S2_INVALID, "2 columns, but the number of names is 3");
   refused(load_csv("x\n\"a\nb\n", NULL, &set), S2_INVALID, "line 2: the quote");
   refused(load_csv("x\n\"a\"b\n", NULL, &set), S2_INVALID, "after the quotes");
   write_all(in_directory("text.csv"), "1\0002", 3);

@@ -239,7 +239,7 @@ static S2Status read_column(const Table *table, int column, const char *title, S
 static S2Status read_columns(const Table *table, S2DataSet *set) {
   const S2DataOptions *options = table->options;
   if (options->names != NULL && options->name_count != table->width) {
-    return s2_data_refuse(table->cells->path, "it has %d columns, but %d names were given",
+    return s2_data_refuse(table->cells->path, "it has %d columns, but the number of names is %d",
                           table->width, options->name_count);
   }
   for (int k = 0; k < table->width; k++) {
