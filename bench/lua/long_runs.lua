@@ -1,5 +1,5 @@
--- The cost of a gradient of 100 steps with and without sim.checkpoint: the size of the tape, and the time as a multiple
--- of that of the plain function, including the construction of the world (processor time, the best of some runs).
+-- The cost of a gradient of 100 steps with and without sim.checkpoint: the size of the tape, and the time divided by the
+-- time of the plain function. Both include the construction of the world (processor time, the best of some runs).
 --
 --   sim2d bench/lua/long_runs.lua
 local sim = require "sim2d"

@@ -76,8 +76,8 @@ void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *nei
 #endif
 
 // Quotient graph: eliminating node p makes it an element whose list holds the nodes that p
-// connected. The new element absorbs the elements that contained p. So lists never grow much beyond
-// those of the original graph.
+// connected. The new element absorbs the elements that contained p. So lists never grow much longer
+// than in the original graph.
 typedef struct Quotient {
   int32_t **list;  // of a node: its nodes then its elements; of an element: its nodes
   int32_t *nodes;  // number of nodes in a node's list (or length of an element's list)

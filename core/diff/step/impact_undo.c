@@ -272,7 +272,7 @@ void s2_undo_hit(S2Undo *undo, const S2Note *note) {
 }
 
 // A joint reached a limit in a step by projection. Every stepping scheme places that impact at the
-// end of the step. (With restitution the joint's row sets a flag of its own.)
+// end of the step. (With restitution the joint's row sets another flag.)
 void s2_undo_stop(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= s2_undo_depends(undo, note, false) ? S2_GRADIENT_IMPACT : 0;
 }
