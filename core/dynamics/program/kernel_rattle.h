@@ -295,6 +295,15 @@ S2_KERNEL Real stages_energy(const Run *run, const Nodes *v) {
 // Whether turning rows add or take too much energy, as in s2_rattle_rows_bring().
 S2_KERNEL Mask second_brings(Run *run, const Stages *stages, Mask on) {
   const S2Table *t = run->table;
+  // If no body turns far, the rows are not checked.
+  Real turn = real(0);
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    turn = keep_larger(turn, size(stages->h * run->v1.at[i][0]));
+  }
+  on &= MASK(turn > real(S2_RATTLE_SWAY_TURN));
+  if (!any(on)) {
+    return on;
+  }
   // Compute the work of the rows of both stages at the mean velocities of the piece.
   Pairs ground, first, second;
   rows_ground(t, &run->start, run->ground_v, &ground);

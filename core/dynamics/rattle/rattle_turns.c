@@ -203,6 +203,13 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle) {
   if (rattle->h * S2_RATTLE_SWAY_PIECES < rattle->step->dt) {
     return false;
   }
+  bool turns = rattle->touches > 0;
+  for (int i = 0; i < rattle->nodes && !turns; i++) {
+    turns = fabs(rattle->h * rattle->u[3 * i]) > S2_RATTLE_SWAY_TURN;
+  }
+  if (!turns) {
+    return false;
+  }
   double before = moving_energy(rattle, rattle->v0) + energy_given(rattle), rigid;
   if (rattle->touches > 0) {
     return work_of_contacts(rattle) > S2_RATTLE_SWAY * before;
